@@ -1,0 +1,30 @@
+# Every target does its own set-up: nothing is needed before but Python 3.11+ and make.
+PYTHON ?= python3
+BIN := .venv/bin
+CONFIG ?= configs/quickstart.yaml
+
+.PHONY: run test lint types clean
+
+# The stamp is renewed whenever the dependencies change, so a second run starts at once.
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("streamkernel needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=python3.12 or so")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: .venv/ready
+	$(BIN)/streamkernel run $(CONFIG) --fresh
+
+test: lint types
+	$(BIN)/python -m pytest -n auto -m 'not long'
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

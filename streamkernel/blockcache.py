@@ -1,0 +1,78 @@
+"""Drawn frequencies kept within a budget of bytes: the first blocks, for the inputs seen so far."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from streamkernel.state import Array
+
+
+class BlockCache:
+    """Frequencies of the blocks from number 0 on, as many as fit.
+
+    Parameters
+    ----------
+    block_size
+        F, the frequencies of a block.
+    dtype
+        float32 or float64.
+    budget
+        Bytes.
+
+    """
+
+    def __init__(self, block_size: int, dtype: np.dtype[Any], budget: int) -> None:
+        self.block_size = block_size
+        self.budget = budget
+        self.n_blocks = 0
+        #: Frequencies, shape (at least d, at least n_blocks F).
+        self.W = np.zeros((0, 0), dtype)
+        self._keys = np.zeros(0, np.uint64)
+
+    def fill(self, keys: Array, n_blocks: int, draw: Callable[[int, int, Array], Array]) -> int:
+        """Bring the cache up to `n_blocks` blocks for the inputs `keys`, and say how many it holds.
+
+        Parameters
+        ----------
+        keys
+            The inputs' keys, uint64 of shape (d,).
+        n_blocks
+            Blocks wanted.
+        draw
+            `draw(first, last, keys)` gives their frequencies, shape (d, (last - first) F).
+
+        """
+        if keys is self._keys and n_blocks <= self.n_blocks:
+            return self.n_blocks
+        known = len(self._keys)
+        if not np.array_equal(keys[:known], self._keys):  # columns were taken back
+            known = self.n_blocks = 0
+        self._reserve(len(keys), n_blocks)
+        wanted = min(n_blocks, self.W.shape[1] // self.block_size)
+        kept = min(self.n_blocks, wanted)
+        if kept and len(keys) > known:
+            self.W[known : len(keys), : kept * self.block_size] = draw(0, kept, keys[known:])
+        if wanted > kept:
+            self.W[: len(keys), kept * self.block_size : wanted * self.block_size] = draw(kept, wanted, keys)
+        self._keys = keys
+        self.n_blocks = int(wanted)
+        return self.n_blocks
+
+    def _reserve(self, n_inputs: int, n_blocks: int) -> None:
+        """Make room, growing by half so that late inputs and new blocks seldom copy, but never past the budget."""
+        rows, columns = self.W.shape
+        if n_inputs > rows:
+            rows = max(n_inputs, rows + rows // 2)
+        width = self.block_size * self.W.itemsize * max(rows, 1)
+        fitting = self.budget // width
+        blocks = columns // self.block_size
+        if min(n_blocks, fitting) > blocks:
+            blocks = max(n_blocks, 2 * blocks)
+        blocks = min(blocks, fitting)
+        if (rows, blocks * self.block_size) != self.W.shape:
+            larger = np.zeros((rows, blocks * self.block_size), self.W.dtype)
+            self.n_blocks = min(self.n_blocks, blocks)
+            both = (slice(min(rows, self.W.shape[0])), slice(self.n_blocks * self.block_size))
+            larger[both] = self.W[both]
+            self.W = larger

@@ -1,0 +1,94 @@
+"""Gaussian frequencies as a pure function of (seed, block, feature, input): drawn, never stored.
+
+The law (popcount-CLT) is part of every checkpoint. A 64-bit word of the feature and the 64-bit key of the input are
+mixed into 64 bits; 48 of them are counted (a binomial), 16 dither the count into a continuous variable `x`, and
+`x (a + b x^2)` (Cornish-Fisher) gives it variance 1 and a fourth cumulant of 0: its characteristic function is within
+1.5e-4 of the Gaussian's, against 3.7e-3 without the cubic. Integers and correctly rounded float32 products only, so the
+bits are the same on every CPU.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from streamkernel.compute.jit import jit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# numba promotes 32-bit integer arithmetic to 64 bits, which would halve the vector lanes: every operation is cast back.
+_u32 = np.uint32
+_C1 = np.uint32(0x9E3779B1)
+_C2 = np.uint32(0x85EBCA77)
+_CENTRE = np.int32(48 * 65536 + 65535)
+_UNIT = np.float32(2.0**-17)
+# Solves variance = 1 and excess kurtosis = 0 for 48 counted bits and a 16-bit dither (tests/compute/test_gaussians.py).
+_A = np.float32(0.28614476445234344)
+_B = np.float32(4.2810563684661731e-05)
+
+
+@intrinsic
+def _intrinsic_popcount(_context: Any, _word: Any) -> Any:
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint32(types.uint32), generate
+
+
+# Typed as what it is to its callers: mypy reads the intrinsic's definition, which also takes numba's context.
+_popcount: Any = _intrinsic_popcount
+
+
+@jit
+def mix64(word: Any) -> Any:
+    """The finaliser of splitmix64: a bijection of 64-bit words that looks random."""
+    word = np.uint64(word)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@jit
+def feature_words(seed: Any, first: int, words: Array) -> None:
+    """Fill `words` (uint64) with the words of the features `first`, `first + 1`, ... of the stream `seed`."""
+    base = mix64(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15))
+    for i in range(words.shape[0]):
+        words[i] = mix64(base + np.uint64(first + i) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@jit
+def gaussians(words: Array, keys: Array, scale: float, out: Array) -> None:
+    """Draw the standard normal of every (input, feature), times `scale`.
+
+    Parameters
+    ----------
+    words
+        The features' words, uint64 of shape (m,).
+    keys
+        The inputs' keys, uint64 of shape (d,).
+    scale
+        Multiplies each draw, in float64 before the one rounding to the dtype of `out`.
+    out
+        Filled; shape (d, m), float32 or float64.
+    """
+    m = words.shape[0]
+    low = np.empty(m, np.uint32)
+    high = np.empty(m, np.uint32)
+    for i in range(m):
+        low[i] = _u32(words[i] & np.uint64(0xFFFFFFFF))
+        high[i] = _u32(words[i] >> np.uint64(32))
+    for j in range(keys.shape[0]):
+        key_low = _u32(keys[j] & np.uint64(0xFFFFFFFF))
+        key_high = _u32(keys[j] >> np.uint64(32))
+        row = out[j]
+        for i in range(m):
+            x = _u32(_u32(low[i] ^ key_low) * _C1)
+            y = _u32(_u32(high[i] ^ key_high) ^ _u32(x ^ _u32(x >> _u32(15))))
+            y = _u32(y * _C2)
+            x = _u32(x ^ _u32(y ^ _u32(y >> _u32(13))))
+            count = _u32(_popcount(x) + _popcount(_u32(y >> _u32(16))))
+            steps = np.int32(_u32(_u32(count << _u32(16)) | _u32(y & _u32(0xFFFF))))
+            z = np.float32(np.int32(np.int32(steps + steps) - _CENTRE)) * _UNIT
+            row[i] = np.float32(z * np.float32(_A + np.float32(_B * np.float32(z * z)))) * scale

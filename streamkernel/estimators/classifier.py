@@ -1,0 +1,154 @@
+"""Kernel classification: logistic, support vector and softmax machines."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from river import base
+from river.optim.base import Scheduler
+from river.optim.losses import BinaryLoss, MultiClassLoss
+from river.utils.dataframe import into_frame, to_native_frame, to_native_series
+
+from streamkernel.estimators.base import KernelMachine, Outcome, _records
+from streamkernel.growth import Growth
+from streamkernel.kernels import Kernel
+from streamkernel.losses import Softmax
+from streamkernel.machine import Advanced, Machine
+from streamkernel.targets import Classes, TwoSides
+
+
+class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
+    """A kernel classifier that grows with its stream.
+
+    The coefficients take one doubly stochastic gradient step every `batch_size` labelled records: on a block of random
+    features that is new or, where `growth` allows it, an old one. Frequencies are never stored; a seed brings them
+    back. Inputs are scaled inside, record by record.
+
+    Parameters
+    ----------
+    kernel
+        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+    loss
+        None (the default) is the softmax over the classes seen so far. `Log`, River's `Hinge` and `SquaredHinge` know
+        two classes: False and True until another label arrives, then the first two seen.
+    growth
+        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    block_size
+        F, features of a block. Defaults to 32.
+    batch_size
+        B, labelled records of a step. Defaults to 32.
+    max_features
+        The most features, at least `block_size`; None is the paper's unbounded machine. Defaults to 4,096. A feature is
+        one frequency.
+    step
+        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), gamma_0 taken from the first
+        mini-batch.
+    regularization
+        nu, at least 0. Defaults to 1e-6.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 10,000.
+    max_classes
+        Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+    cache_bytes
+        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+    dtype
+        "float32" (the default) or "float64".
+    seed
+        The stream of random features. None (the default) draws one.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range, or the loss is one that cannot be used.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkernel import KernelClassifier
+    >>> model = KernelClassifier(seed=1)
+    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> accuracy.get() > 0.86
+    True
+    >>> model.n_records, model.n_steps, model.n_grown + model.n_reused
+    (1250, 39, 39)
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, sections 3 and 4.
+    [^2]: Li and Poczos, "Utilize old coordinates: faster doubly stochastic gradients for kernel methods".
+
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        loss: BinaryLoss | MultiClassLoss | None = None,
+        growth: Growth | None = None,
+        block_size: int = 32,
+        batch_size: int = 32,
+        max_features: int | None = 4096,
+        step: Scheduler | None = None,
+        regularization: float = 1e-6,
+        standardize: bool | None = None,
+        max_inputs: int = 10_000,
+        max_classes: int = 1_000,
+        cache_bytes: int = 2**26,
+        dtype: str = "float32",
+        seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.growth = growth
+        self.block_size = block_size
+        self.batch_size = batch_size
+        self.max_features = max_features
+        self.step = step
+        self.regularization = regularization
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.max_classes = max_classes
+        self.cache_bytes = cache_bytes
+        self.dtype = dtype
+        self.seed = seed
+        self._at_least("max_classes", 2)
+        self._check("loss", loss, BinaryLoss, MultiClassLoss)
+        self._targets = TwoSides(loss) if isinstance(loss, BinaryLoss) else Classes(loss or Softmax(), max_classes)
+        self._machine: Machine = self._build(self._targets)
+
+    @property
+    def _multiclass(self) -> bool:
+        return not isinstance(self.loss, BinaryLoss)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels seen so far (the two of a two-class loss)."""
+        return list(self._targets.labels)
+
+    @property
+    def n_ignored_labels(self) -> int:
+        """Records predicted only because their label came past `max_classes`."""
+        return self._targets.n_ignored
+
+    def predict_proba_one(self, x: dict[Hashable, Any], **_: Any) -> dict[Any, float]:
+        """The probability of each label seen so far, for one record; empty before the first."""
+        return (self._predict([x]).probabilities or [{}])[0]
+
+    def predict_one(self, x: dict[Hashable, Any], **_: Any) -> Any:
+        """The most probable label of one record; None before the first."""
+        return self._predict([x]).predictions[0]
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
+        probabilities = self._predict(_records(X)).probabilities or []
+        labels = list(probabilities[0]) if probabilities else []
+        return to_native_frame({label: [p[label] for p in probabilities] for label in labels}, like=into_frame(X))
+
+    def predict_many(self, X: Any) -> Any:
+        """The most probable label of each row of a data frame, as a series in its backend, with its index."""
+        return to_native_series(self._predict(_records(X)).predictions, name=None, like=into_frame(X))
+
+    def _outcome(self, advanced: Advanced) -> Outcome:
+        probabilities = self._targets.probabilities(advanced.encoded, advanced.scores)
+        predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
+        return Outcome(predictions, probabilities, advanced.losses)

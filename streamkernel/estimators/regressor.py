@@ -1,0 +1,119 @@
+"""Kernel regression: ridge, robust, support vector, absolute and quantile machines."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from river import base
+from river.optim.base import Scheduler
+from river.optim.losses import RegressionLoss, Squared
+from river.utils.dataframe import into_frame, to_native_series
+
+from streamkernel.estimators.base import KernelMachine, Outcome, _records
+from streamkernel.growth import Growth
+from streamkernel.kernels import Kernel
+from streamkernel.machine import Advanced, Machine
+from streamkernel.targets import Numbers
+
+
+class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
+    """A kernel regressor that grows with its stream.
+
+    As `KernelClassifier`, for numbers. Targets are standardised inside by their running mean and deviation, so the
+    lengths in a loss (Huber's and the tube's epsilon) are in units of that deviation.
+
+    Parameters
+    ----------
+    kernel
+        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+    loss
+        None (the default) is River's `Squared`. River's `Huber(epsilon=1)` and `Absolute`, and our
+        `EpsilonInsensitive` and `Quantile`, make it robust, a support vector, a median or a quantile regression.
+    growth
+        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    block_size
+        F, features of a block. Defaults to 32.
+    batch_size
+        B, labelled records of a step. Defaults to 32.
+    max_features
+        The most features, at least `block_size`; None is the paper's unbounded machine. Defaults to 4,096. A feature is
+        one frequency.
+    step
+        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), gamma_0 taken from the first
+        mini-batch.
+    regularization
+        nu, at least 0. Defaults to 1e-6.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 10,000.
+    cache_bytes
+        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+    dtype
+        "float32" (the default) or "float64".
+    seed
+        The stream of random features. None (the default) draws one.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range, or the loss is one that cannot be used.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkernel import KernelRegressor
+    >>> model = KernelRegressor(seed=1)
+    >>> error = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    >>> error.get() < 0.8
+    True
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, sections 3 and 4.
+    [^2]: Li and Poczos, "Utilize old coordinates: faster doubly stochastic gradients for kernel methods".
+
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        loss: RegressionLoss | None = None,
+        growth: Growth | None = None,
+        block_size: int = 32,
+        batch_size: int = 32,
+        max_features: int | None = 4096,
+        step: Scheduler | None = None,
+        regularization: float = 1e-6,
+        standardize: bool | None = None,
+        max_inputs: int = 10_000,
+        cache_bytes: int = 2**26,
+        dtype: str = "float32",
+        seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.growth = growth
+        self.block_size = block_size
+        self.batch_size = batch_size
+        self.max_features = max_features
+        self.step = step
+        self.regularization = regularization
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.cache_bytes = cache_bytes
+        self.dtype = dtype
+        self.seed = seed
+        self._check("loss", loss, RegressionLoss)
+        self._targets = Numbers(loss or Squared())
+        self._machine: Machine = self._build(self._targets)
+
+    def predict_one(self, x: dict[Hashable, Any]) -> float:
+        """The target of one record; 0 before the first."""
+        return float(self._predict([x]).predictions[0])
+
+    def predict_many(self, X: Any) -> Any:
+        """The targets of the rows of a data frame, as a series in its backend, with its index."""
+        return to_native_series(self._predict(_records(X)).predictions, name=None, like=into_frame(X))
+
+    def _outcome(self, advanced: Advanced) -> Outcome:
+        return Outcome(self._targets.values(advanced.encoded, advanced.scores), None, advanced.losses)

@@ -1,0 +1,22 @@
+"""Doubly stochastic gradients: a new block with every step."""
+
+from streamkernel.growth.base import Growth, Situation, Step, new_block, uniform_block
+
+
+class DSG(Growth):
+    """Every step draws a new block of features; at `max_features` it revisits an old one, picked uniformly.
+
+    Examples
+    --------
+    >>> from streamkernel.growth import DSG
+    >>> DSG()
+    DSG ()
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithm 1.
+
+    """
+
+    def choose(self, situation: Situation) -> Step:
+        return uniform_block(situation) if situation.full else new_block(situation)

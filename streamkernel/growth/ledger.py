@@ -1,0 +1,92 @@
+"""What a machine remembers of its steps: their number, what became of them, and every block's beta."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from streamkernel.state import Array, Record
+
+
+class Ledger:
+    """The account of the steps taken.
+
+    Parameters
+    ----------
+    keeps_beta
+        Whether the policy asks for beta.
+
+    Attributes
+    ----------
+    t
+        Steps taken.
+    gamma_0
+        The first step size; 0 before the first mini-batch.
+    largest_gradient
+        A decaying maximum of |g|, the bound M for losses that have none.
+    n_grown, n_reused
+        Steps that made a block, and that touched an old one.
+    last_margin
+        By how much (9) held when a block was last reused by the check; NaN before.
+
+    """
+
+    def __init__(self, keeps_beta: bool) -> None:
+        self.keeps_beta = keeps_beta
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.t = 0
+        self.gamma_0 = 0.0
+        self.largest_gradient = 0.0
+        self.n_grown = 0
+        self.n_reused = 0
+        self.last_margin = math.nan
+        self._beta = np.zeros((0, 0))
+
+    @property
+    def beta(self) -> Array:
+        """Gradient coefficients, float64 of shape (blocks, K)."""
+        return self._beta[: self.n_grown if self.keeps_beta else 0]
+
+    def widen(self, n_outputs: int) -> None:
+        """Give new outputs a zero column."""
+        missing = n_outputs - self._beta.shape[1]
+        if missing > 0:
+            self._beta = np.pad(self._beta, ((0, 0), (0, missing)))
+
+    def decay(self, factor: float) -> None:
+        """Let every beta decay with the coefficients."""
+        if self.keeps_beta:
+            self._beta[: self.n_grown] *= factor
+
+    def enter(self, block: int, is_new: bool, size: Array, gbar: Array, margin: float) -> None:
+        """Enter a step: the block's beta moves by -size gbar."""
+        if self.keeps_beta:
+            if is_new and block == len(self._beta):
+                self._beta = np.concatenate([self._beta, np.zeros((max(block, 4), self._beta.shape[1]))])
+            self._beta[block] -= size * gbar
+        if is_new:
+            self.n_grown += 1
+        else:
+            self.n_reused += 1
+            if not math.isnan(margin):
+                self.last_margin = margin
+
+    def record(self) -> Record:
+        """The fields of the state."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
+        # JSON has no NaN.
+        fields["last_margin"] = None if math.isnan(self.last_margin) else self.last_margin
+        return {**fields, "beta": self.beta}
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave."""
+        for name in _SCALARS:
+            setattr(self, name, record[name])
+        self.last_margin = math.nan if record["last_margin"] is None else record["last_margin"]
+        self._beta = record["beta"].copy()
+
+
+_SCALARS = ("t", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")

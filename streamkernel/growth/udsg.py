@@ -1,0 +1,48 @@
+"""Utilising old blocks blindly: some steps grow, some revisit."""
+
+from streamkernel.growth.base import Growth, Situation, Step, new_block, uniform_block
+
+
+class UDSG(Growth):
+    """Of every `grow` + `reuse` steps the first make new blocks, the last pick an old one uniformly.
+
+    Parameters
+    ----------
+    grow
+        Steps with a new block, at least 1. Defaults to 1.
+    reuse
+        Steps with an old block, at least 0. Defaults to 1.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range.
+
+    Examples
+    --------
+    >>> from streamkernel.growth import UDSG
+    >>> UDSG(reuse=3)
+    UDSG (
+      grow=1
+      reuse=3
+    )
+
+    References
+    ----------
+    [^1]: Li and Poczos, "Utilize old coordinates: faster doubly stochastic gradients for kernel methods", UDSG.
+
+    """
+
+    def __init__(self, grow: int = 1, reuse: int = 1) -> None:
+        if grow < 1:
+            raise ValueError(f"grow must be at least 1, got {grow!r}")
+        if reuse < 0:
+            raise ValueError(f"reuse must be at least 0, got {reuse!r}")
+        self.grow = grow
+        self.reuse = reuse
+
+    def choose(self, situation: Situation) -> Step:
+        revisits = situation.t % (self.grow + self.reuse) >= self.grow
+        if situation.full or (revisits and situation.n_blocks):
+            return uniform_block(situation)
+        return new_block(situation)

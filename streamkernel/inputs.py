@@ -1,0 +1,318 @@
+"""Named inputs: a record's dict becomes a row of columns, scaled by running moments.
+
+A column is a number, or the indicator of one value of a string input. Columns are found by name, so neither the order
+of the keys nor the moment an input first appears matters to the features: those are drawn by the key of the name.
+"""
+
+import decimal
+import hashlib
+import json
+import math
+import numbers
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.moments import clip_rows, scale_rows
+from streamkernel.state import Array, Record, tag, untag
+
+#: Scaled inputs are clipped to this many deviations.
+SCALED_LIMIT = 10.0
+#: Inputs that are not scaled are clipped here, where float32 projections stay finite.
+RAW_LIMIT = 1e15
+
+_NAN = math.nan
+
+
+def key_of(tagged: list[Any]) -> int:
+    """The stable 64-bit key of a column: a BLAKE2b hash of its name, its type and, for an indicator, its value."""
+    text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded records.
+
+    Attributes
+    ----------
+    values
+        float64 of shape (n, d): one column each known input; NaN where it was not observed.
+    extras
+        float64 of shape (n, e): inputs met only in records that may not add columns, as they enter the features.
+    extra_keys
+        uint64 of shape (e,): the keys of those, ascending.
+
+    """
+
+    values: Array
+    extras: Array
+    extra_keys: Array
+
+    def part(self, rows: slice) -> "Rows":
+        """Some of the records, with the extras that these have."""
+        extras = self.extras[rows]
+        used = (extras != 0).any(axis=0)
+        return Rows(self.values[rows], extras[:, used], self.extra_keys[used])
+
+
+class Inputs:
+    """The columns seen so far and their running moments.
+
+    Parameters
+    ----------
+    max_inputs
+        Columns past this number are ignored and counted in `n_ignored`.
+    standardize
+        Whether numbers are centred and scaled by their running mean and deviation.
+
+    """
+
+    def __init__(self, max_inputs: int, standardize: bool) -> None:
+        self.max_inputs = max_inputs
+        self.standardize = standardize
+        self.n_ignored = 0
+        self.columns: list[list[Any]] = []  # tagged names, in the order of the columns
+        self._numbers: dict[Hashable, int] = {}
+        self._indicators: dict[Hashable, dict[str, int]] = {}
+        self._keys: list[int] = []
+        self._key_array = np.zeros(0, np.uint64)
+        self._warned = False
+        self.forget()
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def keys(self) -> Array:
+        """The columns' keys, uint64 of shape (d,)."""
+        if len(self._key_array) != len(self._keys):
+            self._key_array = np.array(self._keys, np.uint64)
+        return self._key_array
+
+    @property
+    def names(self) -> list[str]:
+        """The columns' names as text, `name` or `name=value`."""
+        return [str(untag(name[1])) + (f"={name[2]}" if name[0] == "indicator" else "") for name in self.columns]
+
+    def forget(self) -> None:
+        """Reset the moments, keep the columns."""
+        self.count = np.zeros(0)
+        self.mean = np.zeros(0)
+        self.m2 = np.zeros(0)
+        self._is_number = np.zeros(0, np.bool_)
+        self._fit()
+
+    def encode(self, xs: Sequence[Mapping[Hashable, Any]], learn: Sequence[bool]) -> Rows:
+        """Encode records; those to be learnt add the columns that are missing.
+
+        Parameters
+        ----------
+        xs
+            The records.
+        learn
+            For each record, whether it may add columns.
+
+        Raises
+        ------
+        ValueError
+            A value is infinite or of a type that is no input. No column is added then.
+
+        """
+        n_columns, n_ignored = len(self.columns), self.n_ignored
+        rows: list[list[float]] = []
+        extras: list[dict[int, float]] = []
+        try:
+            for x, admit in zip(xs, learn, strict=True):
+                row, extra = self._encode_one(x, admit)
+                rows.append(row)
+                extras.append(extra)
+            values = self._matrix(rows, xs)
+        except ValueError:
+            self._truncate(n_columns)
+            self.n_ignored = n_ignored
+            raise
+        self._fit()
+        if self.n_ignored > n_ignored and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"inputs past max_inputs={self.max_inputs} are ignored and counted in n_ignored_inputs",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+        extra_keys = sorted({key for extra in extras for key in extra})
+        extra_values = np.zeros((len(rows), len(extra_keys)))
+        for r, extra in enumerate(extras):
+            for key, value in extra.items():
+                extra_values[r, extra_keys.index(key)] = value
+        return Rows(values, extra_values, np.array(extra_keys, np.uint64))
+
+    def scale(self, rows: Rows, learn: Array, dtype: np.dtype[Any]) -> Array:
+        """Scale encoded rows in their order; those to be learnt stay in the moments.
+
+        Parameters
+        ----------
+        rows
+            Encoded rows, n of them.
+        learn
+            Bool of shape (n,). The other rows are scaled by the moments they would have led to.
+        dtype
+            float32 or float64.
+
+        Returns
+        -------
+        Array of shape (n, d + e).
+
+        """
+        n, d = rows.values.shape
+        out = np.empty((n, d + rows.extras.shape[1]), dtype)
+        if self.standardize:
+            scale_rows(rows.values, learn, self._is_number, self.count, self.mean, self.m2, SCALED_LIMIT, out[:, :d])
+        else:
+            clip_rows(rows.values, RAW_LIMIT, out[:, :d])
+        out[:, d:] = rows.extras
+        return out
+
+    def as_of_now(self, values: Array) -> Array:
+        """Encoded values of shape (n, d), scaled by the moments as they stand."""
+        if self.standardize:
+            deviation = np.sqrt(self.m2 / np.maximum(self.count, 1))
+            centred = values - self.mean
+            scaled = np.divide(centred, deviation, out=np.zeros_like(values), where=deviation > 0)
+            values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
+        return np.asarray(np.nan_to_num(np.clip(values, -RAW_LIMIT, RAW_LIMIT), nan=0.0))
+
+    def record(self) -> Record:
+        """The fields of the state."""
+        return {
+            "columns": self.columns,
+            "n_ignored_inputs": self.n_ignored,
+            "input_count": self.count,
+            "input_mean": self.mean,
+            "input_m2": self.m2,
+        }
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave."""
+        self._truncate(0)
+        for name in record["columns"]:
+            self._append(list(name))
+        self.n_ignored = record["n_ignored_inputs"]
+        self.forget()
+        self.count = record["input_count"].copy()
+        self.mean = record["input_mean"].copy()
+        self.m2 = record["input_m2"].copy()
+
+    def _encode_one(self, x: Mapping[Hashable, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
+        row = [_NAN] * len(self.columns)
+        known_numbers = self._numbers
+        unknown: list[tuple[int, list[Any], float]] = []
+        for name, value in x.items():
+            kind = type(value)
+            if kind is not float and kind is not int:
+                if value is None:
+                    continue
+                if isinstance(value, str):
+                    known = self._indicators.get(name)
+                    column = None if known is None else known.get(value)
+                    if column is None:
+                        tagged = ["indicator", tag(name), str(value)]
+                        unknown.append((key_of(tagged), tagged, 1.0))
+                    else:
+                        row[column] = 1.0
+                    continue
+                value = _number(name, value)
+            column = known_numbers.get(name)
+            if column is not None:
+                row[column] = value
+            elif value == value:  # NaN is not observed
+                tagged = ["number", tag(name)]
+                unknown.append((key_of(tagged), tagged, _finite(name, value)))
+        if not unknown:
+            return row, {}
+        unknown.sort(key=lambda item: item[0])
+        room = self.max_inputs - len(self.columns)
+        if admit:
+            self.n_ignored += max(len(unknown) - room, 0)
+            for _, tagged, value in unknown[:room]:
+                self._append(tagged)
+                row.append(value)
+            return row, {}
+        return row, {key: self._unseen(tagged, value) for key, tagged, value in unknown[:room]}
+
+    def _unseen(self, tagged: list[Any], value: float) -> float:
+        """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling."""
+        if tagged[0] == "indicator":
+            return value
+        return 0.0 if self.standardize else min(max(value, -RAW_LIMIT), RAW_LIMIT)
+
+    def _matrix(self, rows: list[list[float]], xs: Sequence[Mapping[Hashable, Any]]) -> Array:
+        d = len(self.columns)
+        for row in rows:
+            if len(row) < d:
+                row.extend([_NAN] * (d - len(row)))
+        try:
+            values = np.array(rows, np.float64).reshape(len(rows), d)
+        except OverflowError:  # an integer past the largest float
+            values = np.full((1, 1), np.inf)
+        if np.isinf(values).any():
+            for x in xs:
+                for name, value in x.items():
+                    if value is not None and not isinstance(value, str):
+                        _finite(name, _number(name, value))
+        return values
+
+    def _append(self, tagged: list[Any]) -> None:
+        column = len(self.columns)
+        name = untag(tagged[1])
+        if tagged[0] == "indicator":
+            self._indicators.setdefault(name, {})[tagged[2]] = column
+        else:
+            self._numbers[name] = column
+        self.columns.append(tagged)
+        self._keys.append(key_of(tagged))
+
+    def _truncate(self, n_columns: int) -> None:
+        for tagged in self.columns[n_columns:]:
+            name = untag(tagged[1])
+            if tagged[0] == "indicator":
+                del self._indicators[name][tagged[2]]
+            else:
+                del self._numbers[name]
+        del self.columns[n_columns:]
+        del self._keys[n_columns:]
+        self._key_array = np.zeros(0, np.uint64)
+
+    def _fit(self) -> None:
+        """Give every column its moments."""
+        missing = len(self.columns) - len(self.count)
+        if missing > 0:
+            self.count, self.mean, self.m2 = (
+                np.concatenate([moment, np.zeros(missing)]) for moment in (self.count, self.mean, self.m2)
+            )
+        if len(self._is_number) != len(self.columns):
+            self._is_number = np.array([name[0] == "number" for name in self.columns], np.bool_)
+
+
+def _number(name: Hashable, value: Any) -> float:
+    """A number or boolean of any type as a float."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float | numbers.Real | decimal.Decimal):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    raise ValueError(f"input {name!r} is of type {type(value).__name__}: give a number, a string, a boolean or None")
+
+
+def _finite(name: Hashable, value: float) -> float:
+    try:
+        if not math.isinf(value):
+            return value
+    except OverflowError:
+        pass
+    raise ValueError(f"input {name!r} is infinite: give a finite number, or None where it was not observed")

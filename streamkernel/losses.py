@@ -1,0 +1,187 @@
+"""The losses River lacks or that cannot be used as they are, and what the step rule and the check need of any loss.
+
+Scores and labels come as arrays: `y_true` of shape (n,) with `y_pred` of shape (n,), except `Softmax`, whose `y_pred`
+is (n, K) and whose `y_true` holds column numbers. Labels of binary losses are 0 and 1, as in River.
+"""
+
+from typing import Any
+
+import numpy as np
+from river.optim import losses as river_losses
+from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
+from scipy import special
+
+__all__ = ["EpsilonInsensitive", "Log", "Quantile", "Softmax", "SquaredHinge", "curvature", "gradient_bound"]
+
+
+class Log(BinaryLoss):
+    """Logistic loss log(1 + exp(-y u)), y in {-1, +1}, stable for any score.
+
+    Examples
+    --------
+    >>> from streamkernel.losses import Log
+    >>> round(float(Log()(True, 0.0)), 4), float(Log()(True, -1000.0))
+    (0.6931, 1000.0)
+
+    """
+
+    curvature = 0.25
+    gradient_bound = 1.0
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        return np.logaddexp(0.0, -_signed(y_true) * y_pred)
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        sign = _signed(y_true)
+        return -sign * special.expit(-sign * y_pred)
+
+
+class SquaredHinge(BinaryLoss):
+    """1/2 max(0, 1 - y u)^2, y in {-1, +1}.
+
+    Examples
+    --------
+    >>> from streamkernel.losses import SquaredHinge
+    >>> float(SquaredHinge()(True, -1.0)), float(SquaredHinge().gradient(True, -1.0))
+    (2.0, -2.0)
+
+    """
+
+    curvature = 1.0
+    gradient_bound = None
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        return 0.5 * np.maximum(1.0 - _signed(y_true) * y_pred, 0.0) ** 2
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        sign = _signed(y_true)
+        return -sign * np.maximum(1.0 - sign * y_pred, 0.0)
+
+
+class Softmax(MultiClassLoss):
+    """-log softmax(u)_y over K scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamkernel.losses import Softmax
+    >>> Softmax()(np.array([1]), np.zeros((1, 4))).round(4)
+    array([1.3863])
+
+    """
+
+    curvature = 0.5
+    gradient_bound = float(np.sqrt(2.0))
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        return -np.take_along_axis(special.log_softmax(y_pred, axis=1), np.asarray(y_true)[:, None], axis=1)[:, 0]
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        g = special.softmax(y_pred, axis=1)
+        g[np.arange(len(g)), y_true] -= 1.0
+        return g
+
+
+class EpsilonInsensitive(RegressionLoss):
+    """max(0, |u - y| - eps), the loss of support vector regression.
+
+    Parameters
+    ----------
+    eps
+        Half the width of the tube, in units of the standardised target. Defaults to 0.1.
+
+    Examples
+    --------
+    >>> from streamkernel.losses import EpsilonInsensitive
+    >>> float(EpsilonInsensitive()(3.0, 3.0)), float(EpsilonInsensitive(eps=0.5)(3.0, 4.0))
+    (0.0, 0.5)
+
+    """
+
+    curvature = 1.0
+    gradient_bound = 1.0
+
+    def __init__(self, eps: float = 0.1) -> None:
+        self.eps = eps
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        return np.maximum(np.abs(y_pred - y_true) - self.eps, 0.0)
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        error = y_pred - y_true
+        return np.where(np.abs(error) > self.eps, np.sign(error), 0.0)
+
+
+class Quantile(RegressionLoss):
+    """The pinball loss, whose minimiser is the quantile `alpha`.
+
+    Parameters
+    ----------
+    alpha
+        The quantile, in (0, 1). Defaults to 0.5, the median.
+
+    Raises
+    ------
+    ValueError
+        alpha is not inside (0, 1).
+
+    Examples
+    --------
+    >>> from streamkernel.losses import Quantile
+    >>> round(float(Quantile(alpha=0.9)(1.0, 0.0)), 4), round(float(Quantile(alpha=0.9)(0.0, 1.0)), 4)
+    (0.9, 0.1)
+
+    """
+
+    curvature = 1.0
+    gradient_bound = 1.0
+
+    def __init__(self, alpha: float = 0.5) -> None:
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha must be inside (0, 1), got {alpha!r}")
+        self.alpha = alpha
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        error = y_true - y_pred
+        return np.maximum(self.alpha * error, (self.alpha - 1.0) * error)
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        return np.where(y_pred < y_true, -self.alpha, 1.0 - self.alpha)
+
+
+def curvature(loss: Any) -> float:
+    """L: the Lipschitz constant of the derivative, which the first step gamma_0 needs; 1 where there is none."""
+    if isinstance(loss, river_losses.Squared):
+        return 2.0
+    return float(getattr(loss, "curvature", 1.0))
+
+
+def gradient_bound(loss: Any) -> float | None:
+    """M: a bound of the derivative's norm, which the check (9) needs.
+
+    None where there is no bound: M is then followed on the stream, and the loss curves up for ever, so that a reused
+    block's step must also stay below 1 / (L lambda_max) of its features.
+    """
+    if isinstance(loss, river_losses.Huber):
+        return float(loss.epsilon)
+    if isinstance(loss, river_losses.Hinge | river_losses.Absolute):
+        return 1.0
+    bound: float | None = getattr(loss, "gradient_bound", None)
+    return bound
+
+
+#: River's losses that cannot be used as they are, the reason and the one to use instead.
+UNUSABLE: dict[type, tuple[str, str]] = {
+    river_losses.Log: ("its vector form overflows", "streamkernel.losses.Log()"),
+    river_losses.Quantile: ("its value is the pinball of 1 - alpha", "streamkernel.losses.Quantile(alpha)"),
+    river_losses.EpsilonInsensitiveHinge: (
+        "it maps targets to 2 y - 1",
+        "streamkernel.losses.EpsilonInsensitive(eps)",
+    ),
+    river_losses.CrossEntropy: ("it takes dicts", "streamkernel.losses.Softmax()"),
+}
+
+
+def _signed(y_true: Any) -> Any:
+    """{0, 1} -> {-1.0, +1.0}."""
+    return np.multiply(y_true, 2.0) - 1.0

@@ -1,0 +1,402 @@
+"""The growing kernel machine: its state, and `advance`, the one way it learns.
+
+Records are predicted, then learnt, one after the other. Coefficients change every `batch_size` labelled records,
+moments with every one; how a stream is cut into calls never changes a bit.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from river.optim.base import Scheduler
+
+from streamkernel.compute.features import largest_eigenvalue, mean_outer
+from streamkernel.expansion import Expansion
+from streamkernel.growth import Growth, Situation, Step
+from streamkernel.growth.ledger import Ledger
+from streamkernel.inputs import Inputs, Rows
+from streamkernel.losses import curvature, gradient_bound
+from streamkernel.state import Array, Record, tag, untag
+from streamkernel.steps import default_step, first_step
+from streamkernel.targets import Encoded, Targets
+
+#: Labelled records after which a bandwidth left to the data is fixed.
+WARM_UP = 200
+#: How fast the largest gradient seen is forgotten, a step.
+GRADIENT_MEMORY = 0.999
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """What `advance` found out about its records before it learnt them.
+
+    Attributes
+    ----------
+    encoded
+        Their targets.
+    scores
+        f(x), float64 of shape (n, K).
+    losses
+        The loss of each, (n,); NaN where there is no label.
+
+    """
+
+    encoded: Encoded
+    scores: Array
+    losses: Array
+
+
+class Machine:
+    """The state of a growing kernel machine.
+
+    Parameters
+    ----------
+    inputs, targets, expansion
+        The parts, fresh.
+    growth
+        Which block a step touches.
+    batch_size
+        B, the labelled records of a step.
+    max_features
+        The most frequencies, or None.
+    step
+        A schedule of step sizes, or None for the default rule.
+    regularization
+        nu.
+
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        targets: Targets,
+        expansion: Expansion,
+        growth: Growth,
+        batch_size: int,
+        max_features: int | None,
+        step: Scheduler | None,
+        regularization: float,
+    ) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self.expansion = expansion
+        self.growth = growth
+        self.batch_size = batch_size
+        self.max_blocks = None if max_features is None else max_features // expansion.block_size
+        self.step = step
+        self.regularization = regularization
+        self.ledger = Ledger(growth.keeps_beta)
+        self.n_records = 0
+        self._rehearsal = _Rehearsal() if expansion.kernel.bandwidth is None else None
+        self._batch = _Batch(batch_size, expansion.dtype)
+
+    def advance(
+        self,
+        xs: Sequence[Mapping[Hashable, Any]],
+        ys: Sequence[Any],
+        ws: Sequence[float] | None = None,
+        predict: bool = True,
+    ) -> Advanced:
+        """Predict records, then learn them, one after the other.
+
+        Parameters
+        ----------
+        xs
+            The records' inputs.
+        ys
+            Their targets; None is predicted and changes nothing.
+        ws
+            Weights, which multiply the gradient; all 1 by default.
+        predict
+            False leaves out scores and losses, which then come back empty.
+
+        Raises
+        ------
+        ValueError
+            A record cannot be used. Nothing of the call is learnt then.
+
+        """
+        targets, n_ignored = self.targets.prepare(ys)
+        weights = _weights(ws, len(targets))
+        rows = self.inputs.encode(xs, [y is not None for y in targets])
+        self.targets.n_ignored += n_ignored
+        self.n_records += sum(y is not None for y in targets)
+        return self._pass(rows, targets, weights, predict)
+
+    def record(self) -> Record:
+        """The fields of the state."""
+        rehearsal = self._rehearsal
+        return {
+            "n_records": self.n_records,
+            **self.inputs.record(),
+            **self.targets.record(),
+            **self.expansion.record(),
+            **self.ledger.record(),
+            **self._batch.record(len(self.inputs)),
+            **({} if rehearsal is None else rehearsal.record(len(self.inputs))),
+        }
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave."""
+        self.n_records = record["n_records"]
+        self.inputs.restore(record)
+        self.targets.restore(record)
+        self.expansion.restore(record)
+        self.ledger.restore(record)
+        self._batch.restore(record)
+        self._rehearsal = _Rehearsal.restored(record) if "rehearsal_values" in record else None
+
+    def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> Advanced:
+        """Take encoded records in stretches that end where the coefficients change."""
+        learnt = np.array([y is not None for y in targets], np.bool_)
+        so_far = np.cumsum(learnt)
+        parts: list[Advanced] = []
+        start, done = 0, 0
+        while start < len(targets):
+            room = self._batch.room
+            if self._rehearsal is not None:
+                room = min(room, self._rehearsal.room)
+            stop = int(np.searchsorted(so_far, done + room)) + 1
+            stretch = slice(start, min(stop, len(targets)))
+            parts.append(
+                self._stretch(rows.part(stretch), targets[stretch], weights[stretch], learnt[stretch], predict)
+            )
+            start = stretch.stop
+            done = int(so_far[start - 1])
+        return _joined(parts, self.targets.n_outputs)
+
+    def _stretch(self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool) -> Advanced:
+        X = self.inputs.scale(rows, learnt, self.expansion.dtype)
+        scores = self.expansion.scores(X, self.inputs.keys, rows.extra_keys) if predict else None
+        encoded = self.targets.admit(targets)
+        if learnt.any():
+            kept = X[learnt, : rows.values.shape[1]]
+            self._batch.append(kept, encoded.y[learnt], weights[learnt], None if scores is None else scores[learnt])
+            if self._rehearsal is not None:
+                self._rehearsal.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
+        if scores is None:
+            advanced = Advanced(Encoded(np.zeros(0), np.zeros((0, 2))), np.zeros((0, 0)), np.zeros(0))
+        else:
+            scores = _padded(scores, self.targets.n_outputs)
+            advanced = Advanced(encoded, scores, self.targets.losses(encoded, scores))
+        if not self._batch.room:
+            self._take_step()
+        if self._rehearsal is not None and not self._rehearsal.room:
+            self._begin_anew(self._rehearsal)
+        return advanced
+
+    def _take_step(self) -> None:
+        """One step of the algorithm on a full mini-batch."""
+        batch, ledger, expansion = self._batch, self.ledger, self.expansion
+        X = batch.rows(len(self.inputs))
+        if not expansion.bandwidth:
+            expansion.bandwidth = _first_bandwidth(X)
+        keys = self.inputs.keys
+        scores = batch.scores
+        if scores is None:
+            scores = expansion.scores(X, keys, _NO_KEYS)
+        K = self.targets.n_outputs
+        g = self.targets.gradient(batch.y, _padded(scores, K)) * batch.w[:, None]
+        expansion.widen(K)
+        ledger.widen(K)
+
+        step = self._choose(X, g)
+        is_new = step.block == expansion.n_blocks
+        shrink = 1 - step.decay * self.regularization
+        expansion.decay(shrink)
+        ledger.decay(shrink)
+        # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
+        if g.any():
+            G = np.empty((K, 2 * expansion.block_size))
+            mean_outer(expansion.features(step.block, X, keys), g, G)
+            size = np.broadcast_to(np.asarray(step.size), (K,))
+            expansion.add(step.block, -size[:, None] * G)
+            ledger.enter(step.block, is_new, size, g.mean(axis=0), step.margin)
+        ledger.t += 1
+        batch.clear()
+
+    def _choose(self, X: Array, g: Array) -> Step:
+        """Ask the policy which block to touch."""
+        ledger, expansion, loss = self.ledger, self.expansion, self.targets.loss
+        F, B = expansion.block_size, self.batch_size
+        L = curvature(loss)
+        if self.step is not None:
+            gamma = float(self.step.get(ledger.t))
+        else:
+            if not ledger.gamma_0:
+                ledger.gamma_0 = first_step(expansion.kernel.matrix(X, X, expansion.bandwidth), L, F)
+            gamma = default_step(ledger.gamma_0, ledger.t)
+
+        M = gradient_bound(loss)
+        bounded = M is not None
+        largest_weight = float(max(1.0, self._batch.w.max()))
+        if M is None:
+            norm = float(np.sqrt(np.einsum("ik,ik->i", g, g).max()))
+            M = ledger.largest_gradient = max(GRADIENT_MEMORY * ledger.largest_gradient, norm)
+        else:
+            M *= largest_weight
+
+        def limit(block: int) -> float:
+            if bounded:
+                return math.inf
+            phi = expansion.features(block, X, self.inputs.keys).astype(np.float64)
+            phi *= np.sqrt(self._batch.w)[:, None]
+            gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
+            largest = float(largest_eigenvalue(gram / B))
+            return 1 / (L * largest) if largest else math.inf
+
+        return self.growth.choose(
+            Situation(
+                t=ledger.t,
+                gamma=gamma,
+                n_blocks=expansion.n_blocks,
+                full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
+                mean_gradient=g.mean(axis=0),
+                beta=ledger.beta,
+                variance=M**2 / (4 * F * B),
+                class_variance=largest_weight**2 / (4 * F * B),
+                limit=limit,
+                seed=expansion.seed,
+            )
+        )
+
+    def _begin_anew(self, rehearsal: "_Rehearsal") -> None:
+        """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
+        values, targets, weights = rehearsal.rows(len(self.inputs)), rehearsal.targets, rehearsal.weights
+        bandwidth = self.expansion.kernel.median_bandwidth(self.inputs.as_of_now(values))
+        self._rehearsal = None
+        for part in (self.inputs, self.targets, self.expansion, self.ledger):
+            part.forget()
+        self._batch.clear()
+        self.expansion.bandwidth = bandwidth
+        self._pass(Rows(values, np.zeros((len(values), 0)), _NO_KEYS), targets, np.array(weights), predict=False)
+
+
+class _Batch:
+    """The labelled records since the last step."""
+
+    def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
+        self._size = size
+        self._dtype = dtype
+        self.clear()
+
+    def clear(self) -> None:
+        self._X: list[Array] = []
+        self._scores: list[Array | None] = []
+        self.y = np.zeros(0)
+        self.w = np.zeros(0)
+
+    @property
+    def room(self) -> int:
+        return self._size - len(self.y)
+
+    def append(self, X: Array, y: Array, w: Array, scores: Array | None) -> None:
+        self._X.append(X)
+        self._scores.append(scores)
+        self.y = np.concatenate([self.y, y])
+        self.w = np.concatenate([self.w, w])
+
+    def rows(self, n_inputs: int) -> Array:
+        """The scaled rows, shape (n, n_inputs): an input that came later was absent before."""
+        out = np.zeros((len(self.y), n_inputs), self._dtype)
+        at = 0
+        for part in self._X:
+            out[at : at + len(part), : part.shape[1]] = part
+            at += len(part)
+        return out
+
+    @property
+    def scores(self) -> Array | None:
+        """The rows' scores if all were predicted on their way in; they are a cache, a row's bits never differ."""
+        known = [part for part in self._scores if part is not None]
+        return np.concatenate(known) if known and len(known) == len(self._scores) else None
+
+    def record(self, n_inputs: int) -> Record:
+        return {"batch_rows": self.rows(n_inputs), "batch_targets": self.y, "batch_weights": self.w}
+
+    def restore(self, record: Record) -> None:
+        self.clear()
+        if len(record["batch_targets"]):
+            self.append(record["batch_rows"], record["batch_targets"].copy(), record["batch_weights"].copy(), None)
+
+
+class _Rehearsal:
+    """The first labelled records as they came, kept until the bandwidth is fixed."""
+
+    def __init__(self) -> None:
+        self._values: list[Array] = []
+        self.targets: list[Any] = []
+        self.weights: list[float] = []
+
+    @property
+    def room(self) -> int:
+        return WARM_UP - len(self.targets)
+
+    def append(self, values: Array, targets: Sequence[Any], weights: Array) -> None:
+        self._values.append(values)
+        self.targets.extend(targets)
+        self.weights.extend(weights.tolist())
+
+    def rows(self, n_inputs: int) -> Array:
+        out = np.full((len(self.targets), n_inputs), np.nan)
+        at = 0
+        for part in self._values:
+            out[at : at + len(part), : part.shape[1]] = part
+            at += len(part)
+        return out
+
+    def record(self, n_inputs: int) -> Record:
+        return {
+            "rehearsal_values": self.rows(n_inputs),
+            "rehearsal_targets": [tag(y) for y in self.targets],
+            "rehearsal_weights": np.array(self.weights),
+        }
+
+    @classmethod
+    def restored(cls, record: Record) -> "_Rehearsal":
+        rehearsal = cls()
+        targets = [untag(y) for y in record["rehearsal_targets"]]
+        if targets:
+            rehearsal.append(record["rehearsal_values"], targets, record["rehearsal_weights"])
+        return rehearsal
+
+
+_NO_KEYS = np.zeros(0, np.uint64)
+
+
+def _first_bandwidth(X: Array) -> float:
+    """.7 sqrt(2 d), d measured as the rows' mean squared norm, which is d for standardised inputs."""
+    d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+    return 0.7 * math.sqrt(2 * d) if d > 0 else 0.7
+
+
+def _weights(ws: Sequence[float] | None, n: int) -> Array:
+    if ws is None:
+        return np.ones(n)
+    weights = np.array(ws, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError("a weight is negative or not finite: weights are numbers from 0 up")
+    return weights
+
+
+def _padded(scores: Array, n_outputs: int) -> Array:
+    missing = n_outputs - scores.shape[1]
+    return np.pad(scores, ((0, 0), (0, missing))) if missing > 0 else scores
+
+
+def _joined(parts: Sequence[Advanced], n_outputs: int) -> Advanced:
+    if not parts:
+        return Advanced(Encoded(np.zeros(0), np.zeros((0, 2))), np.zeros((0, n_outputs)), np.zeros(0))
+    if len(parts) == 1:
+        return parts[0]
+    return Advanced(
+        Encoded(
+            np.concatenate([part.encoded.y for part in parts]), np.concatenate([part.encoded.before for part in parts])
+        ),
+        np.concatenate([_padded(part.scores, n_outputs) for part in parts]),
+        np.concatenate([part.losses for part in parts]),
+    )

@@ -1,0 +1,164 @@
+"""State as a named record of arrays and plain values: its digest, its bytes, and names and labels that JSON can hold.
+
+Pickle, deepcopy, checkpoints and equality tests all rest on such records. Nothing in them is ever executed.
+"""
+
+import hashlib
+import json
+import struct
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from river import base
+
+Array = np.ndarray[Any, np.dtype[Any]]
+#: Field name -> numpy array, or a value that JSON holds (None, bool, int, float, str, lists and dicts of them).
+Record = dict[str, Any]
+
+_MAGIC = b"SKREC\x01"
+
+
+def digest(record: Mapping[str, Any]) -> str:
+    """SHA-256 over the fields in their order: name, dtype, shape and little-endian bytes, or JSON.
+
+    Parameters
+    ----------
+    record
+        The fields; arrays must be cut to size.
+
+    Returns
+    -------
+    64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> digest({"t": 3, "mean": np.zeros(2)})[:16]
+    '4d43c7eea6dff40a'
+
+    """
+    sha = hashlib.sha256()
+    for name, value in record.items():
+        head, body = _field(name, value)
+        sha.update(json.dumps(head, separators=(",", ":")).encode())
+        sha.update(b"\n")
+        sha.update(body)
+    return sha.hexdigest()
+
+
+def to_bytes(record: Mapping[str, Any]) -> bytes:
+    """The record as bytes: a JSON head that describes the fields, then the arrays, little-endian, one after the other.
+
+    Examples
+    --------
+    >>> from_bytes(to_bytes({"t": 3, "names": ["a", "b"]}))
+    {'t': 3, 'names': ['a', 'b']}
+
+    """
+    heads, bodies = [], []
+    for name, value in record.items():
+        head, body = _field(name, value)
+        heads.append(head)
+        bodies.append(body)
+    described = json.dumps(heads, separators=(",", ":")).encode()
+    return b"".join([_MAGIC, struct.pack("<Q", len(described)), described, *bodies])
+
+
+def from_bytes(data: bytes) -> Record:
+    """The record that `to_bytes` wrote.
+
+    Raises
+    ------
+    ValueError
+        The bytes are not such a record, or are cut short.
+
+    """
+    start = len(_MAGIC) + 8
+    if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
+        raise ValueError("not a state record: it does not begin as one; give the bytes that to_bytes wrote")
+    (length,) = struct.unpack_from("<Q", data, len(_MAGIC))
+    try:
+        heads = json.loads(data[start : start + length])
+        position = start + length
+        record: Record = {}
+        for head in heads:
+            if "dtype" in head:
+                dtype = np.dtype(head["dtype"])
+                if dtype.hasobject:
+                    raise ValueError("an array of objects")
+                shape = tuple(int(n) for n in head["shape"])
+                size = dtype.itemsize * int(np.prod(shape, dtype=object))
+                if min(shape, default=0) < 0 or position + size > len(data):
+                    raise ValueError("cut short")
+                flat = np.frombuffer(data, dtype, count=size // dtype.itemsize, offset=position)
+                record[head["name"]] = flat.reshape(shape).astype(dtype.newbyteorder("="))
+                position += size
+            else:
+                record[head["name"]] = head["value"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"not a state record: {error}; give the bytes that to_bytes wrote") from error
+    if position != len(data):
+        raise ValueError("not a state record: bytes left over at its end; give the bytes that to_bytes wrote")
+    return record
+
+
+def _field(name: str, value: Any) -> tuple[dict[str, Any], bytes]:
+    if isinstance(value, np.ndarray):
+        little = value.dtype.newbyteorder("<")
+        head = {"name": name, "dtype": little.str, "shape": list(value.shape)}
+        return head, np.ascontiguousarray(value, little).tobytes()
+    return {"name": name, "value": value}, b""
+
+
+def tag(value: Hashable) -> list[Any]:
+    """A name or label with its type, as JSON holds it, so that `"1"`, `1` and `True` stay apart.
+
+    Raises
+    ------
+    ValueError
+        The value is not a string, boolean, number, None or tuple of these.
+
+    Examples
+    --------
+    >>> tag("1"), tag(1), tag((True, None))
+    (['str', '1'], ['int', 1], ['tuple', [['bool', True], ['NoneType', None]]])
+
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return ["str", str(value)]
+    if value is None or isinstance(value, bool | int):
+        return [type(value).__name__, value]
+    if isinstance(value, float):
+        return ["float", value.hex()]
+    if isinstance(value, tuple):
+        return ["tuple", [tag(item) for item in value]]
+    raise ValueError(f"{value!r} is of type {type(value).__name__}: names and labels are strings, booleans or numbers")
+
+
+def untag(tagged: list[Any]) -> Any:
+    """The value that `tag` described."""
+    kind, value = tagged
+    if kind == "float":
+        return float.fromhex(value)
+    if kind == "tuple":
+        return tuple(untag(item) for item in value)
+    return value
+
+
+def arguments(component: base.Base) -> dict[str, Any]:
+    """The constructor arguments of an estimator, kernel or loss as plain values, nested objects by class name."""
+    described = {}
+    for name in component._get_params():
+        value = getattr(component, name)
+        if isinstance(value, base.Base):
+            value = {f"{type(value).__module__}.{type(value).__qualname__}": arguments(value)}
+        described[name] = value
+    return described
+
+
+def rebuild(cls: type, given: dict[str, Any]) -> Any:
+    """What a pickled estimator names as its constructor: its class called with its arguments."""
+    return cls(**given)

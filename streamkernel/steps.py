@@ -1,0 +1,35 @@
+"""Step sizes: the default rule, derived from the first mini-batch."""
+
+from streamkernel.compute.features import largest_eigenvalue
+from streamkernel.state import Array
+
+#: Steps after which the default step size has halved.
+HALVING = 200
+
+
+def first_step(kernel_matrix: Array, curvature: float, block_size: int) -> float:
+    """gamma_0 = 1 / (L (lambda_1 + 1/F + 1/B)).
+
+    Parameters
+    ----------
+    kernel_matrix
+        K(X, X) of the first mini-batch, shape (B, B).
+    curvature
+        L, the Lipschitz constant of the loss's derivative.
+    block_size
+        F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_step(np.ones((4, 4)), curvature=1.0, block_size=4)
+    0.6666666666666666
+
+    """
+    B = len(kernel_matrix)
+    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / B) + 1 / block_size + 1 / B)))
+
+
+def default_step(gamma_0: float, t: int) -> float:
+    """gamma_t = gamma_0 / (1 + t / t0)."""
+    return gamma_0 / (1 + t / HALVING)

@@ -1,0 +1,325 @@
+"""Targets: labels become columns of the scores, numbers become deviations from their running mean, and back."""
+
+import math
+import numbers
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
+from scipy import special
+
+from streamkernel.state import Array, Record, tag, untag
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Targets of consecutive records, as the machine uses them.
+
+    Attributes
+    ----------
+    y
+        float64 of shape (n,): the column of the label, its side (0 or 1), or the standardised number; NaN unlabelled.
+    before
+        float64 of shape (n, 2): what was known before each record: (number of classes, 0), which of two sides had been
+        seen, or the target's (mean, deviation).
+
+    """
+
+    y: Array
+    before: Array
+
+    @property
+    def labelled(self) -> Array:
+        """Bool of shape (n,)."""
+        return ~np.isnan(self.y)
+
+
+class Targets(Protocol):
+    """One kind of target with its loss."""
+
+    loss: Any
+    n_ignored: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores a record has by now."""
+
+    def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        """Targets as plain values, None where a record is not to be learnt, and how many labels were past the limit.
+
+        Changes nothing. ValueError names what is no target.
+        """
+
+    def admit(self, ys: Sequence[Any]) -> Encoded:
+        """Encode prepared targets one after the other, each with what was known before it; new labels join."""
+
+    def losses(self, encoded: Encoded, scores: Array) -> Array:
+        """The loss of each record's score before it was learnt, (n,); NaN unlabelled."""
+
+    def gradient(self, y: Array, scores: Array) -> Array:
+        """dl/du, float64 of shape (n, K)."""
+
+    def record(self) -> Record:
+        """The fields of the state."""
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave."""
+
+    def forget(self) -> None:
+        """Begin anew; the process's own counters stay."""
+
+
+class Classes:
+    """Labels under the softmax: one column each, in the order of arrival.
+
+    Parameters
+    ----------
+    loss
+        A loss of (n,) columns and (n, K) scores.
+    max_classes
+        Records of labels past this number are predicted only, and counted in `n_ignored`.
+
+    """
+
+    def __init__(self, loss: MultiClassLoss, max_classes: int) -> None:
+        self.loss: Any = loss
+        self.max_classes = max_classes
+        self.labels: list[Hashable] = []
+        self.n_ignored = 0
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.labels)
+
+    def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        seen = dict.fromkeys(self.labels)
+        n_ignored = 0
+        prepared: list[Any] = []
+        for y in ys:
+            label = _plain_label(y)
+            if label is not None and label not in seen:
+                if len(seen) < self.max_classes:
+                    seen[label] = None
+                else:
+                    label = None
+                    n_ignored += 1
+            prepared.append(label)
+        return prepared, n_ignored
+
+    def admit(self, ys: Sequence[Any]) -> Encoded:
+        column = {label: i for i, label in enumerate(self.labels)}
+        y = np.full(len(ys), np.nan)
+        before = np.zeros((len(ys), 2))
+        for i, label in enumerate(ys):
+            before[i, 0] = len(self.labels)
+            if label is not None:
+                if label not in column:
+                    column[label] = len(self.labels)
+                    self.labels.append(label)
+                y[i] = column[label]
+        return Encoded(y, before)
+
+    def losses(self, encoded: Encoded, scores: Array) -> Array:
+        out = np.full(len(encoded.y), np.nan)
+        rows = encoded.labelled
+        known = np.maximum(encoded.before[rows, 0], encoded.y[rows] + 1)
+        unknown = np.arange(scores.shape[1]) >= known[:, None]
+        if rows.any():
+            out[rows] = self.loss(encoded.y[rows].astype(np.int64), np.where(unknown, -np.inf, scores[rows]))
+        return out
+
+    def gradient(self, y: Array, scores: Array) -> Array:
+        return np.asarray(self.loss.gradient(y.astype(np.int64), scores), np.float64)
+
+    def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
+        """The distribution over the labels that were known before each record."""
+        known = encoded.before[:, 0].astype(np.int64)
+        result: list[dict[Any, float]] = [{}] * len(known)
+        for n_classes in np.unique(known[known > 0]):
+            rows = np.flatnonzero(known == n_classes)
+            labels = self.labels[:n_classes]
+            for r, p in zip(rows, special.softmax(scores[rows, :n_classes], axis=1).tolist(), strict=True):
+                result[r] = dict(zip(labels, p, strict=True))
+        return result
+
+    def record(self) -> Record:
+        return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_ignored}
+
+    def restore(self, record: Record) -> None:
+        self.labels = [untag(label) for label in record["labels"]]
+        self.n_ignored = record["n_ignored_labels"]
+
+    def forget(self) -> None:
+        self.labels = []
+
+
+class TwoSides:
+    """Two labels under a margin loss: False and True until another label takes the place of one not seen yet.
+
+    Parameters
+    ----------
+    loss
+        A loss of (n,) sides, 0 or 1, and (n,) scores.
+
+    """
+
+    n_outputs = 1
+
+    def __init__(self, loss: BinaryLoss) -> None:
+        self.loss: Any = loss
+        self.n_ignored = 0
+        self.labels: list[Hashable] = []
+        self.forget()
+
+    def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        labels, seen = list(self.labels), list(self.seen)
+        prepared = [_plain_label(y) for y in ys]
+        for label in prepared:
+            if label is not None:
+                _take_side(label, labels, seen)
+        return prepared, 0
+
+    def admit(self, ys: Sequence[Any]) -> Encoded:
+        y = np.full(len(ys), np.nan)
+        before = np.zeros((len(ys), 2))
+        for i, label in enumerate(ys):
+            before[i] = self.seen
+            if label is not None:
+                y[i] = _take_side(label, self.labels, self.seen)
+        return Encoded(y, before)
+
+    def losses(self, encoded: Encoded, scores: Array) -> Array:
+        out = np.full(len(encoded.y), np.nan)
+        rows = encoded.labelled
+        out[rows] = self.loss(encoded.y[rows], scores[rows, 0])
+        return out
+
+    def gradient(self, y: Array, scores: Array) -> Array:
+        return np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)[:, None]
+
+    def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
+        """The sigmoid of the score: of both sides, unless only one is known and by another name than False or True."""
+        positive = special.expit(scores[:, 0]).tolist()
+        result: list[dict[Any, float]] = []
+        for p, seen in zip(positive, encoded.before.astype(bool).tolist(), strict=True):
+            negative_side, positive_side = (
+                label if known else bool(side)
+                for side, (label, known) in enumerate(zip(self.labels, seen, strict=True))
+            )
+            only = positive_side if seen[1] else negative_side
+            if sum(seen) == 1 and not isinstance(only, bool):
+                result.append({only: 1.0})
+            else:
+                result.append({negative_side: 1.0 - p, positive_side: p})
+        return result
+
+    def record(self) -> Record:
+        return {"labels": [tag(label) for label in self.labels], "labels_seen": list(self.seen)}
+
+    def restore(self, record: Record) -> None:
+        self.labels = [untag(label) for label in record["labels"]]
+        self.seen = list(record["labels_seen"])
+
+    def forget(self) -> None:
+        self.labels = [False, True]
+        self.seen = [False, False]
+
+
+class Numbers:
+    """Regression targets, standardised by their running mean and deviation.
+
+    Parameters
+    ----------
+    loss
+        A loss of (n,) standardised targets and (n,) scores.
+
+    """
+
+    n_outputs = 1
+
+    def __init__(self, loss: RegressionLoss) -> None:
+        self.loss: Any = loss
+        self.n_ignored = 0
+        self.forget()
+
+    def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        return [None if y is None else _plain_number(y) for y in ys], 0
+
+    def admit(self, ys: Sequence[Any]) -> Encoded:
+        encoded = np.full(len(ys), np.nan)
+        before = np.empty((len(ys), 2))
+        for i, y in enumerate(ys):
+            before[i] = self.mean, self.deviation
+            if y is not None:
+                self.count += 1
+                delta = y - self.mean
+                self.mean += delta / self.count
+                self.m2 += delta * (y - self.mean)
+                encoded[i] = (y - self.mean) / (self.deviation or 1.0)
+        return Encoded(encoded, before)
+
+    @property
+    def deviation(self) -> float:
+        """The running deviation of the targets, 0 before two differ."""
+        return math.sqrt(self.m2 / self.count) if self.count else 0.0
+
+    def losses(self, encoded: Encoded, scores: Array) -> Array:
+        return np.asarray(self.loss(encoded.y, scores[:, 0]), np.float64)
+
+    def gradient(self, y: Array, scores: Array) -> Array:
+        return np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)[:, None]
+
+    def values(self, encoded: Encoded, scores: Array) -> list[float]:
+        """Scores in the target's own units, by the moments before each record."""
+        return [float(value) for value in encoded.before[:, 0] + encoded.before[:, 1] * scores[:, 0]]
+
+    def record(self) -> Record:
+        return {"target_count": self.count, "target_mean": self.mean, "target_m2": self.m2}
+
+    def restore(self, record: Record) -> None:
+        self.count, self.mean, self.m2 = (record[f"target_{name}"] for name in ("count", "mean", "m2"))
+
+    def forget(self) -> None:
+        self.count, self.mean, self.m2 = 0, 0.0, 0.0
+
+
+def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int:
+    """The side of a label, which takes the place of one not seen yet where it is new."""
+    if label in labels:
+        side = labels.index(label)
+    elif all(seen):
+        raise ValueError(
+            f"label {label!r} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss knows two: "
+            "use loss=None (softmax) or wrap the model in river.multiclass.OneVsRestClassifier"
+        )
+    else:
+        side = seen.index(False)
+    if not seen[side]:
+        labels[side] = label
+        seen[side] = True
+    return side
+
+
+def _plain_label(y: Any) -> Any:
+    """A label as a plain Python value; None stays None."""
+    if type(y) is str or y is None:
+        return y
+    if isinstance(y, np.generic):
+        y = y.item()
+    if isinstance(y, float) and math.isnan(y):
+        raise ValueError("the label is NaN: give a string, a boolean or a number, or None where it is not known")
+    tag(y)
+    return y
+
+
+def _plain_number(y: Any) -> float:
+    if isinstance(y, numbers.Real | np.generic):
+        try:
+            value = float(y)
+        except (OverflowError, TypeError, ValueError):
+            value = math.nan
+        if math.isfinite(value):
+            return value
+    raise ValueError(f"the target {y!r} is not a finite number: give one, or None where it is not known")
