@@ -1,0 +1,202 @@
+"""Which block a step touches: the three policies, the budget, and what a whole run of each looks like."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river.optim.losses import Huber
+
+from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.growth.cdsg import MOST_OUTPUTS
+from streamkernel.kernels import Gaussian
+from tests.naive_growth import inequality_9, longest_step, situation
+
+
+def test_dsg_grows_until_the_budget_then_revisits_uniformly():
+    assert DSG().choose(situation(n_blocks=3)).block == 3
+    picks = [DSG().choose(situation(t=t, n_blocks=4, full=True)).block for t in range(4000)]
+    assert np.allclose(np.bincount(picks) / 4000, 0.25, atol=0.03)
+
+
+def test_udsg_alternates():
+    blocks = [UDSG(grow=2, reuse=1).choose(situation(t=t, n_blocks=9)).block for t in range(9)]
+    assert [block == 9 for block in blocks] == [True, True, False] * 3
+
+
+def test_cdsg_at_the_budget_takes_the_best_aligned_block_at_gamma():
+    beta = np.array([[0.01], [0.02], [-0.5]])
+    step = CDSG().choose(situation(n_blocks=3, full=True, beta=beta, mean_gradient=np.array([0.1]), variance=10.0))
+    assert (step.block, step.size, math.isnan(step.margin)) == (1, 0.5, True)
+
+
+def test_cdsg_asks_for_the_features_limit_best_first_and_no_more():
+    beta = np.array([[0.3], [0.31], [0.32]])
+    asked = []
+
+    def limit(block):
+        asked.append(block)
+        return [math.inf, 0.1, math.inf][block]
+
+    step = CDSG(cap=50.0).choose(
+        situation(n_blocks=3, beta=beta, mean_gradient=np.array([1.0]), gamma=0.2, variance=1e-3, limit=limit)
+    )
+    steps = [longest_step(b, 1.0, 0.2, 10.0, 1e-3) for b in (0.3, 0.31, 0.32)]
+    best_first = sorted(range(3), key=lambda k: -steps[k])
+    allowed = [k for k in best_first if k != 1]
+    assert step.block == allowed[0]
+    assert step.size == pytest.approx(steps[allowed[0]], rel=1e-12)
+    assert asked == best_first[: best_first.index(allowed[0]) + 1]
+
+
+finite = st.floats(-3, 3, allow_nan=False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    n_outputs=st.integers(1, MOST_OUTPUTS),
+    n_blocks=st.integers(1, 12),
+    gamma=st.floats(1e-3, 10),
+    cap=st.floats(1.01, 20),
+    variance=st.floats(1e-9, 1),
+    feature_limit=st.sampled_from([math.inf, 3.0, 0.7, 0.01]),
+    data=st.data(),
+)
+def test_a_reuse_never_breaks_9(n_outputs, n_blocks, gamma, cap, variance, feature_limit, data):
+    gbar = np.array(data.draw(st.lists(finite, min_size=n_outputs, max_size=n_outputs)))
+    noise = np.array(data.draw(st.lists(finite, min_size=n_blocks * n_outputs, max_size=n_blocks * n_outputs)))
+    aligned = data.draw(st.floats(0, 2))
+    beta = gamma * (aligned * gbar + 0.3 * noise.reshape(n_blocks, n_outputs))
+    step = CDSG(cap).choose(
+        situation(
+            n_blocks=n_blocks,
+            gamma=gamma,
+            mean_gradient=gbar,
+            beta=beta,
+            variance=variance,
+            limit=lambda _: feature_limit,
+        )
+    )
+    if step.block == n_blocks:
+        return
+    right, left = inequality_9(beta[step.block], gbar, gamma, step.size, variance)
+    assert left <= right * (1 + 1e-9)
+    assert gamma < step.size <= min(cap * gamma, feature_limit)
+    assert step.margin == pytest.approx(right - left, rel=1e-6, abs=1e-9 * right)
+    assert step.decay == step.size
+
+
+def _records(K, n, seed, d=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    centres = rng.normal(size=(K, d))
+    labels = np.argmin(((X[:, None] - centres) ** 2).sum(axis=2), axis=1)
+    return [dict(enumerate(x)) for x in X.tolist()], labels
+
+
+class _Watched(CDSG):
+    """CDSG that checks every reuse of a run against (9) as printed."""
+
+    checked = 0
+
+    def choose(self, situation):
+        step = super().choose(situation)
+        if step.block < situation.n_blocks and not math.isnan(step.margin):
+            right, left = inequality_9(
+                situation.beta[step.block], situation.mean_gradient, situation.gamma, step.size, situation.variance
+            )
+            assert left <= right * (1 + 1e-9)
+            type(self).checked += 1
+        return step
+
+
+@pytest.mark.parametrize("loss", [losses.Log(), Huber(epsilon=1), None], ids=["log", "huber", "squared"])
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([4, 16, 32]), block_size=st.sampled_from([4, 32]))
+def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_size, block_size):
+    xs, labels = _records(2, 900, seed)
+    arguments = {"growth": _Watched(), "batch_size": batch_size, "block_size": block_size, "max_features": None}
+    if isinstance(loss, losses.Log):
+        model, ys = KernelClassifier(loss=loss, seed=seed, **arguments), (labels > 0).tolist()
+    else:
+        model, ys = KernelRegressor(loss=loss, seed=seed, **arguments), [float(x[0] + x[1]) for x in xs]
+    model.advance(xs, ys)
+    assert model.n_grown + model.n_reused == model.n_steps
+    assert model.n_reused == 0 or model.last_check_margin > -1e-9
+
+
+@pytest.mark.parametrize("K", [2, 3, 10])
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([8, 32]))
+def test_9_holds_at_every_reuse_of_a_stream_under_softmax(K, seed, batch_size):
+    xs, labels = _records(K, 900, seed)
+    model = KernelClassifier(growth=_Watched(), batch_size=batch_size, seed=seed, max_features=None)
+    model.advance(xs, labels.tolist())
+    assert model.n_grown + model.n_reused == model.n_steps
+
+
+def test_streams_do_reuse_under_watch():
+    before = _Watched.checked
+    xs, labels = _records(3, 4000, 1)
+    KernelClassifier(growth=_Watched(), seed=1).advance(xs, labels.tolist())
+    assert _Watched.checked > before
+
+
+@pytest.mark.parametrize("K", [12, 200])
+def test_many_classes_are_checked_class_by_class(K):
+    rng = np.random.default_rng(K)
+    gamma, variance = 0.5, 1e-6
+    gbar = rng.normal(size=K) / K
+    beta = gamma * np.stack([-gbar, 0.9 * gbar * (rng.random(K) < 0.8), 0.9 * gbar * (rng.random(K) < 0.5)])
+    step = CDSG().choose(situation(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
+    expected = np.array(
+        [[longest_step(beta[k, c], gbar[c], gamma, 2 * gamma, variance) for c in range(K)] for k in range(3)]
+    )
+    best = int(np.argmax(expected @ np.abs(gbar)))
+    assert step.block == best
+    np.testing.assert_allclose(step.size, np.where(expected[best] > 0, expected[best], gamma), rtol=1e-12)
+    assert step.decay == gamma
+    assert step.margin > -1e-12
+
+
+def test_many_classes_make_a_new_block_where_too_few_pass():
+    K = 20
+    gbar = np.full(K, 0.1)
+    beta = 0.45 * np.where(np.arange(K) < 5, gbar, -gbar)[None]  # a quarter of the gradient passes, 30% is asked for
+    assert CDSG().choose(situation(n_blocks=1, mean_gradient=gbar, beta=beta, class_variance=1e-9)).block == 1
+
+
+@pytest.mark.parametrize("K", [12, 200])
+def test_many_classes_are_reused_on_a_stream(K):
+    xs, labels = _records(K, 6000, 3, d=6)
+    grown = {}
+    for growth in (DSG(), CDSG()):
+        model = KernelClassifier(growth=growth, seed=2, max_features=None)
+        losses_seen = model.advance(xs, labels.tolist()).losses
+        grown[type(growth)] = (model.n_grown, np.mean(losses_seen[-2000:]))
+    assert grown[CDSG][0] < grown[DSG][0]
+    assert grown[CDSG][1] < 1.1 * grown[DSG][1]
+
+
+@pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()])
+def test_the_budget_holds(growth):
+    xs, labels = _records(3, 3000, 2)
+    model = KernelClassifier(growth=growth, max_features=300, seed=1)
+    model.advance(xs, labels.tolist())
+    assert model.n_features == 288  # nine whole blocks of 32
+    assert model.n_grown == 9
+    assert model.n_steps == model.n_grown + model.n_reused
+
+
+def test_squared_losses_do_not_diverge_under_greedy_reuse():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    X[:, 1] = X[:, 0]
+    y = np.sin(2 * X[:, 0])
+    model = KernelRegressor(growth=CDSG(cap=1000.0), kernel=Gaussian(3.0), seed=1)
+    outcome = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist())
+    errors = np.abs(np.array(outcome.predictions) - y)
+    assert np.isfinite(errors).all()
+    assert errors[-1000:].mean() < errors[:1000].mean() < 2
