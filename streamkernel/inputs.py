@@ -106,7 +106,7 @@ class Inputs:
         self._is_number = np.zeros(0, np.bool_)
         self._fit()
 
-    def encode(self, xs: Sequence[Mapping[Hashable, Any]], learn: Sequence[bool]) -> Rows:
+    def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool]) -> Rows:
         """Encode records; those to be learnt add the columns that are missing.
 
         Parameters
@@ -206,7 +206,7 @@ class Inputs:
         self.mean = record["input_mean"].copy()
         self.m2 = record["input_m2"].copy()
 
-    def _encode_one(self, x: Mapping[Hashable, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
+    def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)
         known_numbers = self._numbers
         unknown: list[tuple[int, list[Any], float]] = []
@@ -249,7 +249,7 @@ class Inputs:
             return value
         return 0.0 if self.standardize else min(max(value, -RAW_LIMIT), RAW_LIMIT)
 
-    def _matrix(self, rows: list[list[float]], xs: Sequence[Mapping[Hashable, Any]]) -> Array:
+    def _matrix(self, rows: list[list[float]], xs: Sequence[Mapping[Any, Any]]) -> Array:
         d = len(self.columns)
         for row in rows:
             if len(row) < d:

@@ -74,10 +74,12 @@ class Softmax(MultiClassLoss):
     gradient_bound = float(np.sqrt(2.0))
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
-        return -np.take_along_axis(special.log_softmax(y_pred, axis=1), np.asarray(y_true)[:, None], axis=1)[:, 0]
+        rows = np.arange(len(y_pred))
+        highest = y_pred.max(axis=1)
+        return highest + np.log(np.exp(y_pred - highest[:, None]).sum(axis=1)) - y_pred[rows, y_true]
 
     def gradient(self, y_true: Any, y_pred: Any) -> Any:
-        g = special.softmax(y_pred, axis=1)
+        g = softmax(y_pred)
         g[np.arange(len(g)), y_true] -= 1.0
         return g
 
@@ -180,6 +182,12 @@ UNUSABLE: dict[type, tuple[str, str]] = {
     ),
     river_losses.CrossEntropy: ("it takes dicts", "streamkernel.losses.Softmax()"),
 }
+
+
+def softmax(scores: Any) -> Any:
+    """Softmax of every row; scipy's costs a hundred microseconds a call, whatever the size."""
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
 
 
 def _signed(y_true: Any) -> Any:

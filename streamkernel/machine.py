@@ -5,7 +5,7 @@ moments with every one; how a stream is cut into calls never changes a bit.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,7 +94,7 @@ class Machine:
 
     def advance(
         self,
-        xs: Sequence[Mapping[Hashable, Any]],
+        xs: Sequence[Mapping[Any, Any]],
         ys: Sequence[Any],
         ws: Sequence[float] | None = None,
         predict: bool = True,

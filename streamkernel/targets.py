@@ -10,6 +10,7 @@ import numpy as np
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
+from streamkernel.losses import softmax
 from streamkernel.state import Array, Record, tag, untag
 
 
@@ -137,10 +138,10 @@ class Classes:
         """The distribution over the labels that were known before each record."""
         known = encoded.before[:, 0].astype(np.int64)
         result: list[dict[Any, float]] = [{}] * len(known)
-        for n_classes in np.unique(known[known > 0]):
+        for n_classes in set(known[known > 0].tolist()):
             rows = np.flatnonzero(known == n_classes)
             labels = self.labels[:n_classes]
-            for r, p in zip(rows, special.softmax(scores[rows, :n_classes], axis=1).tolist(), strict=True):
+            for r, p in zip(rows, softmax(scores[rows, :n_classes]).tolist(), strict=True):
                 result[r] = dict(zip(labels, p, strict=True))
         return result
 
@@ -302,9 +303,12 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
     return side
 
 
+_PLAIN = {str, bool, int}
+
+
 def _plain_label(y: Any) -> Any:
     """A label as a plain Python value; None stays None."""
-    if type(y) is str or y is None:
+    if y is None or type(y) in _PLAIN:
         return y
     if isinstance(y, np.generic):
         y = y.item()

@@ -2,7 +2,7 @@
 
 import abc
 import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -106,9 +106,7 @@ class KernelMachine(base.Estimator, abc.ABC):
 
     # Learning ---------------------------------------------------------------------------------------------------------
 
-    def advance(
-        self, xs: Sequence[Mapping[Hashable, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None
-    ) -> Outcome:
+    def advance(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> Outcome:
         """Predict records, then learn them, one after the other.
 
         However a stream is cut into calls, of this or of `learn_one` and `learn_many`, the state ends up the same, bit
@@ -136,10 +134,10 @@ class KernelMachine(base.Estimator, abc.ABC):
     def _outcome(self, advanced: Advanced) -> Outcome:
         """Scores as labels, probabilities or numbers."""
 
-    def _predict(self, xs: Sequence[Mapping[Hashable, Any]]) -> Outcome:
+    def _predict(self, xs: Sequence[Mapping[Any, Any]]) -> Outcome:
         return self._outcome(self._machine.advance(xs, [None] * len(xs)))
 
-    def learn_one(self, x: dict[Hashable, Any], y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a record.
 
         Parameters
@@ -274,5 +272,5 @@ class KernelMachine(base.Estimator, abc.ABC):
         return clone
 
 
-def _records(X: Any) -> list[dict[Hashable, Any]]:
-    return cast(list[dict[Hashable, Any]], list(into_frame(X).iter_rows(named=True)))
+def _records(X: Any) -> list[dict[Any, Any]]:
+    return cast(list[dict[Any, Any]], list(into_frame(X).iter_rows(named=True)))

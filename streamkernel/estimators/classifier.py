@@ -1,6 +1,5 @@
 """Kernel classification: logistic, support vector and softmax machines."""
 
-from collections.abc import Hashable
 from typing import Any
 
 from river import base
@@ -130,11 +129,11 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
         """Records predicted only because their label came past `max_classes`."""
         return self._targets.n_ignored
 
-    def predict_proba_one(self, x: dict[Hashable, Any], **_: Any) -> dict[Any, float]:
+    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
         return (self._predict([x]).probabilities or [{}])[0]
 
-    def predict_one(self, x: dict[Hashable, Any], **_: Any) -> Any:
+    def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
         return self._predict([x]).predictions[0]
 

@@ -1,6 +1,5 @@
 """Kernel regression: ridge, robust, support vector, absolute and quantile machines."""
 
-from collections.abc import Hashable
 from typing import Any
 
 from river import base
@@ -107,7 +106,7 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
         self._targets = Numbers(loss or Squared())
         self._machine: Machine = self._build(self._targets)
 
-    def predict_one(self, x: dict[Hashable, Any]) -> float:
+    def predict_one(self, x: dict[Any, Any]) -> float:
         """The target of one record; 0 before the first."""
         return float(self._predict([x]).predictions[0])
 

@@ -1,0 +1,1 @@
+"""Speed and accuracy against peers, one command each; tables and plots go to benchmarks/results/."""

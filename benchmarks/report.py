@@ -1,0 +1,30 @@
+"""What every benchmark prints: the machine it ran on, and tables in Markdown."""
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+
+def machine() -> str:
+    """The processor and the versions that matter, in a line."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        model = next((line.split(":", 1)[1].strip() for line in info.open() if line.startswith("model name")), model)
+    packages = ", ".join(f"{name} {version(name)}" for name in ("river", "numpy", "numba"))
+    return f"{model}, Python {platform.python_version()}, {packages}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def write(path: Path, text: str) -> None:
+    """Print a report and keep it."""
+    print(text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.rstrip() + "\n")
+    print(f"written to {path}")
