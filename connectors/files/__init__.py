@@ -1,0 +1,1 @@
+"""Records in files: CSV and JSON lines, plain or compressed, finished or still growing."""

@@ -1,0 +1,273 @@
+"""Records that are lines of a CSV file with a header."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+from collections import Counter
+from itertools import islice
+from os import PathLike
+from typing import Any
+
+from connectors.decode import UndecodableError, decode_inputs, shown, target_decoder
+from connectors.files.bytes import ByteStream, StandardInput
+from connectors.files.lines import Chunk, Chunks
+from connectors.files.multiline import JoinedLines
+from connectors.files.source import LineSource
+from connectors.ports import Fault, Label, Record, SourceError
+
+_MOST_WORDS = 10_000
+
+
+class CsvSource(LineSource):
+    """Read CSV; the first line of the file names the columns.
+
+    An empty field is an absent input, and so is ``nan``. A field that reads as a number is a float (spaces round it
+    do not matter, underscores in it do); an infinite one is a fault. Every other field is a string.
+
+    Parameters
+    ----------
+    path
+        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
+    target
+        The column of the target; None: no target, every record is unlabelled.
+    target_type
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+    delimiter
+        One character.
+    encoding
+        Of the text; one in which ASCII characters are single bytes. A byte order mark of UTF-8 is skipped.
+    multiline
+        Whether a quoted field may hold line ends. If not, every physical line is a record, so that a stray quote
+        costs one record.
+    follow
+        Whether to wait for more at the end of a plain file, and to go on in the next one, which has a header of its
+        own, when it is rotated.
+    max_record_bytes
+        The longest record, in bytes; a longer one is a fault.
+    max_string
+        The most characters of a string value; more is a fault.
+
+    Raises
+    ------
+    ValueError
+        For a delimiter, an encoding, a target type or a limit that cannot be.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"a,colour,y\\n1,red,yes\\n,blue,\\n1,2\\n")
+    ...     file.flush()
+    ...     with CsvSource(file.name, target="y") as source:
+    ...         source.open()
+    ...         records = source.poll(10, timeout=0)
+    >>> [(record.x, record.y) for record in records[:2]]
+    [({'a': 1.0, 'colour': 'red'}, 'yes'), ({'colour': 'blue'}, None)]
+    >>> records[2].fault
+    Fault(reason='csv_width', detail='2 fields where the header has 3')
+
+    """
+
+    kind = "csv"
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        target: str | None = None,
+        target_type: str = "str",
+        delimiter: str = ",",
+        encoding: str = "utf-8",
+        multiline: bool = False,
+        follow: bool = False,
+        max_record_bytes: int = 2**20,
+        max_string: int = 256,
+    ) -> None:
+        super().__init__(path, follow, max_record_bytes)
+        if len(delimiter) != 1 or delimiter in '"\r\n':
+            raise ValueError(f"delimiter must be one character, no quote and no line end, got {delimiter!r}")
+        self.target = target
+        self.target_type = target_type
+        self.delimiter = delimiter
+        self.encoding = _checked_encoding(encoding)
+        self.multiline = multiline
+        self.max_string = max_string
+        self._decode_target = target_decoder(target_type, max_string)
+        self._columns: list[str] | None = None
+        self._names: tuple[str, ...] = ()
+        self._target_index = -1
+        self._header_end = 0
+        self._words: set[str] = set()
+
+    def _begin(self, offset: int) -> None:
+        self._columns = None
+        super()._begin(0)
+        if isinstance(self._stream, StandardInput):
+            # Its writer may not have begun: the header is read when there is something to hand out.
+            return
+        header_read = self._read_header(deadline=0.0)
+        super()._begin(max(offset, self._header_end) if header_read else 0)
+
+    def _split(self, stream: ByteStream) -> Chunks:
+        lines = super()._split(stream)
+        if self.multiline:
+            return JoinedLines(lines, self.delimiter, self.encoding, self.max_record_bytes)
+        return lines
+
+    def _records(self, limit: int, deadline: float) -> list[Record]:
+        if self._columns is None and not self._read_header(deadline):
+            return []
+        return super()._records(limit, deadline)
+
+    def _read_header(self, deadline: float) -> bool:
+        """Read the names of the columns; False where the first line is not there yet, or the file is empty."""
+        assert self._chunks is not None
+        chunk = self._chunks.take(1, deadline)
+        if not chunk.lines:
+            return False
+        raw = chunk.lines[0]
+        if chunk.too_long:
+            raise SourceError(f"{self._place}: the header is longer than max_record_bytes ({self.max_record_bytes:,})")
+        try:
+            columns = self._fields(raw.decode(self.encoding))
+        except UnicodeDecodeError:
+            raise SourceError(f"{self._place}: the header is not {self.encoding}: set the encoding") from None
+        except UndecodableError as error:
+            raise SourceError(f"{self._place}: the header cannot be read: {error}") from None
+        if not raw.strip():
+            raise SourceError(f"{self._place}: the first line is empty, where the names of the columns are expected")
+        double = [name for name, times in Counter(columns).items() if times > 1]
+        if double:
+            raise SourceError(f"{self._place}: column names must differ, the header repeats {_listed(double)}")
+        if self.target is not None and self.target not in columns:
+            raise SourceError(
+                f"{self._place}: there is no column {shown(self.target)} for the target, "
+                f"the header has {_listed(columns)}"
+            )
+        if len(max(columns, key=len)) > self.max_string:
+            raise SourceError(f"{self._place}: a column name is longer than max_string ({self.max_string})")
+        self._columns = columns
+        self._target_index = -1 if self.target is None else columns.index(self.target)
+        self._names = tuple(name for name in columns if name != self.target)
+        self._header_end = chunk.positions[1].offset
+        return True
+
+    def _decode(self, chunk: Chunk) -> list[Record]:
+        # This loop runs once a record: what needs no call is done in place, everything unusual in a method.
+        names, target_index, delimiter = self._names, self._target_index, self.delimiter
+        width = len(self._columns or ())
+        decode_target, isfinite, new = self._decode_target, math.isfinite, tuple.__new__
+        lines, positions = chunk.lines, chunk.positions
+        together = b"\n".join(lines)
+        quotes, underscores = b'"' in together, b"_" in together
+        numeric = True
+        records = []
+        for raw, text, position, following in zip(
+            lines, self._texts(lines, together), positions, islice(positions, 1, None), strict=False
+        ):
+            x: dict[str, Any]
+            y: Label | None = None
+            fault: Fault | None = None
+            try:
+                if text is None:
+                    raise UndecodableError("encoding", self._undecodable(raw))
+                fields = self._fields(text) if quotes and '"' in text else text.split(delimiter)
+                if len(fields) != width or not text:
+                    if not text or (text.isspace() and delimiter not in text):
+                        records.append(Record({}, None, position, following, raw, blank=True))
+                        continue
+                    raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
+                if target_index >= 0:
+                    y = decode_target(fields.pop(target_index))
+                if numeric and not (underscores and any("_" in field for field in fields)):
+                    try:
+                        x = dict(zip(names, map(float, fields), strict=False))
+                        if not isfinite(sum(x.values())):
+                            x = self._inputs(fields)
+                    except ValueError:
+                        # A column of words is likely to hold words in the next record too.
+                        numeric = False
+                        x = self._inputs(fields)
+                else:
+                    x = self._inputs(fields)
+            except UndecodableError as error:
+                x, y, fault = {}, None, error.fault
+            records.append(new(Record, (x, y, position, following, raw, fault, False)))
+        return records
+
+    def _texts(self, lines: list[bytes], together: bytes) -> list[str] | list[str | None]:
+        """Decode the lines; None for one that cannot be."""
+        if self.encoding == "utf-8":
+            try:
+                texts = together.decode().split("\n")
+            except UnicodeDecodeError:
+                pass
+            else:
+                if len(texts) == len(lines):
+                    return texts
+        return [self._text(line) for line in lines]
+
+    def _text(self, line: bytes) -> str | None:
+        try:
+            return line.decode(self.encoding)
+        except UnicodeDecodeError:
+            return None
+
+    def _undecodable(self, raw: bytes) -> str:
+        try:
+            raw.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            return f"byte {raw[error.start]:#04x} at {error.start} is not {self.encoding}"
+        raise AssertionError("only a line that cannot be decoded comes here")
+
+    def _fields(self, text: str) -> list[str]:
+        """Split a record as the rules of quoting say."""
+        if '"' not in text:
+            return text.split(self.delimiter)
+        try:
+            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
+
+    def _inputs(self, fields: list[str]) -> dict[str, Any]:
+        """Decode the fields of a record that are not all finite numbers."""
+        words = self._words
+        inputs: dict[str, Any] = {}
+        value: str | float
+        for name, field in zip(self._names, fields, strict=True):
+            if field in words:
+                inputs[name] = field
+                continue
+            try:
+                # Python reads 1_000 as a number; in a file it is a word.
+                value = field if "_" in field else float(field)
+            except ValueError:
+                value = field
+            if type(value) is float and math.isfinite(value):
+                inputs[name] = value
+                continue
+            decoded = decode_inputs([(name, value)], self.max_string)
+            # Failing to read a number costs more than all the rest, and words that come once often come again.
+            if value is field and decoded and len(words) < _MOST_WORDS:
+                words.add(field)
+            inputs.update(decoded)
+        return inputs
+
+
+def _checked_encoding(encoding: str) -> str:
+    sample = "".join(map(chr, range(128)))
+    try:
+        # The byte order mark is dealt with where the file begins, and nowhere else.
+        name = codecs.lookup(encoding).name.replace("utf-8-sig", "utf-8")
+        transparent = sample.encode(name) == sample.encode("ascii")
+    except (LookupError, UnicodeError):
+        raise ValueError(f"there is no encoding {encoding!r}") from None
+    if not transparent:
+        raise ValueError(f"the encoding must write ASCII characters as single bytes, {encoding!r} does not")
+    return name
+
+
+def _listed(names: list[str]) -> str:
+    shown_names = ", ".join(map(shown, names[:20]))
+    return shown_names + (f" and {len(names) - 20} more" if len(names) > 20 else "")

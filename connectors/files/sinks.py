@@ -1,0 +1,231 @@
+"""Lines out: to JSON lines and to CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from connectors.files.bytes import BLOCK_BYTES, File
+from connectors.files.compressed import open_file
+from connectors.files.lines import Lines
+from connectors.files.output import Output
+from connectors.ports import Sink, SinkError, SourceError
+
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+
+
+def to_json(value: Any) -> bytes:
+    """Encode a value as JSON on one line; the same value always gives the same bytes.
+
+    NumPy scalars and arrays count as what they hold, named tuples as objects, NaN and the infinities as null.
+
+    Parameters
+    ----------
+    value
+        A plain value, or mappings and sequences of such.
+
+    Raises
+    ------
+    TypeError
+        For an object of any other kind.
+
+    Examples
+    --------
+    >>> to_json({"prediction": np.float64(0.5), "probabilities": {True: 0.5, 2: math.nan}})
+    b'{"prediction":0.5,"probabilities":{"true":0.5,"2":null}}'
+    >>> to_json(2**64)
+    b'18446744073709551616'
+
+    """
+    try:
+        return orjson.dumps(value, default=_default, option=_OPTIONS)
+    except TypeError:
+        # Integers of more than 64 bits, keys that are NumPy scalars, strings with lone surrogates.
+        text = json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False)
+        return text.encode("utf-8", "backslashreplace")
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
+    raise TypeError(f"a {type(value).__name__} has no place in a line of output")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {_key(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    return _default(value)
+
+
+def _key(name: Any) -> str:
+    return name if isinstance(name, str) else json.dumps(_plain(name))
+
+
+class _FileSink(Sink):
+    """What both sinks have in common."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = path
+        self._output = Output(path)
+
+    def open(self, length: int | None = None) -> None:
+        """Open anew, or cut the file to `length` bytes and go on; see `Sink.open`."""
+        self._output.open(length)
+
+    def flush(self) -> int | None:
+        """Make the lines durable; see `Sink.flush`."""
+        return self._output.flush()
+
+    @property
+    def exactly_once(self) -> bool:
+        """True for a plain file; standard output and compressed files are at-least-once."""
+        return not (self._output.standard or self._output.compressed)
+
+    def close(self) -> None:
+        """Flush and close; closing twice does nothing."""
+        self._output.close()
+
+
+class JsonLinesSink(_FileSink):
+    """Write each line as a JSON object.
+
+    Parameters
+    ----------
+    path
+        A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "out", "predictions.jsonl")
+    ...     with JsonLinesSink(path) as sink:
+    ...         sink.open()
+    ...         sink.write([{"prediction": True}, {"prediction": 1}])
+    ...         length = sink.flush()
+    ...     path.read_bytes(), length
+    (b'{"prediction":true}\\n{"prediction":1}\\n', 37)
+
+    """
+
+    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Take lines; see `Sink.write`."""
+        self._output.write(b"".join([to_json(line) + b"\n" for line in lines]))
+
+
+class CsvSink(_FileSink):
+    """Write each line as a line of CSV.
+
+    The columns are the keys of the first line, or the header that is there already when a run is resumed. A key that
+    a line lacks is an empty field; one that has no column is an error. Floats are written so that they read back the
+    same, nested values as JSON.
+
+    Parameters
+    ----------
+    path
+        A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "predictions.csv")
+    ...     with CsvSink(path) as sink:
+    ...         sink.open()
+    ...         sink.write([{"prediction": 0.1, "probabilities": {"a": 0.9}}, {"prediction": None}])
+    ...     print(path.read_text(), end="")
+    prediction,probabilities
+    0.1,"{""a"":0.9}"
+    ,
+
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        super().__init__(path)
+        self._columns: dict[str, None] | None = None
+
+    def open(self, length: int | None = None) -> None:
+        """Open anew, or cut the file to `length` bytes and go on under its header; see `Sink.open`."""
+        super().open(length)
+        self._columns = None
+        if length and not self._output.standard:
+            try:
+                self._columns = dict.fromkeys(self._read_header())
+            except (SourceError, UnicodeDecodeError, csv.Error) as error:
+                self._output.close()
+                raise SinkError(f"{self.path}: its header cannot be read: {error}") from None
+
+    def _read_header(self) -> list[str]:
+        file = open_file(Path(self.path))
+        try:
+            # A name may hold a line end: the csv module takes as many lines as the header has.
+            return next(csv.reader(_texts(file), strict=True))
+        finally:
+            file.close()
+
+    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Take lines; see `Sink.write`.
+
+        Raises
+        ------
+        SinkError
+            Also where a line has a key without a column; then none of the lines is taken.
+
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = self._columns
+        for line in lines:
+            if columns is None:
+                columns = dict.fromkeys(line)
+                writer.writerow(columns)
+            elif not columns.keys() >= line.keys():
+                unknown = next(name for name in line if name not in columns)
+                raise SinkError(
+                    f"{self.path}: there is no column for {unknown!r}: the columns are those of the first line, "
+                    f"{', '.join(columns)}"
+                )
+            writer.writerow([_field(line.get(name)) for name in columns])
+        self._columns = columns
+        self._output.write(text.getvalue().encode("utf-8", "backslashreplace"))
+
+
+def _texts(file: File) -> Iterator[str]:
+    lines = Lines(file, BLOCK_BYTES)
+    while (chunk := lines.take(1, deadline=0.0)).lines:
+        yield chunk.lines[0].decode() + "\n"
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int):
+        return str(value)
+    if isinstance(value, float):
+        return float.__repr__(value)
+    return to_json(value).decode()

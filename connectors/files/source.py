@@ -1,0 +1,181 @@
+"""What every source of lines in a file has in common: opening, resuming, following, polling."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+
+from connectors.files.bytes import STANDARD_INPUT, ByteStream, File, PlainFile, StandardInput
+from connectors.files.compressed import open_file
+from connectors.files.follow import FollowedFile
+from connectors.files.lines import Chunk, Chunks, Lines
+from connectors.ports import Fault, Position, Record, Source, SourceError
+
+
+class LineSource(Source):
+    """Records that are lines of a file.
+
+    Parameters
+    ----------
+    path
+        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
+    follow
+        Whether to wait for more at the end of the file, and to go on in the next file when it is rotated.
+    max_record_bytes
+        The longest record, in bytes.
+
+    """
+
+    kind = "lines"
+
+    def __init__(self, path: str | PathLike[str], follow: bool, max_record_bytes: int) -> None:
+        if max_record_bytes < 1:
+            raise ValueError(f"max_record_bytes must be at least 1, got {max_record_bytes}")
+        self.path = path
+        self.follow = follow
+        self.max_record_bytes = max_record_bytes
+        self._stream: ByteStream | None = None
+        self._chunks: Chunks | None = None
+        self._total: tuple[int, str] | None = None
+
+    def open(self, positions: Mapping[int, Position] | None = None) -> None:
+        """Open the file; see `Source.open`.
+
+        Resuming in a compressed file decompresses everything before the position.
+
+        Parameters
+        ----------
+        positions
+            ``{0: position}`` to go on there.
+
+        Raises
+        ------
+        SourceError
+            When the file cannot be read; when it was replaced, or is shorter than the position; when standard input
+            is to be resumed or followed.
+
+        """
+        self.close()
+        if positions and set(positions) != {0}:
+            raise SourceError(f"{self._place}: a file has only partition 0, not {sorted(positions)}")
+        position = positions[0] if positions else None
+        self._stream = self._open_stream(position)
+        try:
+            self._begin(position.offset if position else 0)
+        except SourceError:
+            self.close()
+            raise
+
+    @property
+    def _place(self) -> str:
+        """What to call the source in an error."""
+        return str(self.path) if self.resumable else "standard input"
+
+    def _open_stream(self, position: Position | None) -> ByteStream:
+        if not self.resumable:
+            if self.follow:
+                raise SourceError("standard input cannot be followed: it is read until its writer ends; drop follow")
+            stream = StandardInput()
+            if position:
+                stream.seek(position.offset)
+            return stream
+        path = Path(self.path)
+        if self.follow:
+            return FollowedFile(path, position)
+        file: File = open_file(path)
+        if isinstance(file, PlainFile):
+            self._total = file.size, "bytes"
+        try:
+            if position:
+                file.verify(position)
+        except SourceError:
+            file.close()
+            raise
+        return file
+
+    def _begin(self, offset: int) -> None:
+        """Read what the stream begins with, and go on at `offset`."""
+        assert self._stream is not None
+        if offset or self._stream.offset:
+            self._stream.seek(offset)
+        self._chunks = self._split(self._stream)
+
+    def _split(self, stream: ByteStream) -> Chunks:
+        return Lines(stream, self.max_record_bytes)
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:
+        """Hand out the next records; see `Source.poll`."""
+        if self._chunks is None:
+            raise SourceError(f"{self._place}: the source is not open")
+        deadline = time.monotonic() + timeout
+        records: list[Record] = []
+        while len(records) < max_records:
+            try:
+                # With something to hand out there is nothing worth waiting for.
+                more = self._records(max_records - len(records), 0.0 if records else deadline)
+            except SourceError:
+                if records:
+                    # The stream fails again at the next poll, once these are dealt with.
+                    break
+                raise
+            if not more and not self._next_file():
+                break
+            records += more
+        return records
+
+    def _records(self, limit: int, deadline: float) -> list[Record]:
+        assert self._chunks is not None
+        chunk = self._chunks.take(limit, deadline)
+        return [self._too_long(chunk)] if chunk.too_long else self._decode(chunk)
+
+    @abstractmethod
+    def _decode(self, chunk: Chunk) -> list[Record]:
+        """Return a record for each line, none of which is too long."""
+
+    def _too_long(self, chunk: Chunk) -> Record:
+        detail = f"{chunk.too_long:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
+        start, following = chunk.positions
+        return Record({}, None, start, following, chunk.lines[0], Fault("too_long", detail))
+
+    def _next_file(self) -> bool:
+        """Begin the file that follows the one read to its end, where there is one."""
+        stream = self._stream
+        if not isinstance(stream, FollowedFile) or self._chunks is None or not self._chunks.done:
+            return False
+        following = stream.following()
+        if following is None:
+            return False
+        stream.close()
+        self._stream = following
+        self._begin(0)
+        return True
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the file was read to its end; never while it is followed."""
+        return not self.follow and self._chunks is not None and self._chunks.done
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the source is a file, and not standard input."""
+        return str(self.path) != STANDARD_INPUT
+
+    @property
+    def total(self) -> tuple[int, str] | None:
+        """The size of an open, plain file that is not followed; else None."""
+        return self._total
+
+    def describe(self) -> str:
+        """Return a phrase such as ``"csv file data.csv, followed"``."""
+        if not self.resumable:
+            return f"{self.kind} from standard input"
+        return f"{self.kind} file {self.path}" + (", followed" if self.follow else "")
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = self._chunks = self._total = None

@@ -1,0 +1,256 @@
+"""The data sets of River as sources."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from river import datasets
+from river.datasets import base, synth
+
+from connectors.decode import UndecodableError, decode_inputs, shown
+from connectors.ports import Label, Position, Record, Source, SourceError
+
+_SECONDS_PER_DAY = 86_400
+
+
+class RiverSource(Source):
+    """Read a data set of River, bundled, synthetic or downloaded before.
+
+    A position is a record number: resuming makes the data set anew and skips the records before it. Names that are
+    no strings become strings (``0`` becomes ``"0"``); a date is its ordinal, in days and fractions of a day, in UTC
+    where it has a time zone.
+
+    Parameters
+    ----------
+    dataset
+        The name of a class in `river.datasets`, such as ``"Bananas"`` or ``"synth.Friedman"``.
+    args
+        Its keyword arguments, plain values. An argument that is itself a data set is written as a mapping with one
+        key, ``{"synth.SEA": {"variant": 1}}``.
+    max_string
+        The most characters of a name or a string value; more is a fault.
+
+    Raises
+    ------
+    SourceError
+        When River has no such data set, it does not take these arguments, or a record of it has several targets.
+
+    Examples
+    --------
+    >>> source = RiverSource("synth.Friedman", {"seed": 1})
+    >>> source.open()
+    >>> record = source.poll(1, timeout=0)[0]
+    >>> sorted(record.x)[:3], round(record.y, 2), record.next
+    (['0', '1', '2'], 10.47, Position(stream='synth.Friedman{"seed":1}', partition=0, offset=1))
+
+    """
+
+    def __init__(self, dataset: str, args: Mapping[str, Any] | None = None, max_string: int = 256) -> None:
+        self.dataset = dataset
+        self.args = dict(args or {})
+        self.max_string = max_string
+        self._name = dataset.removeprefix("river.").removeprefix("datasets.")
+        try:
+            self._stream = self._name + json.dumps(self.args, sort_keys=True, separators=(",", ":"))
+        except (TypeError, ValueError):
+            raise SourceError(f"river data set {self._name}: its arguments must be plain values") from None
+        self._made = _make(self._name, self.args)
+        if "Multi-output" in self._made.task:
+            raise SourceError(f"river data set {self._name}: its records have several targets, only one can be learnt")
+        self._seeded = _seeded(self._name, self.args)
+        self._records: Iterator[tuple[Mapping[Any, Any], Any]] | None = None
+        self._next = 0
+        self._ended = False
+        self._failure: str | None = None
+
+    def open(self, positions: Mapping[int, Position] | None = None) -> None:
+        """Make the data set, and skip the records before the position; see `Source.open`.
+
+        Raises
+        ------
+        SourceError
+            When the data set has to be downloaded first, was not downloaded whole, or cannot be resumed there.
+
+        """
+        position = next(iter((positions or {}).values()), None)
+        if position and not self.resumable:
+            raise SourceError(f"river data set {self._name}: without a seed it cannot be resumed: set its seed")
+        if position and position.stream != self._stream:
+            raise SourceError(
+                f"river data set {self._stream}: the position to resume at is one in {position.stream}: "
+                "go back to that source, or start anew with --fresh"
+            )
+        if isinstance(self._made, base.RemoteDataset) and not _is_downloaded(self._made):
+            raise SourceError(
+                f"river data set {self._name}: it has to be downloaded first, and nothing is downloaded unasked: "
+                f"run python -c 'from river import datasets; datasets.{self._name}().download()'"
+            )
+        self.close()
+        # A data set may keep a state from one pass to the next: every pass has its own.
+        self._records = iter(_make(self._name, self.args))
+        self._next = 0
+        self._ended = False
+        self._failure = None
+        if position:
+            self._skip(position.offset)
+
+    def _skip(self, count: int) -> None:
+        skipped = sum(1 for _ in self._take(count))
+        if skipped < count:
+            raise SourceError(
+                f"river data set {self._name}: it has only {skipped:,} records, the position to resume at is "
+                f"{count:,}: start anew with --fresh"
+            )
+        self._next = count
+
+    def _take(self, count: int) -> Iterator[tuple[Mapping[Any, Any], Any]]:
+        assert self._records is not None
+        number = self._next
+        try:
+            for pair in islice(self._records, count):
+                number += 1
+                yield pair
+        except Exception as error:
+            # Whatever a data set raises while it is read, its records before that are good.
+            self._failure = f"river data set {self._name}: it failed at record {number:,}: {error!r}"
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:  # noqa: ARG002 - nothing has to be awaited
+        """Hand out the next records; see `Source.poll`."""
+        if self._records is None:
+            raise SourceError(f"river data set {self._name}: the source is not open")
+        if self._failure is not None:
+            raise SourceError(self._failure)
+        records = []
+        position = Position(self._stream, 0, self._next)
+        for x, y in self._take(max_records):
+            following = Position(self._stream, 0, position.offset + 1)
+            records.append(self._record(x, y, position, following))
+            position = following
+        self._next = position.offset
+        self._ended = len(records) < max_records and self._failure is None
+        if self._failure is not None and not records:
+            raise SourceError(self._failure)
+        return records
+
+    def _record(self, x: Mapping[Any, Any], y: Any, position: Position, following: Position) -> Record:
+        values = {str(name): _plain(value) for name, value in x.items()}
+        target = _plain(y)
+        raw = json.dumps({"x": values, "y": target}, separators=(",", ":"), ensure_ascii=False, default=str)
+        data = raw.encode("utf-8", "backslashreplace")
+        try:
+            return Record(
+                decode_inputs(values.items(), self.max_string), self._target(target), position, following, data
+            )
+        except UndecodableError as error:
+            return Record({}, None, position, following, data, error.fault)
+
+    def _target(self, value: Any) -> Label | None:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return None
+        if not isinstance(value, str | int | float) or (isinstance(value, float) and math.isinf(value)):
+            raise UndecodableError("target", f"the target {shown(value)} is no finite number and no label")
+        if isinstance(value, str) and len(value) > self.max_string:
+            raise UndecodableError("string_too_long", f"the target is {len(value)} characters long")
+        return value
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every record was handed out."""
+        return self._ended
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the data set is the same each time: not for a synthetic one without a seed."""
+        return self._seeded
+
+    @property
+    def total(self) -> tuple[int, str] | None:
+        """The number of records, where the data set states one."""
+        return None if self._made.n_samples is None else (self._made.n_samples, "records")
+
+    def describe(self) -> str:
+        """Return a phrase such as ``"river data set Bananas"``."""
+        args = ", ".join(f"{name}={value!r}" for name, value in self.args.items())
+        return f"river data set {self._name}" + (f"({args})" if args else "")
+
+    def close(self) -> None:
+        """Let go of the data set; closing twice does nothing."""
+        with warnings.catch_warnings():
+            # River closes its files only at their end, and Python says so where one is left before.
+            warnings.simplefilter("ignore", ResourceWarning)
+            self._records = None
+
+
+def _resolve(name: str) -> type[base.Dataset]:
+    """Return the class, which is looked for in the lists of names River publishes and nowhere else."""
+    known: dict[str, type[base.Dataset]] = {}
+    for prefix, module in (("", datasets), ("synth.", synth)):
+        for published in module.__all__:
+            found = getattr(module, published)
+            if inspect.isclass(found) and issubclass(found, base.Dataset):
+                known[prefix + published] = found
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f", do you mean {' or '.join(near)}?" if near else ""
+        raise SourceError(f"river has no data set {shown(name)}{hint}")
+    return known[name]
+
+
+def _nested(value: Any) -> tuple[str, dict[str, Any]] | None:
+    """Return name and arguments where an argument is itself a data set."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, args),) = value.items()
+        if isinstance(name, str) and isinstance(args, Mapping | None):
+            return name.removeprefix("river.").removeprefix("datasets."), dict(args or {})
+    return None
+
+
+def _make(name: str, args: Mapping[str, Any]) -> base.Dataset:
+    made = {key: value if (nested := _nested(value)) is None else _make(*nested) for key, value in args.items()}
+    try:
+        return _resolve(name)(**made)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise SourceError(f"river data set {name}: it does not take these arguments: {error}") from None
+
+
+def _seeded(name: str, args: Mapping[str, Any]) -> bool:
+    """Tell whether every seed is given, of the data set and of those it is made of."""
+    kind = _resolve(name)
+    bound = inspect.signature(kind).bind_partial(**args)
+    bound.apply_defaults()
+    for parameter, value in bound.arguments.items():
+        nested = _nested(value)
+        if nested is not None and not _seeded(*nested):
+            return False
+        if parameter.startswith("seed") and value is None and issubclass(kind, base.SyntheticDataset):
+            return False
+    return True
+
+
+def _is_downloaded(dataset: base.RemoteDataset) -> bool:
+    # Asking the data set itself would make River's directory in the user's home.
+    home = Path(os.environ.get("RIVER_DATA", "~/river_data")).expanduser()
+    return home.is_dir() and bool(dataset.is_downloaded)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo else value
+        midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+        return moment.toordinal() + (moment - midnight).total_seconds() / _SECONDS_PER_DAY
+    if isinstance(value, date):
+        return float(value.toordinal())
+    return value

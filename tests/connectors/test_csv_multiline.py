@@ -1,0 +1,108 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from draining import consistent, drain, written
+
+from connectors import CsvSource, Record, SourceError
+
+
+def read(tmp_path: Path, data: bytes, **options: Any) -> list[Record]:
+    return drain(CsvSource(written(tmp_path / "data.csv", data), multiline=True, **options))
+
+
+def test_a_quoted_field_may_hold_line_ends(tmp_path: Path) -> None:
+    data = b'a,b\n1,"x\ny"\n"p\r\n\r\nq",2\r\n3,4\n'
+    records = read(tmp_path, data)
+    assert [record.x for record in records] == [
+        {"a": 1.0, "b": "x\ny"},
+        {"a": "p\r\n\r\nq", "b": 2.0},
+        {"a": 3.0, "b": 4.0},
+    ]
+    assert [record.raw for record in records] == [b'1,"x\ny"', b'"p\r\n\r\nq",2', b"3,4"]
+    consistent(records, data, start=4)
+
+
+def test_a_header_may_hold_line_ends(tmp_path: Path) -> None:
+    data = b'"a\nb",c\n1,2\n'
+    records = read(tmp_path, data)
+    assert records[0].x == {"a\nb": 1.0, "c": 2.0}
+    consistent(records, data, start=8)
+
+
+def test_doubled_and_stray_quotes_open_nothing(tmp_path: Path) -> None:
+    records = read(tmp_path, b'a,b\n"say ""hi""",1\n5" pipe,2\n3,4\n')
+    assert [record.x.get("a") for record in records] == ['say "hi"', '5" pipe', 3.0]
+
+
+def test_an_undecodable_byte_makes_a_fault_of_the_whole_record(tmp_path: Path) -> None:
+    data = b'a,b\n1,"x\n\xff"\n3,4\n'
+    records = read(tmp_path, data)
+    assert [record.fault and record.fault.reason for record in records] == ["encoding", None]
+    consistent(records, data, start=4)
+
+
+@pytest.mark.parametrize("tail", [b"", b"5,6"])
+def test_a_quote_open_at_the_end_costs_the_line_it_stands_on(tmp_path: Path, tail: bytes) -> None:
+    data = b'a,b\n1,"2\n3,4\n' + tail
+    records = read(tmp_path, data)
+    assert [record.fault and record.fault.reason for record in records] == ["csv_width"] + [None] * (1 + bool(tail))
+    assert records[1].x == {"a": 3.0, "b": 4.0}
+    consistent(records, data, start=4)
+
+
+def test_a_quote_open_beyond_the_limit_costs_the_line_it_stands_on(tmp_path: Path) -> None:
+    data = b'a,b\n1,"2\n' + b"3,4\n" * 1000
+    records = read(tmp_path, data, max_record_bytes=100)
+    assert [record.fault and record.fault.reason for record in records] == ["csv_width"] + [None] * 1000
+    consistent(records, data, start=4)
+
+
+def test_a_line_beyond_the_limit_ends_an_open_quote(tmp_path: Path) -> None:
+    data = b'a,b\n1,"2\n' + b"x" * 200 + b'\n3",4\n5,6\n'
+    records = read(tmp_path, data, max_record_bytes=100)
+    assert [record.fault and record.fault.reason for record in records] == ["csv_width", "too_long", None, None]
+    assert records[2].x == {"a": '3"', "b": 4.0}
+    consistent(records, data, start=4)
+
+
+@pytest.mark.parametrize("size", [99, 100, 101])
+def test_the_limit_holds_for_the_whole_record(tmp_path: Path, size: int) -> None:
+    record = b'1,"' + b"x\n" * 40
+    record += b"x" * (size - len(record) - 1) + b'"'
+    assert len(record) == size
+    records = read(tmp_path, b"a,b\n" + record + b"\n", max_record_bytes=100)
+    if size <= 100:
+        assert [found.raw for found in records] == [record]
+    else:
+        assert records[0].raw == b'1,"x'
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("at_once", [1, 7, 10_000])
+def test_every_record_before_a_truncation_is_delivered(tmp_path: Path, suffix: str, at_once: int) -> None:
+    data = b"a,b\n" + b"".join(b'%d,"x\ny%d"\n' % (number, number * 7919 % 1009) for number in range(5000))
+    path = written(tmp_path / f"data.csv{suffix}", data)
+    path.write_bytes(path.read_bytes()[:-300])
+    records: list[Record] = []
+    with CsvSource(path, multiline=True) as source:
+        source.open()
+        with pytest.raises(SourceError, match="data end early") as raised:
+            poll_until_it_fails(source, at_once, records)
+    place = int(str(raised.value).split("at byte ")[1].split(" of")[0].replace(",", ""))
+    assert len(records) > 2000
+    # The record in which the data end is not whole; the one before it is there.
+    assert records[-1].next.offset == data.rindex(b'"\n', 0, place) + 2
+    assert [record.x["a"] for record in records] == list(range(len(records)))
+
+
+def poll_until_it_fails(source: CsvSource, at_once: int, into: list[Record]) -> None:
+    while True:
+        into += source.poll(at_once, timeout=0)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_the_size_of_a_poll_changes_nothing(tmp_path: Path, at_once: int) -> None:
+    data = b"a,b\n" + b'1,"x\ny"\n3,4\n\n"z,5\n' * 5
+    source = CsvSource(written(tmp_path / "data.csv", data), multiline=True)
+    assert drain(source, at_once=at_once) == drain(source)

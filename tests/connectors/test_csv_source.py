@@ -1,0 +1,278 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from draining import consistent, drain, written
+
+from connectors import CsvSource, Record, SourceError
+
+
+def read(tmp_path: Path, data: bytes, at_once: int = 1000, **options: Any) -> list[Record]:
+    return drain(CsvSource(written(tmp_path / "data.csv", data), **options), at_once=at_once)
+
+
+def reasons(records: list[Record]) -> list[str | None]:
+    return [record.fault and record.fault.reason for record in records]
+
+
+def test_the_first_line_names_the_columns(tmp_path: Path) -> None:
+    data = b"a,b,y\n1,2.5,yes\n-3e2,.5,no\n"
+    records = read(tmp_path, data, target="y")
+    assert [(record.x, record.y) for record in records] == [
+        ({"a": 1.0, "b": 2.5}, "yes"),
+        ({"a": -300.0, "b": 0.5}, "no"),
+    ]
+    assert [record.raw for record in records] == [b"1,2.5,yes", b"-3e2,.5,no"]
+    assert records[0].position.offset == len(b"a,b,y\n")
+    consistent(records, data, start=6)
+
+
+def test_without_a_target_every_column_is_an_input(tmp_path: Path) -> None:
+    (record,) = read(tmp_path, b"a,y\n1,yes\n")
+    assert record.x == {"a": 1.0, "y": "yes"}
+    assert record.y is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("1", 1.0),
+        (" 1 ", 1.0),
+        ("+1.", 1.0),
+        ("1e-3", 0.001),
+        ("1_000", "1_000"),
+        ("_1", "_1"),
+        ("0x10", "0x10"),
+        ("red", "red"),
+        (" red", " red"),
+        ("True", "True"),
+        ("1 2", "1 2"),
+        ("1;2", "1;2"),
+        ("a\rb", "a\rb"),
+        ("a\x00b", "a\x00b"),
+        ("", None),
+        ("  ", None),
+        ("nan", None),
+        ("NaN", None),
+        ("-nan", None),
+        ('"1"', 1.0),
+        ('""', None),
+        ('"a,b"', "a,b"),
+        ('"say ""hi"""', 'say "hi"'),
+        ('5" pipe', '5" pipe'),
+    ],
+)
+@pytest.mark.parametrize("beside", ["7", "word", "1_0"])
+def test_fields(tmp_path: Path, field: str, value: Any, beside: str) -> None:
+    # Beside a number the quick way is taken, beside a word the other one.
+    (record,) = read(tmp_path, f"a,b\n{field},{beside}\n".encode())
+    assert record.fault is None
+    expected = {} if value is None else {"a": value}
+    assert record.x == {**expected, "b": 7.0 if beside == "7" else beside}
+
+
+@pytest.mark.parametrize("field", ["inf", "-Infinity", "infinity", " inf", "1e999", "-1e999", "9" * 400])
+@pytest.mark.parametrize("beside", ["7", "word"])
+def test_an_infinite_number_is_a_fault(tmp_path: Path, field: str, beside: str) -> None:
+    bad, good = read(tmp_path, f"a,b\n{field},{beside}\n1,2\n".encode())
+    assert bad.fault is not None
+    assert bad.fault == ("infinite", "input 'a' is infinite")
+    assert bad.x == {}
+    assert good.x == {"a": 1.0, "b": 2.0}
+
+
+def test_numbers_whose_sum_overflows_are_no_fault(tmp_path: Path) -> None:
+    (record,) = read(tmp_path, b"a,b\n1e308,1e308\n")
+    assert record.x == {"a": 1e308, "b": 1e308}
+
+
+def test_a_word_in_one_record_changes_no_other(tmp_path: Path) -> None:
+    records = read(tmp_path, b"a,b\n1,2\nx,y\n1,2\nx,inf\ny,\n3,4\n")
+    assert [record.x for record in records] == [
+        {"a": 1.0, "b": 2.0},
+        {"a": "x", "b": "y"},
+        {"a": 1.0, "b": 2.0},
+        {},
+        {"a": "y"},
+        {"a": 3.0, "b": 4.0},
+    ]
+    assert reasons(records) == [None, None, None, "infinite", None, None]
+
+
+@pytest.mark.parametrize("line", ["1", "1,2,3", ",,", '"1,2"', '"1,2', '1,"2', '"a"b,2', '"a" ,2', '1,"a\rb"x'])
+def test_a_line_of_another_width_is_a_fault(tmp_path: Path, line: str) -> None:
+    bad, good = read(tmp_path, f"a,b\n{line}\n3,4\n".encode())
+    assert bad.fault is not None
+    assert bad.fault.reason == "csv_width"
+    assert bad.raw == line.encode()
+    assert good.x == {"a": 3.0, "b": 4.0}
+
+
+@pytest.mark.parametrize("columns", [b"a,b", b"a"])
+def test_an_empty_line_is_blank(tmp_path: Path, columns: bytes) -> None:
+    rest = b",2\n" if columns == b"a,b" else b"\n"
+    records = read(tmp_path, columns + b"\n\n1" + rest + b"\r\n2" + rest)
+    assert [record.blank for record in records] == [True, False, True, False]
+    assert reasons(records) == [None] * 4
+
+
+def test_separators_alone_are_a_record_and_spaces_alone_are_none(tmp_path: Path) -> None:
+    records = read(tmp_path, b"a\tb\n\t\n  \n", delimiter="\t")
+    assert [record.blank for record in records] == [False, True]
+    assert records[0].x == {}
+
+
+def test_undecodable_bytes_are_a_fault(tmp_path: Path) -> None:
+    records = read(tmp_path, b"a,b\n1,2\n1,\xff\n\xc3\xa9,4\n")
+    assert reasons(records) == [None, "encoding", None]
+    assert records[1].fault is not None
+    assert records[1].fault.detail == "byte 0xff at 2 is not utf-8"
+    assert records[1].raw == b"1,\xff"
+    assert records[2].x == {"a": "é", "b": 4.0}
+
+
+def test_other_encodings(tmp_path: Path) -> None:
+    (record,) = read(tmp_path, b"\xe9,b\n\xe8,2\n", encoding="latin-1")
+    assert record.x == {"é": "è", "b": 2.0}
+    (record,) = read(tmp_path, "a,b\nソ,2\n".encode("shift_jis"), encoding="Shift-JIS")
+    assert record.x == {"a": "ソ", "b": 2.0}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "UTF8"])
+def test_a_byte_order_mark_is_skipped(tmp_path: Path, encoding: str) -> None:
+    data = b"\xef\xbb\xbfa,y\n1,t\n"
+    path = written(tmp_path / "data.csv", data)
+    source = CsvSource(path, target="y", target_type="bool", encoding=encoding)
+    records = drain(source)
+    assert (records[0].x, records[0].y) == ({"a": 1.0}, True)
+    consistent(records, data, start=7)
+    assert drain(source, {0: records[0].position}) == records
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "rot13", "no-such-code", "idna"])
+def test_an_encoding_without_single_byte_ascii_is_refused(encoding: str) -> None:
+    with pytest.raises(ValueError, match="encoding"):
+        CsvSource("data.csv", encoding=encoding)
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r"])
+def test_a_delimiter_that_cannot_be_is_refused(delimiter: str) -> None:
+    with pytest.raises(ValueError, match="delimiter must be one character"):
+        CsvSource("data.csv", delimiter=delimiter)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|", "§", " "])
+def test_delimiters(tmp_path: Path, delimiter: str) -> None:
+    (record,) = read(tmp_path, f"a{delimiter}b\n1,5{delimiter}2\n".encode(), delimiter=delimiter)
+    assert record.x == {"a": "1,5", "b": 2.0}
+
+
+def test_targets_are_decoded_or_faults(tmp_path: Path) -> None:
+    records = read(tmp_path, b"y,a\n1,1\n,2\nnan,3\ninf,4\nx,5\n", target="y", target_type="float")
+    assert [record.y for record in records] == [1.0, None, None, None, None]
+    assert reasons(records) == [None, None, None, "target", "target"]
+    assert records[1].x == {"a": 2.0}
+
+
+def test_a_string_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
+    data = b"a,y\nabc,x\nabcd,x\nabc,xxxx\n" + b"9" * 50 + b",x\n"
+    records = read(tmp_path, data, target="y", max_string=3)
+    assert reasons(records) == [None, "string_too_long", "string_too_long", None]
+
+
+def test_a_record_beyond_the_limit_is_a_fault(tmp_path: Path) -> None:
+    data = b"a,b\n1,2\n" + b"1" * 20 + b",2\n3,4\n"
+    records = read(tmp_path, data, max_record_bytes=10)
+    assert reasons(records) == [None, "too_long", None]
+    assert records[1].fault is not None
+    assert records[1].fault.detail == "22 bytes, more than max_record_bytes (10)"
+    assert records[1].raw == b"1" * 10
+    consistent(records, data, start=4)
+
+
+def test_a_stray_quote_costs_one_record(tmp_path: Path) -> None:
+    data = b"a,b\n1,2\n" + b'"3,4\n' + b"5,6\n" * 100
+    assert reasons(read(tmp_path, data)) == [None, "csv_width"] + [None] * 100
+
+
+def test_line_ends(tmp_path: Path) -> None:
+    data = b"a,b\r\n1,2\r\n3,4\n5,6"
+    records = read(tmp_path, data)
+    assert [record.x for record in records] == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}, {"a": 5.0, "b": 6.0}]
+    assert [record.raw for record in records] == [b"1,2", b"3,4", b"5,6"]
+    consistent(records, data, start=5)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("multiline", [False, True])
+def test_resuming_reads_the_header_again(tmp_path: Path, suffix: str, multiline: bool) -> None:
+    data = b"a,b,y\n" + b"".join(b'%d,"w",%d\n' % (i, i % 2) for i in range(2000))
+    source = CsvSource(written(tmp_path / f"data.csv{suffix}", data), target="y", multiline=multiline)
+    records = drain(source)
+    assert len(records) == 2000
+    for index in (0, 1, 1234, 1999):
+        assert drain(source, {0: records[index].next}, at_once=300) == records[index + 1 :]
+
+
+def test_resuming_before_the_header_begins_after_it(tmp_path: Path) -> None:
+    source = CsvSource(written(tmp_path / "data.csv", b"a\n1\n"))
+    (record,) = drain(source)
+    assert drain(source, {0: record.position._replace(offset=0)}) == [record]
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"a,b,a,c,b", r"data.csv: column names must differ, the header repeats 'a', 'b'$"),
+        (b"a,,", r"the header repeats ''$"),
+        (b"a,b", r"data.csv: there is no column 'y' for the target, the header has 'a', 'b'$"),
+        (b" y,b", r"no column 'y' for the target, the header has ' y', 'b'$"),
+        (b"", r"the first line is empty"),
+        (b'a,"y', r"the header cannot be read: the quotes are not as CSV has them"),
+        (b"\xff,y", r"the header is not utf-8: set the encoding"),
+        (b"y," + b"a" * 100, r"the header is longer than max_record_bytes \(90\)"),
+        (b"y," + b"a" * 41, r"a column name is longer than max_string \(40\)"),
+        (",".join(f"column-{i}" for i in range(30)).encode(), "max_record_bytes"),
+    ],
+)
+def test_a_header_that_cannot_be_used_is_an_error_at_open(tmp_path: Path, header: bytes, message: str) -> None:
+    source = CsvSource(
+        written(tmp_path / "data.csv", header + b"\n1,2\n"), target="y", max_record_bytes=90, max_string=40
+    )
+    with pytest.raises(SourceError, match=message):
+        source.open()
+
+
+def test_the_error_does_not_list_a_thousand_columns(tmp_path: Path) -> None:
+    header = ",".join(f"c{i}" for i in range(1000)).encode()
+    with pytest.raises(SourceError, match=r"'c19' and 980 more$"):
+        CsvSource(written(tmp_path / "data.csv", header), target="y").open()
+
+
+def test_a_header_may_be_quoted(tmp_path: Path) -> None:
+    (record,) = read(tmp_path, b'"a,b","say ""c""",y\n1,2,3\n', target="y")
+    assert record.x == {"a,b": 1.0, 'say "c"': 2.0}
+
+
+def test_a_header_without_line_end_is_a_file_without_records(tmp_path: Path) -> None:
+    assert read(tmp_path, b"a,y", target="y") == []
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 1000])
+def test_a_poll_hands_out_no_more_than_asked_for(tmp_path: Path, at_once: int) -> None:
+    data = b"a,b\n" + b"1,2\n" * 20
+    assert len(read(tmp_path, data, at_once=at_once)) == 20
+    source = CsvSource(tmp_path / "data.csv")
+    source.open()
+    assert len(source.poll(at_once, timeout=0)) == min(at_once, 20)
+    assert source.poll(0, timeout=0) == []
+    source.close()
+
+
+def test_words_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
+    data = b"a\n" + b"".join(b"word-%d\n" % i for i in range(30_000))
+    path = written(tmp_path / "data.csv", data)
+    source = CsvSource(path)
+    records = drain(source)
+    assert records[-1].x == {"a": "word-29999"}
+    assert len(source._words) <= 10_000

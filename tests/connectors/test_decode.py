@@ -1,0 +1,135 @@
+import math
+from typing import Any
+
+import pytest
+
+from connectors.decode import UndecodableError, decode_inputs, shown, target_decoder
+
+
+def test_what_is_absent_is_left_out() -> None:
+    values = [("a", None), ("b", math.nan), ("c", ""), ("d", "  "), ("e", 0), ("f", False), ("g", "x")]
+    assert decode_inputs(values, 256) == {"e": 0, "f": False, "g": "x"}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (math.inf, "infinite"),
+        (-math.inf, "infinite"),
+        (10**400, "infinite"),
+        ([1], "nested"),
+        ({"b": 1}, "nested"),
+        ("x" * 11, "string_too_long"),
+    ],
+)
+def test_what_no_model_could_use_is_a_fault(value: Any, reason: str) -> None:
+    with pytest.raises(UndecodableError) as raised:
+        decode_inputs([("fine", 1.0), ("bad", value)], max_string=10)
+    assert raised.value.fault.reason == reason
+    assert "'bad'" in raised.value.fault.detail
+
+
+def test_a_name_may_not_grow_without_bound_either() -> None:
+    with pytest.raises(UndecodableError) as raised:
+        decode_inputs([("n" * 11, 1.0)], max_string=10)
+    assert raised.value.fault.reason == "string_too_long"
+
+
+@pytest.mark.parametrize(
+    ("target_type", "value", "label"),
+    [
+        ("str", "red", "red"),
+        ("str", " red ", " red "),
+        ("str", True, "true"),
+        ("str", 3, "3"),
+        ("str", 2**70, str(2**70)),
+        ("str", 0.5, "0.5"),
+        ("str", "nan", "nan"),
+        ("int", "7", 7),
+        ("int", " -7 ", -7),
+        ("int", "7.0", 7),
+        ("int", 7.0, 7),
+        ("int", str(2**70), 2**70),
+        ("float", "1e3", 1000.0),
+        ("float", 1, 1.0),
+        ("bool", "TRUE", True),
+        ("bool", " no ", False),
+        ("bool", "1", True),
+        ("bool", "f", False),
+        ("bool", 0, False),
+        ("bool", 1.0, True),
+        ("bool", True, True),
+    ],
+)
+def test_targets(target_type: str, value: Any, label: Any) -> None:
+    decoded = target_decoder(target_type, 256)(value)
+    assert decoded == label
+    assert type(decoded) is type(label)
+
+
+@pytest.mark.parametrize("target_type", ["str", "int", "bool", "float"])
+@pytest.mark.parametrize("value", [None, "", "  ", math.nan])
+def test_a_missing_target_is_unlabelled(target_type: str, value: Any) -> None:
+    assert target_decoder(target_type, 256)(value) is None
+
+
+@pytest.mark.parametrize("target_type", ["int", "bool", "float"])
+@pytest.mark.parametrize("value", ["nan", "NaN", "-nan"])
+def test_a_target_that_is_no_number_is_unlabelled(target_type: str, value: str) -> None:
+    assert target_decoder(target_type, 256)(value) is None
+
+
+@pytest.mark.parametrize(
+    ("target_type", "value"),
+    [
+        ("int", "7.5"),
+        ("int", "1_000"),
+        ("int", "inf"),
+        ("int", "9" * 5000),
+        ("int", True),
+        ("int", "x"),
+        ("int", [1]),
+        ("float", "inf"),
+        ("float", math.inf),
+        ("float", "1e999"),
+        ("float", "1_0"),
+        ("float", 10**400),
+        ("float", True),
+        ("float", "x"),
+        ("float", {"a": 1}),
+        ("bool", "maybe"),
+        ("bool", 2),
+        ("bool", [True]),
+        ("str", [1]),
+        ("str", {"a": 1}),
+        ("str", math.inf),
+        ("str", 10**400),
+    ],
+)
+def test_a_target_that_cannot_be_decoded_is_a_fault(target_type: str, value: Any) -> None:
+    with pytest.raises(UndecodableError) as raised:
+        target_decoder(target_type, 256)(value)
+    assert raised.value.fault.reason == "target"
+    assert len(raised.value.fault.detail) < 120
+
+
+def test_labels_may_not_grow_without_bound() -> None:
+    with pytest.raises(UndecodableError) as raised:
+        target_decoder("str", 3)("long")
+    assert raised.value.fault.reason == "string_too_long"
+
+
+def test_an_unknown_target_type_is_named() -> None:
+    with pytest.raises(ValueError, match="target_type must be one of str, int, bool, float, got 'complex'"):
+        target_decoder("complex", 256)
+
+
+def test_what_is_shown_of_a_value_is_short() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "a list"
+    assert len(shown("x" * 10**6)) <= 60
+    assert len(shown(10**5000)) <= 60
+    while deep:
+        deep = deep[0]

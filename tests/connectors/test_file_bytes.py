@@ -1,0 +1,245 @@
+import gzip
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+import zstandard
+from draining import drain, pack, written
+
+from connectors import CsvSource, JsonLinesSource, Position, Record, Source, SourceError
+from connectors.files import compressed
+from connectors.files.bytes import File, identity
+from connectors.files.compressed import CompressedFile, open_file
+
+SUFFIXES = ["", ".gz", ".zst"]
+LINES = b"".join(b'{"a": %d}\n' % number for number in range(3000))
+
+
+def polled(source: Source, into: list[Record]) -> None:
+    """Add to `into` until the source is exhausted or fails."""
+    while not source.exhausted:
+        into += source.poll(1000, timeout=0)
+
+
+def everything(file: File) -> bytes:
+    pieces = []
+    while block := file.read(deadline=0):
+        pieces.append(block)
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_reads_every_byte_and_counts_decompressed_ones(tmp_path: Path, suffix: str) -> None:
+    file = open_file(written(tmp_path / f"data{suffix}", LINES))
+    assert everything(file) == LINES
+    assert file.offset == len(LINES)
+    assert file.ended
+    file.close()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_seeks_to_any_offset(tmp_path: Path, suffix: str) -> None:
+    file = open_file(written(tmp_path / f"data{suffix}", LINES))
+    for offset in (0, 1, 4095, 4096, 4097, len(LINES) // 2, len(LINES), 10):
+        file.seek(offset)
+        assert file.offset == offset
+        assert everything(file) == LINES[offset:]
+    file.close()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("length", [0, 5, 4095, 4096, 4097, 20_000])
+def test_the_identity_is_a_hash_of_the_first_4096_bytes(tmp_path: Path, suffix: str, length: int) -> None:
+    file = open_file(written(tmp_path / f"data{suffix}", LINES[:length]))
+    n = min(4096, length)
+    assert file.name_at(0) == f"{n}:{hashlib.sha256(LINES[:n]).hexdigest()}"
+    file.close()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_position_carries_over_between_plain_and_compressed(tmp_path: Path, suffix: str) -> None:
+    records = drain(JsonLinesSource(written(tmp_path / "data.jsonl", LINES)))
+    again = JsonLinesSource(written(tmp_path / f"again.jsonl{suffix}", LINES))
+    assert drain(again, {0: records[1000].next}) == records[1001:]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_replaced_file_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = written(tmp_path / f"data.jsonl{suffix}", LINES)
+    position = drain(JsonLinesSource(path))[10].next
+    written(path, LINES.replace(b'"a"', b'"b"'))
+    with pytest.raises(SourceError, match=r"data.jsonl.*was replaced since.*--fresh"):
+        JsonLinesSource(path).open({0: position})
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kept", [0, 100, 5000])
+def test_a_shorter_file_is_refused(tmp_path: Path, suffix: str, kept: int) -> None:
+    path = written(tmp_path / f"data.jsonl{suffix}", LINES)
+    position = drain(JsonLinesSource(path))[-1].next
+    written(path, LINES[:kept])
+    with pytest.raises(SourceError, match=r"data.jsonl.*shorter than the position.*--fresh"):
+        JsonLinesSource(path).open({0: position})
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_longer_file_is_gone_on_with(tmp_path: Path, suffix: str) -> None:
+    # Eleven lines.
+    path = written(tmp_path / f"data.jsonl{suffix}", LINES[:100])
+    position = drain(JsonLinesSource(path))[-1].next
+    written(path, LINES)
+    assert position.stream.startswith("100:")
+    assert len(drain(JsonLinesSource(path), {0: position})) == 3000 - 11
+
+
+@pytest.mark.parametrize(
+    "stream", ["-", "memory", 'synth.SEA{"seed":1}', "", ":", "9999:" + "0" * 64, "x:" + "0" * 64, "²:" + "0" * 64]
+)
+def test_a_position_of_another_source_is_refused(tmp_path: Path, stream: str) -> None:
+    path = written(tmp_path / "data.jsonl", LINES)
+    with pytest.raises(SourceError, match="not one in a file"):
+        JsonLinesSource(path).open({0: Position(stream, 0, 10)})
+
+
+def test_a_file_has_one_partition(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.jsonl", LINES)
+    with pytest.raises(SourceError, match="only partition 0"):
+        JsonLinesSource(path).open({1: Position(identity(b""), 1, 0)})
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_what_cannot_be_opened_is_named(tmp_path: Path, follow: bool) -> None:
+    with pytest.raises(SourceError, match=r"absent.csv: there is no such file$"):
+        CsvSource(tmp_path / "absent.csv", follow=follow).open()
+    with pytest.raises(SourceError, match=r": is a directory$"):
+        CsvSource(tmp_path, follow=follow).open()
+    os.mkfifo(tmp_path / "pipe")
+    descriptor = os.open(tmp_path / "pipe", os.O_RDWR)
+    with pytest.raises(SourceError, match="not a regular file"):
+        CsvSource(tmp_path / "pipe", follow=follow).open()
+    os.close(descriptor)
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.csv", b"a\n")
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        # The superuser may read everything, but not follow a link that leads to itself.
+        path.unlink()
+        path.symlink_to(path)
+    with pytest.raises(SourceError, match=r"data.csv: cannot be read: "):
+        CsvSource(path).open()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.999])
+def test_a_truncated_file_delivers_what_there_is_and_says_where_it_ends(
+    tmp_path: Path, suffix: str, cut: float
+) -> None:
+    body = b"".join(b'{"a": %d}\n' % (number * 7919 % 100_003) for number in range(30_000))
+    packed = gzip.compress(body) if suffix == ".gz" else zstandard.ZstdCompressor().compress(body)
+    path = tmp_path / f"data.jsonl{suffix}"
+    path.write_bytes(packed[: int(len(packed) * cut)])
+    with JsonLinesSource(path) as source:
+        source.open()
+        records: list[Record] = []
+        with pytest.raises(SourceError, match=r"data end early.* at byte [\d,]+ of the decompressed data") as raised:
+            polled(source, records)
+        with pytest.raises(SourceError, match="data end early"):
+            source.poll(1000, timeout=0)
+    place = int(str(raised.value).split("at byte ")[1].split(" of")[0].replace(",", ""))
+    assert len(records) == body[:place].count(b"\n") > 0
+    assert [record.raw for record in records] == body[:place].split(b"\n")[:-1]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_truncated_file_can_be_resumed_once_it_is_whole(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"data.jsonl{suffix}"
+    packed = pack(LINES, suffix)
+    # Cut in the second member: the first, and with it its records, is whole.
+    path.write_bytes(packed[:-20])
+    source = JsonLinesSource(path)
+    source.open()
+    records = source.poll(10_000, timeout=0)
+    with pytest.raises(SourceError, match="data end early"):
+        source.poll(10_000, timeout=0)
+    path.write_bytes(packed)
+    source.open({0: records[-1].next})
+    records += source.poll(10_000, timeout=0)
+    assert b"\n".join(record.raw for record in records) + b"\n" == LINES
+    source.close()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_damaged_file_is_an_error(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"data.jsonl{suffix}"
+    # As the command line tools write them: with a checksum.
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    packed = bytearray(gzip.compress(LINES) if suffix == ".gz" else compressor.compress(LINES))
+    path.write_bytes(b"this is plain text, whatever the name says\n" * 10)
+    with pytest.raises(SourceError, match=r"the compressed data are damaged .* at byte 0 "):
+        JsonLinesSource(path).open()
+    packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    with pytest.raises(SourceError, match="the compressed data are damaged"):
+        drain(JsonLinesSource(path))
+
+
+def test_a_zstd_bomb_does_not_fill_the_memory(tmp_path: Path) -> None:
+    # One frame of 2,000 blocks of 4 bytes, each of which stands for 128 KB.
+    block = ((0x20000 << 3) | (1 << 1)).to_bytes(3, "little") + b"a"
+    bomb = b"\x28\xb5\x2f\xfd\x00\x58" + 2000 * block + (1).to_bytes(3, "little")
+    path = tmp_path / "bomb.jsonl.zst"
+    path.write_bytes(bomb)
+    file = CompressedFile(path)
+    largest = 0
+    while block := file.read(deadline=0):
+        largest = max(largest, len(block))
+    assert file.offset == 2000 * 0x20000
+    assert largest <= 128 * compressed.ZSTD_SLICE_BYTES * 1024 // 4
+    file.close()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("source", [CsvSource, JsonLinesSource])
+def test_an_empty_file_is_exhausted_at_once(
+    tmp_path: Path, suffix: str, source: type[CsvSource | JsonLinesSource]
+) -> None:
+    assert drain(source(written(tmp_path / f"data{suffix}", b""), target="y")) == []
+    (tmp_path / f"none{suffix}").touch()
+    assert drain(source(tmp_path / f"none{suffix}", target="y")) == []
+
+
+def test_the_source_describes_itself(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.jsonl", LINES)
+    source = JsonLinesSource(path)
+    assert source.total is None
+    source.open()
+    assert source.total == (len(LINES), "bytes")
+    assert source.resumable
+    assert source.describe() == f"jsonl file {path}"
+    source.close()
+    source.close()
+    with pytest.raises(SourceError, match="not open"):
+        source.poll(1, timeout=0)
+    packed = JsonLinesSource(written(tmp_path / "data.jsonl.gz", LINES))
+    packed.open()
+    assert packed.total is None
+    packed.close()
+    assert CsvSource(path, follow=True).describe() == f"csv file {path}, followed"
+    assert CsvSource("-").describe() == "csv from standard input"
+    assert not CsvSource("-").resumable
+
+
+def test_standard_input_is_not_resumed_or_followed() -> None:
+    with pytest.raises(SourceError, match="standard input cannot be resumed"):
+        CsvSource("-").open({0: Position("-", 0, 12)})
+    with pytest.raises(SourceError, match="standard input cannot be followed"):
+        CsvSource("-", follow=True).open()
+
+
+@pytest.mark.parametrize("source", [CsvSource, JsonLinesSource])
+def test_a_limit_that_cannot_be_is_refused(source: type[CsvSource | JsonLinesSource]) -> None:
+    with pytest.raises(ValueError, match="max_record_bytes must be at least 1"):
+        source("data", max_record_bytes=0)

@@ -1,0 +1,325 @@
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from draining import drain, unpack
+
+from connectors import CsvSink, CsvSource, JsonLinesSink, JsonLinesSource, MemorySource, Position, SinkError
+from connectors.files import output
+from connectors.files.sinks import to_json
+
+SUFFIXES = ["", ".gz", ".zst"]
+SINKS = [JsonLinesSink, CsvSink]
+
+
+def lines(count: int, start: int = 0) -> list[dict[str, Any]]:
+    return [{"prediction": number, "score": number / 7} for number in range(start, start + count)]
+
+
+def expected(sink: type, count: int) -> bytes:
+    if sink is JsonLinesSink:
+        return b"".join(to_json(line) + b"\n" for line in lines(count))
+    return (
+        b"prediction,score\n" + "".join(f"{line['prediction']},{line['score']!r}\n" for line in lines(count)).encode()
+    )
+
+
+def write_and_flush(sink: JsonLinesSink | CsvSink, batch: list[dict[str, Any]]) -> None:
+    sink.write(batch)
+    sink.flush()
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_lines_are_there_after_a_flush(tmp_path: Path, sink: type[JsonLinesSink | CsvSink], suffix: str) -> None:
+    path = tmp_path / "new" / "directory" / f"out{suffix}"
+    with sink(path) as out:
+        out.open()
+        out.write(lines(3))
+        out.write([])
+        out.write(lines(2, start=3))
+        length = out.flush()
+        assert length == path.stat().st_size
+        assert unpack(path.read_bytes(), suffix) == expected(sink, 5)
+        out.write(lines(1, start=5))
+    assert unpack(path.read_bytes(), suffix) == expected(sink, 6)
+    out.close()
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_restart_cuts_off_what_came_after_the_checkpoint(
+    tmp_path: Path, sink: type[JsonLinesSink | CsvSink], suffix: str
+) -> None:
+    path = tmp_path / f"out{suffix}"
+    with sink(path) as out:
+        out.open()
+        out.write(lines(3))
+        length = out.flush()
+        out.write([{"prediction": -1}])
+    with sink(path) as out:
+        out.open(length)
+        out.write(lines(2, start=3))
+        out.flush()
+    assert unpack(path.read_bytes(), suffix) == expected(sink, 5)
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_same_lines_make_the_same_bytes(tmp_path: Path, sink: type[JsonLinesSink | CsvSink], suffix: str) -> None:
+    for name in ("one", "two"):
+        with sink(tmp_path / f"{name}{suffix}") as out:
+            out.open()
+            for start in range(0, 50, 10 if name == "one" else 25):
+                out.write(lines(10 if name == "one" else 25, start))
+    assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"two{suffix}").read_bytes()
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_starting_anew_empties_the_file(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"something else")
+    for _ in range(2):
+        with sink(path) as out:
+            out.open()
+            out.write(lines(2))
+        assert path.read_bytes() == expected(sink, 2)
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_checkpoint_before_the_first_line(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
+    path = tmp_path / "out"
+    with sink(path) as out:
+        out.open()
+        assert out.flush() == 0
+        out.write(lines(1))
+    with sink(path) as out:
+        out.open(0)
+        out.write(lines(2))
+    assert path.read_bytes() == expected(sink, 2)
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_file_shorter_than_recorded_is_refused(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"short\n")
+    with pytest.raises(SinkError, match=r"out: the file holds 6 bytes, fewer than the 7 recorded.*--fresh"):
+        sink(path).open(7)
+    assert path.read_bytes() == b"short\n"
+    with pytest.raises(SinkError, match=r"gone: there is no such file, and 7 bytes of it are recorded.*--fresh"):
+        sink(tmp_path / "gone").open(7)
+    assert not (tmp_path / "gone").exists()
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_a_sink_that_cannot_be_opened_is_named(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
+    with pytest.raises(SinkError, match=r": cannot be written: Is a directory$"):
+        sink(tmp_path).open()
+    (tmp_path / "file").touch()
+    with pytest.raises(SinkError, match=r"file/out: cannot be written: Not a directory|File exists"):
+        sink(tmp_path / "file" / "out").open()
+    with pytest.raises(SinkError, match="the sink is not open"):
+        sink(tmp_path / "out").write(lines(1))
+    with pytest.raises(SinkError, match="the sink is not open"):
+        sink(tmp_path / "out").flush()
+
+
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_full_disk_is_an_error_and_costs_no_line(
+    tmp_path: Path, sink: type[JsonLinesSink | CsvSink], suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"out{suffix}"
+    room = 150
+    write = os.write
+
+    def write_into_what_is_left(descriptor: int, data: bytes) -> int:
+        nonlocal room
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        taken = write(descriptor, data[:room])
+        room -= taken
+        return taken
+
+    monkeypatch.setattr(output, "BUFFER_BYTES", 100)
+    monkeypatch.setattr(output.os, "write", write_into_what_is_left)
+    out = sink(path)
+    out.open()
+    out.write(lines(1))
+    with pytest.raises(SinkError, match=r"out.*: cannot be written: No space left on device$"):
+        write_and_flush(out, lines(99, start=1))
+    for _ in range(2):
+        with pytest.raises(SinkError, match="No space left"):
+            out.flush()
+    assert path.stat().st_size == 150
+    room = 10**6
+    assert out.flush() == path.stat().st_size
+    out.write(lines(1, start=100))
+    out.close()
+    # The lines handed over in the call that failed are there as well, once.
+    assert unpack(path.read_bytes(), suffix) == expected(sink, 101)
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_no_space_left(tmp_path: Path, sink: type[JsonLinesSink | CsvSink]) -> None:
+    out = sink(tmp_path / "out")
+    out.open()
+    out.write(lines(1))
+    full = os.open("/dev/full", os.O_WRONLY)
+    file, out._output._descriptor = out._output._descriptor, full
+    with pytest.raises(SinkError, match=r"out: cannot be written: No space left on device$"):
+        out.flush()
+    out._output._descriptor = file
+    os.close(full)
+    out.close()
+    assert (tmp_path / "out").read_bytes() == expected(sink, 1)
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_what_a_sink_promises(sink: type[JsonLinesSink | CsvSink]) -> None:
+    assert sink("out").exactly_once
+    assert not sink("out.gz").exactly_once
+    assert not sink("out.zst").exactly_once
+    assert not sink("-").exactly_once
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_standard_output(capfdbinary: pytest.CaptureFixture[bytes], sink: type[JsonLinesSink | CsvSink]) -> None:
+    with sink("-") as out:
+        out.open(length=12)
+        out.write(lines(2))
+        assert out.flush() is None
+        assert capfdbinary.readouterr().out == expected(sink, 2)
+
+
+def test_standard_output_may_be_redirected(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr("sys.stdout", elsewhere)
+    with JsonLinesSink("-") as out:
+        out.open()
+        out.write([{"a": 1}])
+    assert elsewhere.buffer.getvalue() == b'{"a":1}\n'  # type: ignore[attr-defined]
+
+
+VALUES: list[tuple[Any, bytes]] = [
+    (np.float64(0.1), b"0.1"),
+    (np.float32(0.5), b"0.5"),
+    (np.int64(-3), b"-3"),
+    (np.bool_(True), b"true"),
+    (np.str_("a"), b'"a"'),
+    (np.array([1.5, 2.5]), b"[1.5,2.5]"),
+    ({np.int64(1): np.float64(0.5)}, b'{"1":0.5}'),
+    ({True: 0.5, False: 0.5}, b'{"true":0.5,"false":0.5}'),
+    ({np.bool_(True): 1}, b'{"true":1}'),
+    ({1: 1, 2.5: 2, None: 3}, b'{"1":1,"2.5":2,"null":3}'),
+    ({np.float64(2.5): 2}, b'{"2.5":2}'),
+    (math.nan, b"null"),
+    (-math.inf, b"null"),
+    ([2**64, math.nan], b"[18446744073709551616,null]"),
+    (Position("s", 0, 1), b'{"stream":"s","partition":0,"offset":1}'),
+    ([2**64, Position("s", 0, 1)], b'[18446744073709551616,{"stream":"s","partition":0,"offset":1}]'),
+    ("é\n", '"é\\n"'.encode()),
+    ("\ud800", b'"\\ud800"'),
+    (None, b"null"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES)
+def test_json(value: Any, text: bytes) -> None:
+    assert to_json(value) == text
+    json.loads(text)
+
+
+def test_what_is_no_value_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"a object has no place in a line of output$"):
+        to_json({"a": object()})
+
+
+def test_csv_fields(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    line = {
+        "float": 0.1 + 0.2,
+        "numpy": np.float64(0.1),
+        "single": np.float32(0.5),
+        "large": 1e22,
+        "int": np.int64(3),
+        "bool": True,
+        "text": 'a,"b"\nc',
+        "none": None,
+        "nan": math.nan,
+        "nested": {"a": 0.5, "b": [1]},
+        "list": [1, 2],
+    }
+    with CsvSink(path) as sink:
+        sink.open()
+        sink.write([line])
+    with path.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row == {
+        "float": "0.30000000000000004",
+        "numpy": "0.1",
+        "single": "0.5",
+        "large": "1e+22",
+        "int": "3",
+        "bool": "True",
+        "text": 'a,"b"\nc',
+        "none": "",
+        "nan": "nan",
+        "nested": '{"a":0.5,"b":[1]}',
+        "list": "[1,2]",
+    }
+
+
+def test_the_columns_are_those_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    with CsvSink(path) as sink:
+        sink.open()
+        sink.write([{"b": 1, "a": 2}, {"a": 3}])
+        sink.write([{"a": 4, "b": 5}])
+        with pytest.raises(SinkError, match=r"out.csv: there is no column for 'c': .* those of the first line, b, a$"):
+            sink.write([{"a": 6, "b": 7}, {"a": 8, "c": 9}])
+    assert path.read_bytes() == b"b,a\n1,2\n,3\n5,4\n"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_resumed_file_keeps_its_header(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"out.csv{suffix}"
+    with CsvSink(path) as sink:
+        sink.open()
+        sink.write([{"b\nc": 1, "a,": 2}])
+        length = sink.flush()
+    with CsvSink(path) as sink:
+        sink.open(length)
+        sink.write([{"a,": 3, "b\nc": 4}])
+        with pytest.raises(SinkError, match="no column for 'd'"):
+            sink.write([{"d": 1}])
+    assert unpack(path.read_bytes(), suffix) == b'"b\nc","a,"\n1,2\n4,3\n'
+
+
+def test_a_resumed_file_without_a_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_bytes(b'"open\n')
+    with pytest.raises(SinkError, match=r"out.csv: its header cannot be read"):
+        CsvSink(path).open(6)
+
+
+def test_what_a_sink_writes_a_source_reads(tmp_path: Path) -> None:
+    records = drain(MemorySource([({"a": 0.1, "b": "x,y"}, "p"), ({"a": -1e-300}, "q")]))
+    rows = [{"a": record.x.get("a"), "b": record.x.get("b"), "y": record.y} for record in records]
+    for path, sink, source in (
+        (tmp_path / "out.csv", CsvSink, CsvSource),
+        (tmp_path / "out.jsonl", JsonLinesSink, JsonLinesSource),
+    ):
+        with sink(path) as out:
+            out.open()
+            out.write(rows)
+        assert [(r.x, r.y) for r in drain(source(path, target="y"))] == [(r.x, r.y) for r in records]

@@ -1,0 +1,145 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from draining import consistent, drain, written
+
+from connectors import JsonLinesSource, Record
+
+
+def read(tmp_path: Path, data: bytes, **options: Any) -> list[Record]:
+    return drain(JsonLinesSource(written(tmp_path / "data.jsonl", data), **options))
+
+
+def test_objects_become_records(tmp_path: Path) -> None:
+    data = b'{"a": 1, "b": 2.5, "c": "red", "d": true, "y": "yes"}\n{"a": -1, "y": "no"}\r\n'
+    records = read(tmp_path, data, target="y")
+    assert [(record.x, record.y) for record in records] == [
+        ({"a": 1, "b": 2.5, "c": "red", "d": True}, "yes"),
+        ({"a": -1}, "no"),
+    ]
+    assert records[1].raw == b'{"a": -1, "y": "no"}'
+    assert isinstance(records[0].x["a"], int)
+    consistent(records, data, start=0)
+
+
+@pytest.mark.parametrize("value", ["null", "NaN", "-NaN", '""', '"  "'])
+def test_absent_inputs(tmp_path: Path, value: str) -> None:
+    if value == "-NaN":
+        (record,) = read(tmp_path, b'{"a": -NaN}')
+        assert record.fault is not None
+        assert record.fault.reason == "not_json"
+        return
+    (record,) = read(tmp_path, f'{{"a": {value}, "b": 1}}\n'.encode())
+    assert record.x == {"b": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{", "not_json"),
+        (b'{"a": 1}}', "not_json"),
+        (b"a,b,c", "not_json"),
+        (b'{"a": 01}', "not_json"),
+        (b"{'a': 1}", "not_json"),
+        (b'{"a": "\\ud800"}', "not_json"),
+        (b'{"\\udc00": 1, "b": NaN}', "not_json"),
+        (b"[" * 100_000, "not_json"),
+        (b'{"a": 1\x00}', "not_json"),
+        (b'{"a": "\xff"}', "encoding"),
+        (b"\xff", "encoding"),
+        (b"[1, 2]", "not_an_object"),
+        (b"null", "not_an_object"),
+        (b"NaN", "not_an_object"),
+        (b"12", "not_an_object"),
+        (b'"text"', "not_an_object"),
+        (b'{"a": 1e999}', "infinite"),
+        (b'{"a": Infinity}', "infinite"),
+        (b'{"a": -Infinity}', "infinite"),
+        (b'{"a": ' + b"9" * 400 + b"}", "infinite"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "infinite"),
+        (b'{"a": [1]}', "nested"),
+        (b'{"a": {"b": 1}}', "nested"),
+        (b'{"a": []}', "nested"),
+        (b'{"a": "' + b"x" * 257 + b'"}', "string_too_long"),
+        (b'{"' + b"x" * 257 + b'": 1}', "string_too_long"),
+        (b'{"y": [1]}', "target"),
+        (b'{"y": {}}', "target"),
+        (b'{"y": "' + b"x" * 257 + b'"}', "string_too_long"),
+        (b'{"a": 1, "pad": "' + b"x" * 150_000 + b'"}', "too_long"),
+    ],
+)
+def test_what_cannot_be_used_is_a_fault(tmp_path: Path, line: bytes, reason: str) -> None:
+    data = b'{"a": 1, "y": "x"}\n' + line + b'\n{"a": 2}\n'
+    before, bad, after = read(tmp_path, data, target="y", max_record_bytes=120_000)
+    assert bad.fault is not None
+    assert bad.fault.reason == reason
+    assert bad.raw == line[:120_000]
+    assert (before.x, after.x) == ({"a": 1}, {"a": 2})
+    consistent([before, bad, after], data, start=0)
+
+
+@pytest.mark.parametrize("line", [b"", b"   ", b"\t"])
+def test_an_empty_line_is_blank(tmp_path: Path, line: bytes) -> None:
+    records = read(tmp_path, line + b'\n{"a": 1}\n')
+    assert [record.blank for record in records] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "target_type", "label"),
+    [
+        ("true", "str", "true"),
+        ("1", "str", "1"),
+        ('"1"', "int", 1),
+        ("18446744073709551616", "int", 2**64),
+        ("18446744073709551616", "str", str(2**64)),
+        ("-9223372036854775809", "int", -(2**63) - 1),
+        ("1e300", "float", 1e300),
+        ("null", "str", None),
+        ("NaN", "float", None),
+        ('""', "str", None),
+        ("true", "bool", True),
+        ('"no"', "bool", False),
+        ("3", "float", 3.0),
+    ],
+)
+def test_targets(tmp_path: Path, value: str, target_type: str, label: Any) -> None:
+    (record,) = read(tmp_path, f'{{"a": 1, "y": {value}}}'.encode(), target="y", target_type=target_type)
+    assert record.fault is None
+    assert record.y == label
+    assert type(record.y) is type(label)
+    assert record.x == {"a": 1}
+
+
+def test_a_missing_target_is_unlabelled(tmp_path: Path) -> None:
+    records = read(tmp_path, b'{"a": 1}\n{}\n', target="y")
+    assert [(record.x, record.y, record.fault) for record in records] == [({"a": 1}, None, None), ({}, None, None)]
+
+
+def test_integers_of_more_than_64_bits(tmp_path: Path) -> None:
+    (record,) = read(tmp_path, b'{"a": 18446744073709551616, "b": 18446744073709551615, "c": NaN}')
+    assert record.x == {"a": 2.0**64, "b": 2**64 - 1}
+
+
+def test_of_a_repeated_name_the_last_value_counts(tmp_path: Path) -> None:
+    assert read(tmp_path, b'{"a": 1, "a": 2}\n{"a": NaN, "a": 3}\n{"a": 1, "a": NaN}')[1].x == {"a": 3}
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    data = b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n'
+    records = read(tmp_path, data)
+    assert [record.x for record in records] == [{"a": 1}, {"a": 2}]
+    consistent(records, data, start=3)
+
+
+def test_names_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.jsonl", b"".join(b'{"a%d": 1, "b%d": 2}\n' % (i, i) for i in range(20_000)))
+    source = JsonLinesSource(path)
+    records = drain(source)
+    assert records[-1].x == {"a19999": 1, "b19999": 2}
+    assert len(source._names) <= 10_002
+
+
+def test_a_long_name_is_a_fault_however_often_it_comes(tmp_path: Path) -> None:
+    records = read(tmp_path, (b'{"' + b"x" * 257 + b'": 1}\n') * 3)
+    assert [record.fault and record.fault.reason for record in records] == ["string_too_long"] * 3

@@ -1,0 +1,113 @@
+import tracemalloc
+
+import pytest
+
+from connectors.files.bytes import ByteStream
+from connectors.files.lines import Lines
+
+
+class Pieces(ByteStream):
+    """A stream that hands out given pieces."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces = pieces
+
+    def read(self, deadline: float) -> bytes:  # noqa: ARG002 - the port's
+        block = self.pieces.pop(0) if self.pieces else b""
+        self.offset += len(block)
+        self.ended = not block
+        return block
+
+    def name_at(self, offset: int) -> str:  # noqa: ARG002 - the port's
+        return "pieces"
+
+    def seek(self, offset: int) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+def split(data: bytes, limit: int = 100, block: int = 1000, at_once: int = 3) -> list[tuple[bytes, int, int, int]]:
+    lines = Lines(Pieces([data[at : at + block] for at in range(0, len(data), block)]), limit)
+    found = []
+    while not lines.done:
+        chunk = lines.take(at_once, deadline=0)
+        assert len(chunk.lines) <= at_once
+        for line, start, end in zip(chunk.lines, chunk.positions, chunk.positions[1:], strict=False):
+            found.append((line, start.offset, end.offset, chunk.too_long))
+    return found
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1000])
+def test_lines_with_their_offsets(block: int) -> None:
+    assert split(b"ab\n\ncd\r\n\r\nlast", block=block) == [
+        (b"ab", 0, 3, 0),
+        (b"", 3, 4, 0),
+        (b"cd", 4, 8, 0),
+        (b"", 8, 10, 0),
+        (b"last", 10, 14, 0),
+    ]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1000])
+def test_a_final_line_end_begins_no_line(block: int) -> None:
+    assert split(b"ab\n", block=block) == [(b"ab", 0, 3, 0)]
+    assert split(b"", block=block) == []
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1000])
+def test_a_lone_carriage_return_is_no_line_end(block: int) -> None:
+    assert split(b"a\rb\n\r\r\nc\r", block=block) == [(b"a\rb", 0, 4, 0), (b"\r", 4, 7, 0), (b"c", 7, 9, 0)]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 1000])
+@pytest.mark.parametrize("at_once", [1, 2, 10])
+def test_a_line_over_the_limit_is_cut_and_alone(block: int, at_once: int) -> None:
+    data = b"12345\n123456\n12345\r\n123456\r\n\n" + b"x" * 50 + b"\nok\n" + b"y" * 9
+    assert split(data, limit=5, block=block, at_once=at_once) == [
+        (b"12345", 0, 6, 0),
+        (b"12345", 6, 13, 6),
+        (b"12345", 13, 20, 0),
+        (b"12345", 20, 28, 7),
+        (b"", 28, 29, 0),
+        (b"xxxxx", 29, 80, 50),
+        (b"ok", 80, 83, 0),
+        (b"yyyyy", 83, 92, 9),
+    ]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1000])
+def test_a_byte_order_mark_belongs_to_no_line(block: int) -> None:
+    assert split(b"\xef\xbb\xbfa\nb\n", block=block) == [(b"a", 3, 5, 0), (b"b", 5, 7, 0)]
+    assert split(b"\xef\xbb\xbf12345\n", limit=5, block=block) == [(b"12345", 3, 9, 0)]
+    assert split(b"\xef\xbb\xbf123456789\n", limit=5, block=block) == [(b"12345", 3, 13, 9)]
+    assert split(b"a\n\xef\xbb\xbfb\n", block=block)[1] == (b"\xef\xbb\xbfb", 2, 7, 0)
+
+
+def test_a_line_without_end_takes_bounded_memory() -> None:
+    class Endless(Pieces):
+        def read(self, deadline: float) -> bytes:
+            self.count = getattr(self, "count", 0) + 1
+            if self.count > 2000:
+                return b"\nnext\n" if self.count == 2001 else super().read(deadline)
+            return b"x" * 100_000
+
+    lines = Lines(Endless([]), 1000)
+    tracemalloc.start()
+    chunk = lines.take(10, deadline=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert chunk.lines == [b"x" * 1000]
+    assert chunk.too_long == 200_000_000
+    assert peak < 2_000_000
+    assert lines.take(10, deadline=0).lines == [b"next"]
+
+
+def test_what_was_torn_off_is_no_line() -> None:
+    stream = Pieces([b"whole\npart"])
+    lines = Lines(stream, 100)
+    assert lines.take(10, deadline=0).lines == [b"whole"]
+    stream.torn = True
+    assert lines.take(10, deadline=0).lines == []
+    assert lines.done
