@@ -46,7 +46,7 @@ class Expansion:
 
     def forget(self) -> None:
         """Drop every block; the next begin at number 0 again."""
-        self.bandwidth = self.kernel.bandwidth or 0.0  # 0: not chosen yet
+        self.bandwidth = float(self.kernel.bandwidth or 0.0)  # 0: not chosen yet
         self.n_blocks = 0
         self.n_outputs = 0
         self.scale = 1.0

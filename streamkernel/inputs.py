@@ -4,11 +4,9 @@ A column is a number, or the indicator of one value of a string input. Columns a
 of the keys nor the moment an input first appears matters to the features: those are drawn by the key of the name.
 """
 
-import decimal
 import hashlib
 import json
 import math
-import numbers
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.moments import clip_rows, scale_rows
-from streamkernel.state import Array, Record, tag, untag
+from streamkernel.state import Array, Record, real, tag, untag
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 10.0
@@ -131,7 +129,7 @@ class Inputs:
                 rows.append(row)
                 extras.append(extra)
             values = self._matrix(rows, xs)
-        except ValueError:
+        except BaseException:
             self._truncate(n_columns)
             self.n_ignored = n_ignored
             raise
@@ -141,7 +139,7 @@ class Inputs:
             warnings.warn(
                 f"inputs past max_inputs={self.max_inputs} are ignored and counted in n_ignored_inputs",
                 RuntimeWarning,
-                stacklevel=6,
+                stacklevel=4,  # past the machine and the estimator: the line that learns
             )
         extra_keys = sorted({key for extra in extras for key in extra})
         extra_values = np.zeros((len(rows), len(extra_keys)))
@@ -209,39 +207,44 @@ class Inputs:
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)
         known_numbers = self._numbers
-        unknown: list[tuple[int, list[Any], float]] = []
+        unknown: dict[int, tuple[list[Any], float]] = {}
         for name, value in x.items():
             kind = type(value)
             if kind is not float and kind is not int:
                 if value is None:
                     continue
                 if isinstance(value, str):
+                    value = str.__str__(value)  # a subclass may hash as something else
                     known = self._indicators.get(name)
+                    if known is None and type(name) is not str:
+                        known = self._indicators.get(untag(tag(name)))
                     column = None if known is None else known.get(value)
                     if column is None:
-                        tagged = ["indicator", tag(name), str(value)]
-                        unknown.append((key_of(tagged), tagged, 1.0))
+                        tagged = ["indicator", tag(name), value]
+                        unknown[key_of(tagged)] = tagged, 1.0
                     else:
                         row[column] = 1.0
                     continue
                 value = _number(name, value)
             column = known_numbers.get(name)
+            if column is None and type(name) is not str:
+                column = known_numbers.get(untag(tag(name)))
             if column is not None:
                 row[column] = value
             elif value == value:  # NaN is not observed
                 tagged = ["number", tag(name)]
-                unknown.append((key_of(tagged), tagged, _finite(name, value)))
+                unknown[key_of(tagged)] = tagged, _finite(name, value)
         if not unknown:
             return row, {}
-        unknown.sort(key=lambda item: item[0])
+        arrivals = sorted(unknown.items())
         room = self.max_inputs - len(self.columns)
         if admit:
-            self.n_ignored += max(len(unknown) - room, 0)
-            for _, tagged, value in unknown[:room]:
+            self.n_ignored += max(len(arrivals) - room, 0)
+            for _, (tagged, value) in arrivals[:room]:
                 self._append(tagged)
                 row.append(value)
             return row, {}
-        return row, {key: self._unseen(tagged, value) for key, tagged, value in unknown[:room]}
+        return row, {key: self._unseen(tagged, value) for key, (tagged, value) in arrivals[:room]}
 
     def _unseen(self, tagged: list[Any], value: float) -> float:
         """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling."""
@@ -298,15 +301,11 @@ class Inputs:
 
 
 def _number(name: Hashable, value: Any) -> float:
-    """A number or boolean of any type as a float."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool | int | float | numbers.Real | decimal.Decimal):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    raise ValueError(f"input {name!r} is of type {type(value).__name__}: give a number, a string, a boolean or None")
+    number = real(value)
+    if number is None:
+        kind = type(value).__name__
+        raise ValueError(f"input {name!r} is of type {kind}: give a number, a string, a boolean or None")
+    return number
 
 
 def _finite(name: Hashable, value: float) -> float:

@@ -4,6 +4,7 @@ Scores and labels come as arrays: `y_true` of shape (n,) with `y_pred` of shape 
 is (n, K) and whose `y_true` holds column numbers. Labels of binary losses are 0 and 1, as in River.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,11 @@ class EpsilonInsensitive(RegressionLoss):
     eps
         Half the width of the tube, in units of the standardised target. Defaults to 0.1.
 
+    Raises
+    ------
+    ValueError
+        eps is negative or not finite.
+
     Examples
     --------
     >>> from streamkernel.losses import EpsilonInsensitive
@@ -104,6 +110,8 @@ class EpsilonInsensitive(RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, eps: float = 0.1) -> None:
+        if not (isinstance(eps, int | float | np.number) and 0 <= eps < math.inf):
+            raise ValueError(f"eps must be a number from 0 up, got {eps!r}")
         self.eps = eps
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -139,7 +147,7 @@ class Quantile(RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, alpha: float = 0.5) -> None:
-        if not 0 < alpha < 1:
+        if not (isinstance(alpha, int | float | np.number) and 0 < alpha < 1):
             raise ValueError(f"alpha must be inside (0, 1), got {alpha!r}")
         self.alpha = alpha
 
@@ -181,6 +189,12 @@ UNUSABLE: dict[type, tuple[str, str]] = {
         "streamkernel.losses.EpsilonInsensitive(eps)",
     ),
     river_losses.CrossEntropy: ("it takes dicts", "streamkernel.losses.Softmax()"),
+    river_losses.BinaryFocalLoss: ("its vector form overflows", "streamkernel.losses.Log()"),
+    river_losses.Cauchy: ("its gradient is not that of its value", "river.optim.losses.Huber(epsilon)"),
+    river_losses.Poisson: (
+        "its scores are logarithms, and targets are standardised here",
+        "river.optim.losses.Squared()",
+    ),
 }
 
 

@@ -5,6 +5,7 @@ moments with every one; how a stream is cut into calls never changes a bit.
 """
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +90,7 @@ class Machine:
         self.regularization = regularization
         self.ledger = Ledger(growth.keeps_beta)
         self.n_records = 0
+        self._warned = False
         self._rehearsal = _Rehearsal() if expansion.kernel.bandwidth is None else None
         self._batch = _Batch(batch_size, expansion.dtype)
 
@@ -118,10 +120,19 @@ class Machine:
             A record cannot be used. Nothing of the call is learnt then.
 
         """
+        if len(ys) != len(xs):
+            raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
         targets, n_ignored = self.targets.prepare(ys)
         weights = _weights(ws, len(targets))
         rows = self.inputs.encode(xs, [y is not None for y in targets])
         self.targets.n_ignored += n_ignored
+        if n_ignored and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"classes past max_classes={self.targets.n_outputs} are predicted only and counted in n_ignored_labels",
+                RuntimeWarning,
+                stacklevel=3,  # past the estimator: the line that learns
+            )
         self.n_records += sum(y is not None for y in targets)
         return self._pass(rows, targets, weights, predict)
 
@@ -192,7 +203,7 @@ class Machine:
         batch, ledger, expansion = self._batch, self.ledger, self.expansion
         X = batch.rows(len(self.inputs))
         if not expansion.bandwidth:
-            expansion.bandwidth = _first_bandwidth(X)
+            expansion.bandwidth = _first_bandwidth(_occupied(X))
         keys = self.inputs.keys
         scores = batch.scores
         if scores is None:
@@ -226,7 +237,8 @@ class Machine:
             gamma = float(self.step.get(ledger.t))
         else:
             if not ledger.gamma_0:
-                ledger.gamma_0 = first_step(expansion.kernel.matrix(X, X, expansion.bandwidth), L, F)
+                occupied = _occupied(X)
+                ledger.gamma_0 = first_step(expansion.kernel.matrix(occupied, occupied, expansion.bandwidth), L, F)
             gamma = default_step(ledger.gamma_0, ledger.t)
 
         M = gradient_bound(loss)
@@ -265,7 +277,7 @@ class Machine:
     def _begin_anew(self, rehearsal: "_Rehearsal") -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
         values, targets, weights = rehearsal.rows(len(self.inputs)), rehearsal.targets, rehearsal.weights
-        bandwidth = self.expansion.kernel.median_bandwidth(self.inputs.as_of_now(values))
+        bandwidth = self.expansion.kernel.median_bandwidth(_occupied(self.inputs.as_of_now(values)))
         self._rehearsal = None
         for part in (self.inputs, self.targets, self.expansion, self.ledger):
             part.forget()
@@ -364,6 +376,12 @@ class _Rehearsal:
 
 
 _NO_KEYS = np.zeros(0, np.uint64)
+
+
+def _occupied(X: Array) -> Array:
+    """Without the columns that are 0 in every row: a call may hold inputs that only later rows bring, and numpy's sums
+    change their last bits with the number of terms."""
+    return np.ascontiguousarray(X[:, X.any(axis=0)])
 
 
 def _first_bandwidth(X: Array) -> float:

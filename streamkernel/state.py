@@ -3,8 +3,11 @@
 Pickle, deepcopy, checkpoints and equality tests all rest on such records. Nothing in them is ever executed.
 """
 
+import decimal
 import hashlib
 import json
+import math
+import numbers
 import struct
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -117,7 +120,7 @@ def tag(value: Hashable) -> list[Any]:
     Raises
     ------
     ValueError
-        The value is not a string, boolean, number, None or tuple of these.
+        The value is not a string, boolean, number, None or tuple of these, or is NaN.
 
     Examples
     --------
@@ -128,10 +131,14 @@ def tag(value: Hashable) -> list[Any]:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        return ["str", str(value)]
-    if value is None or isinstance(value, bool | int):
+        return ["str", str.__str__(value)]  # a subclass may print as something else
+    if value is None or isinstance(value, bool):
         return [type(value).__name__, value]
+    if isinstance(value, int):
+        return ["int", int(value)]
     if isinstance(value, float):
+        if math.isnan(value):
+            raise ValueError("a name or label is NaN, which equals nothing: names and labels are strings or numbers")
         return ["float", value.hex()]
     if isinstance(value, tuple):
         return ["tuple", [tag(item) for item in value]]
@@ -148,6 +155,37 @@ def untag(tagged: list[Any]) -> Any:
     return value
 
 
+def real(value: Any) -> float | None:
+    """A number or boolean of any type as a float, None where it is of another type.
+
+    Numbers past the largest float are infinite; what pandas calls not available is NaN.
+
+    Examples
+    --------
+    >>> real(True), real(decimal.Decimal("0.5")), real(10**400), real("1")
+    (1.0, 0.5, inf, None)
+
+    """
+    if type(value).__name__ in _NOT_AVAILABLE:
+        return math.nan
+    if isinstance(value, np.datetime64 | np.timedelta64):  # numpy takes them for whole numbers of nanoseconds
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, numbers.Real | decimal.Decimal):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+# By name, so that pandas need not be there.
+_NOT_AVAILABLE = ("NAType", "NaTType")
+
+
 def arguments(component: base.Base) -> dict[str, Any]:
     """The constructor arguments of an estimator, kernel or loss as plain values, nested objects by class name."""
     described = {}
@@ -155,6 +193,8 @@ def arguments(component: base.Base) -> dict[str, Any]:
         value = getattr(component, name)
         if isinstance(value, base.Base):
             value = {f"{type(value).__module__}.{type(value).__qualname__}": arguments(value)}
+        elif isinstance(value, np.generic):
+            value = value.item()
         described[name] = value
     return described
 

@@ -1,7 +1,6 @@
 """Targets: labels become columns of the scores, numbers become deviations from their running mean, and back."""
 
 import math
-import numbers
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +10,10 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
 from streamkernel.losses import softmax
-from streamkernel.state import Array, Record, tag, untag
+from streamkernel.state import Array, Record, real, tag, untag
+
+#: Larger targets count as this: their squares would overflow the moments for ever.
+LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,11 @@ class Classes:
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         out = np.full(len(encoded.y), np.nan)
         rows = encoded.labelled
-        known = np.maximum(encoded.before[rows, 0], encoded.y[rows] + 1)
-        unknown = np.arange(scores.shape[1]) >= known[:, None]
-        if rows.any():
-            out[rows] = self.loss(encoded.y[rows].astype(np.int64), np.where(unknown, -np.inf, scores[rows]))
+        known = np.where(rows, np.fmax(encoded.before[:, 0], encoded.y + 1), 0).astype(np.int64)
+        # Cut to the classes known: numpy's sums change their last bits with the number of terms, even of zeros.
+        for n_classes in np.unique(known[rows]):
+            alike = known == n_classes
+            out[alike] = self.loss(encoded.y[alike].astype(np.int64), scores[alike, :n_classes])
         return out
 
     def gradient(self, y: Array, scores: Array) -> Array:
@@ -314,16 +317,11 @@ def _plain_label(y: Any) -> Any:
         y = y.item()
     if isinstance(y, float) and math.isnan(y):
         raise ValueError("the label is NaN: give a string, a boolean or a number, or None where it is not known")
-    tag(y)
-    return y
+    return untag(tag(y))
 
 
 def _plain_number(y: Any) -> float:
-    if isinstance(y, numbers.Real | np.generic):
-        try:
-            value = float(y)
-        except (OverflowError, TypeError, ValueError):
-            value = math.nan
-        if math.isfinite(value):
-            return value
+    value = real(y)
+    if value is not None and math.isfinite(value):
+        return min(max(value, -LARGEST), LARGEST)
     raise ValueError(f"the target {y!r} is not a finite number: give one, or None where it is not known")

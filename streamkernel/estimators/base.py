@@ -1,6 +1,7 @@
 """What the growing kernel machines have in common: arguments, state, learning."""
 
 import abc
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,11 +72,15 @@ class KernelMachine(base.Estimator, abc.ABC):
             self._at_least("max_features", self.block_size)
         self._at_least("max_inputs", 1)
         self._at_least("cache_bytes", 0)
-        if not self.regularization >= 0:
-            raise ValueError(f"regularization must be 0 or more, got {self.regularization!r}")
+        nu = self.regularization
+        if not (isinstance(nu, int | float | np.number) and 0 <= nu < math.inf):
+            raise ValueError(f"regularization must be a number from 0 up, got {nu!r}")
+        if not isinstance(self.standardize, bool | None):
+            raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
-        if self.seed is not None and not isinstance(self.seed, int | np.integer):
+        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
+        if self.seed is not None and not whole:
             raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = self.kernel or Gaussian()
@@ -83,12 +88,12 @@ class KernelMachine(base.Estimator, abc.ABC):
         return Machine(
             Inputs(self.max_inputs, standardize),
             targets,
-            Expansion(kernel, self.block_size, np.dtype(self.dtype), self.cache_bytes, seed),
+            Expansion(kernel, int(self.block_size), np.dtype(self.dtype), self.cache_bytes, seed),
             self.growth or CDSG(),
             self.batch_size,
             self.max_features,
             self.step,
-            self.regularization,
+            float(self.regularization),
         )
 
     def _check(self, name: str, value: object, *kinds: type) -> None:

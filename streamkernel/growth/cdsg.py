@@ -44,8 +44,8 @@ class CDSG(Growth):
     keeps_beta = True
 
     def __init__(self, cap: float = 2.0) -> None:
-        if not cap > 1:
-            raise ValueError(f"cap must be above 1, got {cap!r}")
+        if not (isinstance(cap, int | float | np.number) and cap > 1):
+            raise ValueError(f"cap must be a number above 1, got {cap!r}")
         self.cap = cap
 
     def choose(self, situation: Situation) -> Step:

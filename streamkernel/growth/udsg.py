@@ -1,5 +1,7 @@
 """Utilising old blocks blindly: some steps grow, some revisit."""
 
+import numpy as np
+
 from streamkernel.growth.base import Growth, Situation, Step, new_block, uniform_block
 
 
@@ -34,10 +36,9 @@ class UDSG(Growth):
     """
 
     def __init__(self, grow: int = 1, reuse: int = 1) -> None:
-        if grow < 1:
-            raise ValueError(f"grow must be at least 1, got {grow!r}")
-        if reuse < 0:
-            raise ValueError(f"reuse must be at least 0, got {reuse!r}")
+        for name, value, least in (("grow", grow, 1), ("reuse", reuse, 0)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
         self.grow = grow
         self.reuse = reuse
 

@@ -38,7 +38,8 @@ class Gaussian(Kernel):
     """
 
     def __init__(self, bandwidth: float | None = None) -> None:
-        if bandwidth is not None and not (bandwidth > 0 and math.isfinite(bandwidth)):
+        number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
+        if bandwidth is not None and not (number and 0 < bandwidth < math.inf):
             raise ValueError(f"bandwidth must be a positive number or None, got {bandwidth!r}")
         self.bandwidth = bandwidth
 

@@ -1,0 +1,116 @@
+"""The law of the frequencies: it is part of every checkpoint, so it is pinned here bit by bit."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel.compute import gaussians as kernels
+from tests import naive
+
+words = st.integers(0, 2**64 - 1)
+
+
+@given(words)
+def test_mix64(word):
+    assert int(kernels.mix64(np.uint64(word))) == naive.mix64(word)
+
+
+@given(words, st.integers(0, 2**40), st.integers(1, 20))
+def test_feature_words(seed, first, n):
+    out = np.empty(n, np.uint64)
+    kernels.feature_words(np.uint64(seed), first, out)
+    assert out.tolist() == naive.feature_words(seed, first, n)
+
+
+@given(st.lists(words, min_size=1, max_size=40), st.lists(words, min_size=1, max_size=4), st.floats(1e-3, 1e3))
+def test_draws_are_those_of_whole_numbers_bit_for_bit(features, inputs, scale):
+    for dtype in (np.float32, np.float64):
+        out = np.empty((len(inputs), len(features)), dtype)
+        kernels.gaussians(np.array(features, np.uint64), np.array(inputs, np.uint64), scale, out)
+        assert out.tobytes() == naive.gaussians(features, inputs, scale, dtype).tobytes()
+
+
+def _unmixed(counted, dither, key):
+    """The one word that the hash takes to these bits: each of its steps is undone."""
+    x, y = counted >> 16, (counted & 0xFFFF) << 16 | dither
+    x ^= y ^ (y >> 13)
+    high = y * pow(0x85EBCA77, -1, 2**32) % 2**32 ^ x ^ (x >> 15)
+    low = x * pow(0x9E3779B1, -1, 2**32) % 2**32
+    return (high << 32 | low) ^ key
+
+
+@given(words, words)
+def test_the_hash_is_a_bijection_so_its_bits_are_uniform(word, key):
+    assert _unmixed(*naive.hash64(word, key), key) == word
+
+
+@pytest.fixture(scope="module")
+def law():
+    """Every value that a draw can have, float64 of shape (49, 65536), and the probability of each of its rows."""
+    values = naive.shaped(np.arange(49)[:, None], np.arange(2**16)[None, :])
+    assert values.dtype == np.float32
+    return values.astype(np.float64), np.array([math.comb(48, c) / 2**48 for c in range(49)])
+
+
+def test_moments_of_the_law(law):
+    values, weights = law
+    moments = [float(weights @ (values**power).mean(axis=1)) for power in range(1, 7)]
+    assert moments[0] == pytest.approx(0, abs=1e-12)
+    assert moments[1] == pytest.approx(1, abs=1e-7)
+    assert moments[2] == pytest.approx(0, abs=1e-12)
+    assert moments[3] == pytest.approx(3, abs=1e-6)
+    assert moments[5] == pytest.approx(15, abs=0.02)
+
+
+@pytest.mark.parametrize(("nearest", "farthest"), [(0.0, 17.0), (17.0, 70.0)])
+def test_characteristic_function_of_the_law(law, nearest, farthest):
+    """E phi(x).phi(x') of inputs that differ in one coordinate, by up to 70 bandwidths."""
+    values, weights = law
+    coarse = values.reshape(49, 1024, 64).mean(axis=2)  # 1,024 points a count tell the integral to 1e-6
+    t = np.arange(nearest, farthest, 0.1)
+    ours = np.array([weights @ np.cos(u * coarse).mean(axis=1) for u in t])
+    assert np.abs(ours - np.exp(-(t**2) / 2)).max() < 2e-4
+
+
+def test_a_large_sample_looks_standard_normal_and_independent():
+    n, d = 100_000, 16
+    features = np.empty(n, np.uint64)
+    kernels.feature_words(np.uint64(7), 0, features)
+    out = np.empty((d, n))
+    kernels.gaussians(features, np.random.default_rng(0).integers(0, 2**64, d, dtype=np.uint64), 1.0, out)
+    assert abs(out.mean()) < 4 / math.sqrt(n * d)
+    assert abs(out.var() - 1) < 4 * math.sqrt(2 / (n * d))
+    assert abs((out**4).mean() - 3) < 4 * math.sqrt(96 / (n * d))
+    pairs = np.triu_indices(d, 1)
+    # The largest of 120 standard normals is past 4.5 once in a thousand times.
+    for values in (out, out**2, out**3 - 3 * out):
+        assert np.abs(np.corrcoef(values)[pairs]).max() < 4.5 / math.sqrt(n)
+    neighbours = (out[:, 1:] * out[:, :-1]).mean(axis=1)
+    assert np.abs(neighbours).max() < 4 / math.sqrt(n)
+
+
+GOLDEN = [
+    "0c30abd119bb5ac4ee03f274a283b5282b9710af817bc3cb0b88e269a041f178",
+    "a0e4500a0c31b6842fc35b94b291ceac16aa63613b73d5e3b7ab077f6123c1fb",
+]
+DRAW = """
+import hashlib, numpy as np
+from streamkernel.compute.gaussians import feature_words, gaussians
+words = np.empty(5000, np.uint64)
+feature_words(np.uint64(2**64 - 3), 77, words)
+for dtype in (np.float32, np.float64):
+    out = np.empty((11, len(words)), dtype)
+    gaussians(words, np.arange(11, dtype=np.uint64) * np.uint64(0x123456789ABCDEF), 1 / (2 * np.pi), out)
+    print(hashlib.sha256(out.tobytes()).hexdigest())
+"""
+
+
+def test_another_process_draws_the_same_and_so_will_every_later_version():
+    drawn = subprocess.run([sys.executable, "-c", DRAW], capture_output=True, text=True, check=True).stdout.split()
+    # Models in checkpoints rest on these bits: another draw is another format of the state.
+    assert drawn == GOLDEN

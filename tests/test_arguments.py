@@ -1,0 +1,166 @@
+"""Every argument out of its range is one clear ValueError that names it."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from river.optim import schedulers
+
+from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+
+BOTH = [KernelClassifier, KernelRegressor]
+
+WRONG = [
+    ("kernel", "gaussian", "kernel must be None or a Kernel, got 'gaussian'"),
+    ("kernel", Gaussian, "kernel must be None or a Kernel, got <class"),
+    ("growth", "cdsg", "growth must be None or a Growth, got 'cdsg'"),
+    ("growth", CDSG, "growth must be None or a Growth, got <class"),
+    ("step", 0.1, "step must be None or a Scheduler, got 0.1"),
+    ("loss", "log", "loss must be None or a "),
+    ("block_size", 0, "block_size must be a whole number of at least 1, got 0"),
+    ("block_size", 1.5, "block_size must be a whole number of at least 1, got 1.5"),
+    ("block_size", True, "block_size must be a whole number of at least 1, got True"),
+    ("block_size", None, "block_size must be a whole number of at least 1, got None"),
+    ("batch_size", 0, "batch_size must be a whole number of at least 1, got 0"),
+    ("batch_size", "32", "batch_size must be a whole number of at least 1, got '32'"),
+    ("max_features", 31, "max_features must be a whole number of at least 32, got 31"),
+    ("max_features", 0, "max_features must be a whole number of at least 32, got 0"),
+    ("max_features", math.inf, "max_features must be a whole number of at least 32, got inf"),
+    ("regularization", -1e-9, "regularization must be a number from 0 up, got -1e-09"),
+    ("regularization", math.nan, "regularization must be a number from 0 up, got nan"),
+    ("regularization", math.inf, "regularization must be a number from 0 up, got inf"),
+    ("regularization", "0", "regularization must be a number from 0 up, got '0'"),
+    ("regularization", None, "regularization must be a number from 0 up, got None"),
+    ("standardize", "no", "standardize must be True, False or None, got 'no'"),
+    ("standardize", 1, "standardize must be True, False or None, got 1"),
+    ("max_inputs", 0, "max_inputs must be a whole number of at least 1, got 0"),
+    ("max_inputs", None, "max_inputs must be a whole number of at least 1, got None"),
+    ("cache_bytes", -1, "cache_bytes must be a whole number of at least 0, got -1"),
+    ("cache_bytes", 1e6, "cache_bytes must be a whole number of at least 0, got 1000000.0"),
+    ("dtype", "float16", "dtype must be one of float32, float64, got 'float16'"),
+    ("dtype", np.float32, "dtype must be one of float32, float64, got <class"),
+    ("dtype", ["float32"], r"dtype must be one of float32, float64, got \['float32'\]"),
+    ("seed", "1", "seed must be a whole number or None, got '1'"),
+    ("seed", 1.0, "seed must be a whole number or None, got 1.0"),
+    ("seed", True, "seed must be a whole number or None, got True"),
+]
+
+
+@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize(("name", "value", "message"), WRONG, ids=[f"{name}={value}" for name, value, _ in WRONG])
+def test_out_of_range(model, name, value, message):
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        model(**{name: value})
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [1, 0, -5, 2.5, None, True])
+def test_max_classes(value):
+    with pytest.raises(ValueError, match=f"^max_classes must be a whole number of at least 2, got {value}$"):
+        KernelClassifier(max_classes=value)
+
+
+@pytest.mark.parametrize("model", BOTH)
+def test_every_argument_has_a_wrong_value_here(model):
+    names = set(inspect.signature(model).parameters)
+    assert names == {name for name, _, _ in WRONG} | ({"max_classes"} if model is KernelClassifier else set())
+
+
+@pytest.mark.parametrize("cap", [1, 1.0, 0, -2, math.nan, "2", None])
+def test_cap(cap):
+    with pytest.raises(ValueError, match=r"^cap must be a number above 1, got "):
+        CDSG(cap)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"grow": 0}, "grow must be a whole number of at least 1, got 0"),
+        ({"grow": 1.5}, "grow must be a whole number of at least 1, got 1.5"),
+        ({"grow": "1"}, "grow must be a whole number of at least 1, got '1'"),
+        ({"reuse": -1}, "reuse must be a whole number of at least 0, got -1"),
+        ({"reuse": 0.5}, "reuse must be a whole number of at least 0, got 0.5"),
+    ],
+    ids=str,
+)
+def test_grow_and_reuse(given, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        UDSG(**given)
+
+
+EDGES = [
+    {"block_size": 1, "batch_size": 1, "max_features": 1},
+    {"max_features": None},
+    {"max_features": 33},
+    {"regularization": 0},
+    {"regularization": 5.0, "step": schedulers.Constant(0.2)},
+    {"max_inputs": 1},
+    {"cache_bytes": 0},
+    {"seed": 0},
+    {"seed": -1},
+    {"seed": 2**64},
+    {"seed": 10**30},
+    {"block_size": np.int64(4), "seed": np.uint64(2**63), "regularization": np.float32(1e-3)},
+    {"growth": CDSG(cap=math.inf)},
+    {"growth": UDSG(grow=1, reuse=0)},
+    {"growth": UDSG(grow=3, reuse=np.int8(2))},
+    {"step": schedulers.InverseScaling(0.5)},
+    {"kernel": Gaussian(1e-3)},
+    {"kernel": Gaussian(1e6)},
+    {"kernel": Gaussian(np.float32(0.5))},
+    {"loss": None},
+]
+
+
+@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize("given", EDGES, ids=str)
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
+def test_the_edges_of_the_ranges_learn(model, given):
+    learner = model(**given)
+    xs = [{"a": i / 50, "b": i % 7} for i in range(220)]
+    outcome = learner.advance(xs, [i % 2 for i in range(220)])
+    assert np.isfinite(outcome.losses).all()
+    assert len(learner.state_digest()) == 64
+    assert learner.n_steps == 220 // learner.batch_size
+    if learner.max_features is not None:
+        assert learner.n_features <= learner.max_features
+
+
+def test_arguments_are_stored_under_their_own_names():
+    kernel, loss, growth = Gaussian(2.0), losses.Log(), DSG()
+    model = KernelClassifier(kernel=kernel, loss=loss, growth=growth, seed=5)
+    assert (model.kernel, model.loss, model.growth, model.seed, model.block_size) == (kernel, loss, growth, 5, 32)
+    assert KernelClassifier().kernel is None
+    assert KernelClassifier().seed is None
+
+
+@pytest.mark.parametrize("model", BOTH)
+def test_what_a_user_would_plot_is_read_only(model):
+    learner = model(seed=1)
+    for name in dir(type(learner)):
+        if isinstance(getattr(type(learner), name), property) and not name.startswith("_"):
+            with pytest.raises(AttributeError):
+                setattr(learner, name, 1)
+    assert (learner.n_records, learner.n_features, learner.n_blocks, learner.n_grown, learner.n_reused) == (0,) * 5
+    assert (learner.n_steps, learner.gamma_0, learner.bandwidth, learner.input_names) == (0, 0, 0, [])
+    assert math.isnan(learner.last_check_margin)
+
+
+@pytest.mark.parametrize("model", BOTH)
+def test_what_a_user_would_plot_adds_up(model):
+    learner = model(seed=1, block_size=8, batch_size=4)
+    xs = [{"a": math.sin(i), "b": math.cos(3 * i)} for i in range(430)]
+    learner.advance(xs, [x["a"] > 0 for x in xs])
+    assert learner.n_records == 430
+    assert learner.n_steps == 107
+    assert learner.n_grown + learner.n_reused == 107
+    assert learner.n_blocks == learner.n_grown
+    assert learner.n_features == 8 * learner.n_blocks
+    assert learner.memory_bytes > 0
+    assert learner.n_reused > 0
+    assert learner.last_check_margin > -1e-12
+    assert learner.gamma_0 > 0
+    assert 0 < learner.bandwidth < 3

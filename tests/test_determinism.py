@@ -1,0 +1,139 @@
+"""The same seed and records give the same bytes, whatever the process, the keys' order, the cache or the threads."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+from streamkernel.state import digest
+
+LEARN = """
+import math
+import sys
+from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.growth import UDSG
+
+def stream(n):
+    for i in range(n):
+        a, b = math.sin(37.0 * i * i), math.cos(11.0 * i)
+        yield {"a": a, "b": b, 7: i % 5, f"late{i // 90}": a * b, "text": "pqrstuv"[i * i % 7]}
+
+xs = list(stream(450))
+for model, ys in (
+    (KernelClassifier(seed=3, batch_size=8), [f"class {int(3 * x['a'])}" for x in xs]),
+    (KernelRegressor(seed=-4, growth=UDSG(), dtype="float64"), [x["a"] - x["b"] for x in xs]),
+):
+    model.advance(xs, ys)
+    print(model.state_digest(), repr(model.predict_one(xs[-1])))
+"""
+
+
+def _run(**environment):
+    run = subprocess.run(
+        [sys.executable, "-c", LEARN], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return run.stdout
+
+
+def test_two_processes_learn_the_same_bytes():
+    assert _run(PYTHONHASHSEED="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1") == _run(PYTHONHASHSEED="2")
+
+
+def _stream(n=260, seed=0):
+    rng = np.random.default_rng(seed)
+    xs = [
+        {"a": float(v), "b": float(w), f"late{i // 50}": 1.0 + i % 3, "text": "pqr"[i % 3], "n": i % 4}
+        for i, (v, w) in enumerate(rng.normal(size=(n, 2)))
+    ]
+    return xs, [x["a"] * x["b"] > 0 for x in xs]
+
+
+def _learnt(xs, ys, **given):
+    model = KernelClassifier(**{"seed": 1, "batch_size": 8, "block_size": 8, **given})
+    outcome = model.advance(xs, ys)
+    return model, outcome
+
+
+def _without_arguments(model):
+    return digest({**model.__getstate__(), "arguments": None})
+
+
+@settings(max_examples=6)
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_the_keys_changes_no_bit(random):
+    xs, ys = _stream(220)
+    one, told = _learnt(xs, ys)
+    shuffled = []
+    for x in xs:
+        names = list(x)
+        random.shuffle(names)
+        shuffled.append({name: x[name] for name in names})
+    other, told_other = _learnt(shuffled, ys)
+    assert other.state_digest() == one.state_digest()
+    assert told_other.probabilities == told.probabilities
+
+
+@pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()], ids=lambda growth: type(growth).__name__)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_cache_changes_no_bit(growth, dtype):
+    xs, ys = _stream()
+    expected, told = _learnt(xs, ys, growth=growth, dtype=dtype)
+    for cache_bytes in (0, 1, 700, 5000, 20_000):
+        model, told_other = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
+        assert _without_arguments(model) == _without_arguments(expected)
+        assert told_other.probabilities == told.probabilities
+        assert told_other.losses.tobytes() == told.losses.tobytes()
+        assert model._machine.expansion.cache.W.nbytes <= cache_bytes
+
+
+def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
+    xs, ys = _stream()
+    early, _ = _learnt(xs, ys, kernel=Gaussian(1.0), dtype="float64")
+    late, _ = _learnt(xs[::-1], ys[::-1], kernel=Gaussian(1.0), dtype="float64")
+    assert early.input_names != late.input_names
+
+    def by_key(model):
+        keys = model._machine.inputs.keys
+        return dict(zip(keys.tolist(), model._machine.expansion._draw(0, 6, keys).tolist(), strict=True))
+
+    assert by_key(early) == by_key(late)
+
+
+def test_seeds_are_told_apart():
+    xs, ys = _stream(60)
+    models = [_learnt(xs, ys, seed=seed, kernel=Gaussian(1.0))[0] for seed in (0, 1, 2, -1, 2**63)]
+    coefficients = [model.__getstate__()["alpha"].tobytes() for model in models]
+    assert len(set(coefficients)) == len(models)
+
+
+def test_no_seed_draws_one_and_a_clone_draws_another():
+    xs, ys = _stream(60)
+    one = KernelClassifier(batch_size=8)
+    models = [one, one.clone(), KernelClassifier(batch_size=8)]
+    for model in models:
+        model.advance(xs, ys)
+    assert len({model.state_digest() for model in models}) == 3
+    assert {model.seed for model in models} == {None}
+
+
+def test_numpy_and_python_random_states_are_neither_used_nor_touched():
+    import random
+
+    xs, ys = _stream(60)
+    digests = set()
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002 - the global state is what must not matter
+        random.seed(seed)
+        states = random.getstate(), np.random.get_state()[1].tobytes()  # noqa: NPY002
+        digests.add(_learnt(xs, ys)[0].state_digest())
+        regressor = KernelRegressor(seed=1)
+        regressor.advance(xs, [float(y) for y in ys])
+        assert (random.getstate(), np.random.get_state()[1].tobytes()) == states  # noqa: NPY002
+    assert len(digests) == 1

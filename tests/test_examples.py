@@ -1,0 +1,45 @@
+"""The scripts in examples/ run, and the README quotes them and the quickstart as they are."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("river_pipeline", "Accuracy: 8"), ("frames", "same state: True"), ("categories", "'tue': False")],
+)
+def test_an_example_runs(script, said):
+    run = subprocess.run(
+        [sys.executable, ROOT / "examples" / f"{script}.py"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert said in run.stdout
+
+
+def test_every_example_is_tested():
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {"river_pipeline", "frames", "categories"}
+
+
+def test_the_readme_quotes_the_river_example():
+    (quoted,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    code = [re.sub(r"  #.*", "", line) for line in quoted.splitlines() if line]
+    script = (ROOT / "examples" / "river_pipeline.py").read_text().splitlines()
+    assert [line for line in script if line and not line.startswith('"""')] == code
+
+
+def test_the_readme_quotes_the_quickstart():
+    (quoted,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert yaml.safe_load(quoted) == yaml.safe_load((ROOT / "configs" / "quickstart.yaml").read_text())
+
+
+def test_the_readme_links_to_files_that_exist():
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", README):
+        assert (ROOT / target).exists(), target

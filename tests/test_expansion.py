@@ -1,0 +1,165 @@
+"""Blocks that are drawn again or kept, coefficients and their one scale."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel.blockcache import BlockCache
+from streamkernel.expansion import SMALLEST_SCALE, Expansion
+from streamkernel.kernels import Gaussian
+
+NO_KEYS = np.zeros(0, np.uint64)
+
+
+def _expansion(F=4, dtype="float32", cache_bytes=2**20, seed=3, bandwidth=1.3):
+    return Expansion(Gaussian(bandwidth), F, np.dtype(dtype), cache_bytes, seed)
+
+
+def _keys(d, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**64, d, dtype=np.uint64)
+
+
+def _grown(n_blocks, n_outputs=2, **arguments):
+    expansion = _expansion(**arguments)
+    expansion.widen(n_outputs)
+    rng = np.random.default_rng(1)
+    for block in range(n_blocks):
+        expansion.add(block, rng.normal(size=(n_outputs, 2 * expansion.block_size)))
+    return expansion
+
+
+def test_scores_are_the_sum_of_features_times_coefficients():
+    expansion = _grown(40, dtype="float64")
+    X, keys = np.random.default_rng(2).normal(size=(6, 3)), _keys(3)
+    plain = sum(expansion.features(k, X, keys) @ expansion.alpha[k].T for k in range(40))
+    assert np.allclose(expansion.scores(X, keys, NO_KEYS), plain, atol=1e-12)
+
+
+def test_without_blocks_scores_are_zero():
+    expansion = _expansion()
+    assert expansion.scores(np.ones((3, 2), np.float32), _keys(2), NO_KEYS).shape == (3, 0)
+    expansion.widen(4)
+    assert not expansion.scores(np.ones((3, 2), np.float32), _keys(2), NO_KEYS).any()
+
+
+@settings(max_examples=40)
+@given(
+    shape=st.sampled_from([(1, 1), (1, 30), (3, 17), (32, 20), (600, 3)]),
+    d=st.integers(1, 9),
+    late=st.integers(0, 9),
+    cache_bytes=st.sampled_from([0, 1, 100, 1000, 5000, 100_000, 2**26]),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+def test_the_cache_changes_no_bit(shape, d, late, cache_bytes, dtype):
+    F, n_blocks = shape
+    rng = np.random.default_rng(d)
+    keys = _keys(d + late)
+    arguments = {"F": F, "dtype": dtype}
+    plain, cached = _grown(n_blocks, cache_bytes=0, **arguments), _grown(n_blocks, cache_bytes=cache_bytes, **arguments)
+    for known in (d, d + late):  # the second time some inputs are late
+        X = rng.normal(size=(3, d + late)).astype(dtype)
+        ours = cached.scores(X[:, :known], keys[:known], NO_KEYS)
+        assert ours.tobytes() == plain.scores(X[:, :known], keys[:known], NO_KEYS).tobytes()
+        # The same inputs, some of them not known yet.
+        assert cached.scores(X[:, :known], keys[:1], keys[1:known]).tobytes() == ours.tobytes()
+        for block in (0, n_blocks - 1, n_blocks):
+            assert (
+                cached.features(block, X[:, :known], keys[:known]).tobytes()
+                == plain.features(block, X[:, :known], keys[:known]).tobytes()
+            )
+        assert cached.cache.W.nbytes <= cache_bytes
+    assert cached.nbytes == cached._alpha.nbytes + cached.cache.W.nbytes
+
+
+@given(st.permutations(range(6)), st.sampled_from([0, 2**20]))
+def test_frequencies_belong_to_keys_not_to_columns(order, cache_bytes):
+    one, other = (_grown(5, dtype="float64", cache_bytes=cache_bytes) for _ in range(2))
+    keys, X = _keys(6), np.random.default_rng(4).normal(size=(3, 6))
+    order = np.array(order)
+    assert np.array_equal(one._draw(0, 5, keys)[order], other._draw(0, 5, keys[order]))
+    reordered = np.ascontiguousarray(X[:, order])
+    assert np.allclose(one.scores(X, keys, NO_KEYS), other.scores(reordered, keys[order], NO_KEYS), atol=1e-13, rtol=0)
+
+
+def test_blocks_continue_one_stream_and_seeds_have_their_own():
+    expansion = _expansion(F=4)
+    keys = _keys(3)
+    assert np.array_equal(expansion._draw(0, 6, keys)[:, 8:16], expansion._draw(2, 4, keys))
+    assert not np.isin(_expansion(F=4, seed=4)._draw(0, 6, keys), expansion._draw(0, 6, keys)).any()
+
+
+def test_the_cache_holds_the_first_blocks_that_fit():
+    calls = []
+
+    def draw(first, last, keys):
+        calls.append((first, last, len(keys)))
+        return np.ones((len(keys), (last - first) * 4), np.float32)
+
+    cache = BlockCache(4, np.dtype("float32"), 4 * 4 * 3 * 5)  # five blocks of three inputs
+    keys = _keys(6)
+    assert cache.fill(keys[:3], 2, draw) == 2
+    assert cache.fill(keys[:3], 4, draw) == 4
+    assert cache.fill(keys[:3], 99, draw) == 5
+    assert cache.fill(keys[:3], 99, draw) == 5
+    assert cache.fill(keys, 5, draw) == 2  # twice the inputs
+    assert cache.W.nbytes <= cache.budget
+    # Each call drew only what was missing.
+    assert calls == [(0, 2, 3), (2, 4, 3), (4, 5, 3), (0, 2, 3)]
+
+
+def test_the_cache_starts_over_where_columns_were_taken_back():
+    expansion = _grown(6)
+    keys, X = _keys(4), np.random.default_rng(5).normal(size=(2, 4)).astype(np.float32)
+    expansion.scores(X, keys, NO_KEYS)
+    other = np.concatenate([keys[:2], _keys(2, seed=9)])
+    fresh = _grown(6)
+    assert np.array_equal(expansion.scores(X, other, NO_KEYS), fresh.scores(X, other, NO_KEYS))
+
+
+@given(st.lists(st.floats(0.0, 1.5), max_size=40))
+def test_one_scale_stands_for_the_decay_of_every_coefficient(factors):
+    expansion = _grown(3, dtype="float64")
+    plain = expansion.alpha.copy()
+    rng = np.random.default_rng(6)
+    for factor in factors:
+        expansion.decay(factor)
+        assert abs(expansion.scale) >= SMALLEST_SCALE
+        plain *= factor
+        delta = rng.normal(size=(2, 8))
+        expansion.add(1, delta)
+        plain[1] += delta
+    assert np.allclose(expansion.scale * expansion.alpha, plain, atol=1e-9 * max(1, np.abs(plain).max()))
+
+
+def test_decay_touches_no_coefficient_until_the_scale_would_vanish():
+    expansion = _grown(2)
+    before = expansion.alpha.copy()
+    expansion.decay(1e-3)
+    assert np.array_equal(expansion.alpha, before)
+    expansion.decay(1e-4)
+    assert expansion.scale == 1.0
+    assert np.allclose(expansion.alpha, before * np.float32(1e-7))
+
+
+def test_a_new_output_begins_at_zero():
+    expansion = _grown(3, n_outputs=2)
+    before = expansion.alpha.copy()
+    expansion.widen(1)
+    expansion.widen(5)
+    assert expansion.alpha.shape == (3, 5, 8)
+    assert np.array_equal(expansion.alpha[:, :2], before)
+    assert not expansion.alpha[:, 2:].any()
+
+
+@pytest.mark.parametrize("n_blocks", [0, 7])
+def test_restored(n_blocks):
+    one, other = _grown(n_blocks), _expansion(seed=1, bandwidth=9.0)
+    one.decay(0.3)
+    other.restore(one.record())
+    X, keys = np.ones((2, 3), np.float32), _keys(3)
+    assert other.scores(X, keys, NO_KEYS).tobytes() == one.scores(X, keys, NO_KEYS).tobytes()
+    assert (other.n_blocks, other.n_features, other.n_outputs) == (n_blocks, 4 * n_blocks, 2)
+    before = other.alpha.copy()
+    one.add(n_blocks, np.ones((2, 8)))
+    assert np.array_equal(other.alpha, before)

@@ -1,0 +1,259 @@
+"""Every loss: its value, its slope, its minimum, its constants, and those of River that cannot be used."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river.optim import losses as river_losses
+from scipy import optimize
+
+from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.losses import UNUSABLE, curvature, gradient_bound
+
+BINARY = [losses.Log(), losses.SquaredHinge(), river_losses.Hinge()]
+REGRESSION = [
+    river_losses.Squared(),
+    river_losses.Absolute(),
+    river_losses.Huber(epsilon=1.0),
+    river_losses.Huber(),
+    losses.EpsilonInsensitive(),
+    losses.EpsilonInsensitive(eps=0.5),
+    losses.EpsilonInsensitive(eps=0.0),
+    losses.Quantile(),
+    losses.Quantile(alpha=0.9),
+    losses.Quantile(alpha=0.05),
+]
+SMOOTH = (losses.Log, losses.SquaredHinge, river_losses.Squared, river_losses.Huber)
+
+scores = st.floats(-20, 20)
+
+
+def _name(loss):
+    return f"{type(loss).__module__}.{type(loss).__name__}{loss._get_params() or ''}"
+
+
+def _value(loss, y, u):
+    return float(loss(np.array([float(y)]), np.array([u]))[0])
+
+
+def _slope(loss, y, u):
+    return float(loss.gradient(np.array([float(y)]), np.array([u]))[0])
+
+
+def _kinks(loss, y):
+    """The scores at which a loss has no derivative."""
+    if isinstance(loss, river_losses.Hinge):
+        return [2.0 * y - 1.0]
+    if isinstance(loss, losses.EpsilonInsensitive):
+        return [y - loss.eps, y + loss.eps]
+    return [] if isinstance(loss, SMOOTH) else [y]
+
+
+def _assert_slope(loss, y, u):
+    h = 1e-6
+    if min((abs(u - kink) for kink in _kinks(loss, y)), default=1.0) < 2 * h:
+        return
+    difference = (_value(loss, y, u + h) - _value(loss, y, u - h)) / (2 * h)
+    assert _slope(loss, y, u) == pytest.approx(difference, abs=1e-6 * (1 + abs(u) + abs(y)))
+
+
+@pytest.mark.parametrize("loss", BINARY, ids=_name)
+@given(y=st.sampled_from([0, 1]), u=scores)
+def test_binary_slope(loss, y, u):
+    _assert_slope(loss, y, u)
+
+
+@pytest.mark.parametrize("loss", REGRESSION, ids=_name)
+@given(y=scores, u=scores)
+def test_regression_slope(loss, y, u):
+    _assert_slope(loss, y, u)
+
+
+@given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 1000))
+def test_softmax_slope_and_value(K, y, seed):
+    y %= K
+    u = 5 * np.random.default_rng(seed).normal(size=K)
+    labels = np.array([y])
+
+    def value(v):
+        return float(losses.Softmax()(labels, v[None, :])[0])
+
+    assert value(u) == pytest.approx(math.log(sum(math.exp(v - u[y]) for v in u)), rel=1e-9, abs=1e-12)
+    differences = optimize.approx_fprime(u, value, 1e-6)
+    assert np.allclose(losses.Softmax().gradient(labels, u[None, :])[0], differences, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", REGRESSION, ids=_name)
+def test_regression_minimum(loss):
+    """The best constant for a sample is what the loss is named for."""
+    sample = np.random.default_rng(0).gamma(2.0, size=2001)
+    best = optimize.minimize_scalar(lambda u: loss(sample, np.full_like(sample, u)).mean(), (0, 3), tol=1e-10).x
+    if isinstance(loss, river_losses.Squared):
+        assert best == pytest.approx(sample.mean(), abs=1e-4)
+    elif isinstance(loss, losses.Quantile):
+        assert best == pytest.approx(np.quantile(sample, loss.alpha), abs=0.01)
+    elif isinstance(loss, river_losses.Absolute):
+        assert best == pytest.approx(np.median(sample), abs=0.01)
+    elif isinstance(loss, river_losses.Huber):
+        assert np.median(sample) - 0.1 < best < sample.mean()
+    else:
+        assert loss.gradient(sample, np.full_like(sample, best)).mean() == pytest.approx(0, abs=2e-3)
+
+
+@pytest.mark.parametrize("loss", REGRESSION, ids=_name)
+def test_regression_loss_is_zero_at_the_target(loss):
+    assert _value(loss, 1.7, 1.7) == 0
+    assert all(_value(loss, 1.7, 1.7 + offset) >= 0 for offset in (-3.0, -0.2, 0.2, 3.0))
+
+
+def test_binary_minimum():
+    """Of 70% positives: the log-odds, the mean margin (squared hinge), the sign (hinge)."""
+    y = np.array([1.0] * 7 + [0.0] * 3)
+
+    def best(loss):
+        return optimize.minimize_scalar(lambda u: loss(y, np.full(10, u)).mean(), (-2, 2), tol=1e-12).x
+
+    assert best(losses.Log()) == pytest.approx(math.log(7 / 3), abs=1e-5)
+    assert best(losses.SquaredHinge()) == pytest.approx(0.4, abs=1e-5)
+    assert best(river_losses.Hinge()) == pytest.approx(1, abs=1e-5)
+
+
+def test_softmax_minimum():
+    y = np.repeat([0, 1, 2], [5, 3, 2])
+
+    def objective(u):
+        return losses.Softmax()(y, np.tile(u, (10, 1))).mean()
+
+    best = optimize.minimize(objective, np.zeros(3), tol=1e-10).x
+    assert np.allclose(np.exp(best) / np.exp(best).sum(), [0.5, 0.3, 0.2], atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [*BINARY, *REGRESSION], ids=_name)
+@pytest.mark.parametrize("u", [1e4, -1e4, 1e12, -1e12])
+def test_far_scores_neither_overflow_nor_warn(loss, u):
+    for y in (0, 1):
+        assert math.isfinite(_value(loss, y, u))
+        assert math.isfinite(_slope(loss, y, u))
+
+
+def test_far_scores_of_the_log_and_softmax():
+    for u in (1e4, 1e12):
+        assert _value(losses.Log(), 1, -u) == u
+        assert _value(losses.Log(), 1, u) == 0
+        assert _slope(losses.Log(), 1, -u) == -1
+        assert _slope(losses.Log(), 0, -u) == 0
+        far = np.array([[u, -u, 0.0]])
+        assert losses.Softmax()(np.array([0]), far)[0] == 0
+        assert losses.Softmax()(np.array([1]), far)[0] == 2 * u
+        assert losses.Softmax().gradient(np.array([1]), far)[0].tolist() == [1, -1, 0]
+
+
+@pytest.mark.parametrize("loss", [*BINARY, *REGRESSION], ids=_name)
+@given(y=st.sampled_from([0.0, 1.0]), u=scores, v=scores)
+def test_constants_hold(loss, y, u, v):
+    slopes = _slope(loss, y, u), _slope(loss, y, v)
+    bound = gradient_bound(loss)
+    if bound is not None:
+        assert max(map(abs, slopes)) <= bound
+    if isinstance(loss, SMOOTH):
+        assert abs(slopes[0] - slopes[1]) <= curvature(loss) * abs(u - v) * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("loss", [*BINARY, *REGRESSION], ids=_name)
+def test_constants_are_the_smallest_that_hold(loss):
+    u = np.linspace(-50, 50, 20_001)
+    worst = {"slope": 0.0, "bend": 0.0}
+    for y in (0.0, 1.0):
+        slopes = np.asarray(loss.gradient(np.full_like(u, y), u), np.float64)
+        worst["slope"] = max(worst["slope"], np.abs(slopes).max())
+        worst["bend"] = max(worst["bend"], np.abs(np.diff(slopes) / np.diff(u)).max())
+    bound = gradient_bound(loss)
+    if bound is None:
+        assert worst["slope"] > 40  # no bound at all
+    elif not isinstance(loss, losses.Quantile):  # 1 for every alpha
+        assert worst["slope"] == pytest.approx(bound, rel=1e-6)
+    if isinstance(loss, SMOOTH):
+        assert worst["bend"] == pytest.approx(curvature(loss), rel=1e-3)
+    else:
+        assert curvature(loss) == 1
+
+
+@given(st.integers(2, 12), st.integers(0, 10_000))
+def test_constants_of_the_softmax(K, seed):
+    rng = np.random.default_rng(seed)
+    u, v = 4 * rng.normal(size=(2, 1, K))
+    y = rng.integers(0, K, 1)
+    slopes = [losses.Softmax().gradient(y, at)[0] for at in (u, v)]
+    assert max(np.linalg.norm(slope) for slope in slopes) <= gradient_bound(losses.Softmax())
+    assert np.linalg.norm(slopes[0] - slopes[1]) <= curvature(losses.Softmax()) * np.linalg.norm(u - v) + 1e-12
+    # The Hessian diag(p) - p p^T is at most 1/2, and is where two classes share it all.
+    p = np.exp(u[0] - u.max())
+    p /= p.sum()
+    assert np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1] <= 0.5 + 1e-12
+
+
+def test_softmax_reaches_its_constants():
+    certain = np.array([[50.0, -50.0]])
+    assert np.linalg.norm(losses.Softmax().gradient(np.array([1]), certain)) == pytest.approx(math.sqrt(2))
+    assert np.linalg.eigvalsh(np.diag([0.5, 0.5]) - 0.25)[-1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "instead"),
+    [
+        (river_losses.Log(), "streamkernel.losses.Log()"),
+        (river_losses.BinaryFocalLoss(), "streamkernel.losses.Log()"),
+        (river_losses.CrossEntropy(), "streamkernel.losses.Softmax()"),
+        (river_losses.Quantile(), "streamkernel.losses.Quantile(alpha)"),
+        (river_losses.EpsilonInsensitiveHinge(), "streamkernel.losses.EpsilonInsensitive(eps)"),
+        (river_losses.Cauchy(), "river.optim.losses.Huber(epsilon)"),
+        (river_losses.Poisson(), "river.optim.losses.Squared()"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_unusable_loss_of_river_names_its_replacement(loss, instead):
+    model = KernelRegressor if isinstance(loss, river_losses.RegressionLoss) else KernelClassifier
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        model(loss=loss)
+    message = str(error.value)
+    assert message.startswith(f"loss: river.optim.losses.{type(loss).__name__} cannot be used, ")
+    assert message.endswith(f": use {instead}")
+
+
+def test_every_loss_of_river_is_either_tested_or_refused():
+    kinds = (river_losses.BinaryLoss, river_losses.MultiClassLoss, river_losses.RegressionLoss)
+    offered = {
+        loss
+        for loss in vars(river_losses).values()
+        if isinstance(loss, type) and issubclass(loss, kinds) and loss not in kinds
+    }
+    tested = {type(loss) for loss in [*BINARY, *REGRESSION] if type(loss).__module__ != losses.__name__}
+    assert offered == tested | set(UNUSABLE)
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "wanted"),
+    [
+        (KernelClassifier, river_losses.Squared(), "a BinaryLoss or MultiClassLoss"),
+        (KernelRegressor, losses.Log(), "a RegressionLoss"),
+        (KernelRegressor, "squared", "a RegressionLoss"),
+        (KernelClassifier, losses.Log, "a BinaryLoss or MultiClassLoss"),
+    ],
+)
+def test_a_loss_of_the_wrong_kind_is_refused(model, loss, wanted):
+    with pytest.raises(ValueError, match=f"loss must be None or {wanted}, got "):
+        model(loss=loss)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, math.nan, "a"])
+def test_quantile_wants_a_level_inside_0_and_1(alpha):
+    with pytest.raises(ValueError, match=r"alpha must be inside \(0, 1\), got"):
+        losses.Quantile(alpha)
+
+
+@pytest.mark.parametrize("eps", [-0.1, math.nan, math.inf, "a"])
+def test_the_tube_has_a_width(eps):
+    with pytest.raises(ValueError, match="eps must be a number from 0 up, got"):
+        losses.EpsilonInsensitive(eps)

@@ -1,0 +1,84 @@
+"""Strings: each value is an indicator of its own, and it is what the model learns from."""
+
+import math
+
+import numpy as np
+import pytest
+from river import evaluate, linear_model, metrics, preprocessing
+
+from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.growth import CDSG, DSG, UDSG
+
+COLOURS = ["red", "green", "blue", "white", "black", "grey"]
+N = 1500
+
+
+def _colours(n=N, noise=3, seed=0):
+    """Only the colour matters; numbers that say nothing stand beside it."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        colour = COLOURS[rng.integers(len(COLOURS))]
+        x = {f"noise{j}": float(v) for j, v in enumerate(rng.normal(size=noise))}
+        yield {**x, "colour": colour}, colour in ("red", "white", "grey")
+
+
+def _pairs(n=N, seed=0):
+    """Only whether two strings agree matters: no value of either tells anything by itself."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        a, b = rng.integers(0, 2, 2)
+        yield {"left": "xy"[a], "right": "xy"[b], "noise": float(rng.normal())}, bool(a == b)
+
+
+def _accuracy(stream, model):
+    return evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get()
+
+
+@pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()], ids=lambda growth: type(growth).__name__)
+@pytest.mark.parametrize("loss", [None, losses.Log()], ids=["softmax", "log"])
+def test_a_category_alone_is_learnt(growth, loss):
+    with_text = _accuracy(_colours(), KernelClassifier(growth=growth, loss=loss, seed=1))
+    without = [({name: v for name, v in x.items() if name != "colour"}, y) for x, y in _colours()]
+    assert with_text > 0.9
+    assert _accuracy(without, KernelClassifier(growth=growth, loss=loss, seed=1)) < 0.6
+
+
+def test_an_interaction_of_two_categories_is_learnt_where_a_linear_model_fails():
+    one_hot = preprocessing.OneHotEncoder() | linear_model.LogisticRegression()
+    text_only = [({name: v for name, v in x.items() if name != "noise"}, y) for x, y in _pairs()]
+    assert _accuracy(text_only, one_hot) < 0.6
+    assert _accuracy(_pairs(), KernelClassifier(seed=1)) > 0.85
+
+
+def test_a_category_alone_is_learnt_by_a_regressor():
+    stream = [(x, 10.0 * len(x["colour"]) + x["noise0"]) for x, _ in _colours(2000)]
+    error = evaluate.progressive_val_score(stream, KernelRegressor(seed=1), metrics.R2()).get()
+    assert error > 0.6
+
+
+def test_only_which_value_it_is_matters_not_how_it_is_spelled():
+    """Renamed values draw other frequencies, no more."""
+    renamed = [({**x, "colour": x["colour"][::-1] + "!"}, y) for x, y in _colours()]
+    assert _accuracy(renamed, KernelClassifier(seed=1)) == pytest.approx(
+        _accuracy(_colours(), KernelClassifier(seed=1)), abs=0.05
+    )
+
+
+def test_an_unseen_value_and_an_absent_one_are_other_things_than_a_known_one():
+    model = KernelClassifier(seed=1)
+    for x, y in _colours():
+        model.learn_one(x, y)
+    known, unseen, absent = (
+        model.predict_proba_one(x)[True] for x in ({"colour": "red"}, {"colour": "pink"}, {"noise0": 0.0})
+    )
+    assert known > 0.8
+    assert abs(unseen - 0.5) < 0.35
+    assert len({known, unseen, absent}) == 3
+
+
+def test_a_string_is_not_the_number_it_spells():
+    model = KernelClassifier(seed=1, batch_size=1)
+    model.learn_one({"a": "1"}, True)
+    model.learn_one({"a": 1}, False)
+    assert model.input_names == ["a=1", "a"]
+    assert math.isfinite(model.predict_proba_one({"a": "1"})[True])
