@@ -159,12 +159,13 @@ def mnist(folder: Path) -> Pass | None:
     axes = np.linalg.eigh(np.cov(train, rowvar=False))[1][:, ::-1][:, :100]
     (X, X_test), y, y_test = ((part - mean) @ axes for part in (train, test)), data["y_train"], data["y_test"]
     order = np.random.default_rng(0).permutation(len(X))
+    kernel = Gaussian(0.4 * median_distance(X))
     return Pass(
-        "MNIST, 100 principal components, B = F = 64",
+        "MNIST, 100 principal components, .4 median distances, B = F = 64",
         ([dict(enumerate(row)) for row in X[order].tolist()], y[order].tolist()),
         ([dict(enumerate(row)) for row in X_test.tolist()], y_test.tolist()),
         lambda growth, seed: KernelClassifier(
-            growth=growth, block_size=64, batch_size=64, standardize=False, max_features=None, seed=seed
+            kernel=kernel, growth=growth, block_size=64, batch_size=64, standardize=False, max_features=None, seed=seed
         ),
     )
 

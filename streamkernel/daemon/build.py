@@ -1,0 +1,202 @@
+"""Builds the model a configuration describes: a River pipeline, or the one estimator it consists of."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from river import base, compose
+
+from streamkernel.daemon.names import NameRefused, resolve
+from streamkernel.daemon.problems import ConfigError, dotted, hint, shown
+
+__all__ = ["Model", "Task", "build_model", "last_step", "task_of"]
+
+Model: TypeAlias = base.Classifier | base.Regressor | compose.Pipeline
+Task: TypeAlias = Literal["classification", "regression"]
+
+_Path: TypeAlias = tuple[str | int, ...]
+# "max_features must be > 0, got -5": an estimator that names its argument first has said which line to look at.
+_NAMES_ITS_ARGUMENT = re.compile(r"[`']?(?P<name>\w+)[`']?:? (?P<rest>(?:must|should|has to|cannot) .*)", re.S)
+
+
+class _Refused(Exception):
+    """Something in it is wrong, and has been noted."""
+
+
+class _Builder:
+    def __init__(self, imports: Sequence[str]) -> None:
+        self._imports = imports
+        self.problems: list[str] = []
+
+    def refuse(self, path: _Path, reason: str) -> _Refused:
+        self.problems.append(f"{dotted(path)}: {' '.join(reason.split())}")
+        return _Refused()
+
+    def step(self, path: _Path, written: object) -> base.Base:
+        if isinstance(written, str):
+            return self.make(path, written, None)
+        if isinstance(written, Mapping) and len(written) == 1:
+            name, keywords = next(iter(written.items()))
+            return self.make(path, name, keywords)
+        reason = f"must be dotted.Name or dotted.Name: {{keyword: value}}, got {shown(written)}"
+        if isinstance(written, Mapping) and len(written) > 1:
+            reason += " (are the keywords indented deeper than the name?)"
+        raise self.refuse(path, reason)
+
+    def make(self, path: _Path, name: object, keywords: object) -> base.Base:
+        if not isinstance(name, str) or "." not in name:
+            raise self.refuse(path, f"must name a class with its module, like river.compose.Select, got {shown(name)}")
+        if keywords is not None and not isinstance(keywords, Mapping):
+            raise self.refuse(path, f"the arguments of {name} must be a mapping, got {shown(keywords)}")
+        try:
+            cls = resolve(name, self._imports)
+        except NameRefused as error:
+            raise self.refuse(path, str(error)) from None
+        values = dict(keywords or {})
+        before = len(self.problems)
+        positional = self.value((*path, "args"), values.pop("args", []))
+        if not isinstance(positional, list):
+            self.refuse((*path, "args"), f"must be a list, got {shown(positional)}")
+        self._check_keywords(path, cls, name, values)
+        made = {key: self.value((*path, key), value) for key, value in values.items()}
+        if len(self.problems) > before:
+            raise _Refused
+        return self._construct(path, cls, name, positional, made)
+
+    def value(self, path: _Path, written: object) -> Any:
+        """Build a value; one that cannot be built is noted and None, so that the others are looked at too."""
+        if isinstance(written, list):
+            return [self.value((*path, index), one) for index, one in enumerate(written)]
+        if isinstance(written, Mapping):
+            if len(written) == 1:
+                name, keywords = next(iter(written.items()))
+                if isinstance(name, str) and "." in name:
+                    try:
+                        return self.make(path, name, keywords)
+                    except _Refused:
+                        return None
+            return {key: self.value((*path, str(key)), one) for key, one in written.items()}
+        if isinstance(written, str) and written.startswith(("river.", "streamkernel.")):
+            try:
+                resolve(written, self._imports)
+            except NameRefused:
+                return written
+            # River would store the text and fail at the first record.
+            self.refuse(path, f"is the name of a class; to make an object of it write {{{written}: {{}}}}")
+        return written
+
+    def _check_keywords(self, path: _Path, cls: type[base.Base], name: str, values: Mapping[str, object]) -> None:
+        parameters = inspect.signature(cls).parameters
+        if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+            return
+        known = [key for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
+        for key in values:
+            if key not in known:
+                self.refuse((*path, str(key)), f"unknown argument of {name}{hint(str(key), known)}")
+
+    def _construct(
+        self, path: _Path, cls: type[base.Base], name: str, positional: Sequence[object], values: dict[str, Any]
+    ) -> base.Base:
+        try:
+            inspect.signature(cls).bind(*positional, **values)
+        except TypeError as error:
+            raise self.refuse(path, f"{name}: {error}") from None
+        try:
+            return cls(*positional, **values)
+        except Exception as error:  # whatever a constructor raises is about the values the file gave it
+            text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+            named = _NAMES_ITS_ARGUMENT.match(text)
+            if named and named["name"] in inspect.signature(cls).parameters:
+                raise self.refuse((*path, named["name"]), named["rest"]) from None
+            raise self.refuse(path, f"{name}: {text}") from None
+
+
+def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
+    """Build the model.
+
+    Parameters
+    ----------
+    steps
+        What stands under ``model:``, top to bottom.
+    imports
+        What stands under ``imports:``.
+
+    Returns
+    -------
+    model
+        The estimator itself where there is one step, else a pipeline.
+
+    Raises
+    ------
+    ConfigError
+        With every mistake, one line each.
+
+    Examples
+    --------
+    >>> build_model([{"river.linear_model.LogisticRegression": {"l2": 0.1}}]).l2
+    0.1
+    >>> build_model([{"river.linear_model.LogisticRegression": {"los": 0.1}}])
+    Traceback (most recent call last):
+        ...
+    streamkernel.daemon.problems.ConfigError: model[0].los: unknown argument of river.linear_model.LogisticRegression, \
+did you mean 'loss'?
+
+    """
+    builder = _Builder(imports)
+    made: list[base.Base] = []
+    for index, written in enumerate(steps):
+        path: _Path = ("model", index)
+        try:
+            step = builder.step(path, written)
+        except _Refused:
+            continue
+        last = index == len(steps) - 1
+        if last and _task(step) is None:
+            builder.refuse(path, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
+        elif not last and not hasattr(step, "transform_one"):
+            builder.refuse(path, f"every step but the last must be a transformer, {type(step).__name__} is none")
+        else:
+            made.append(step)
+    if builder.problems:
+        raise ConfigError(builder.problems)
+    if len(made) == 1:
+        return made[0]  # type: ignore[return-value]
+    try:
+        return compose.Pipeline(*made)
+    except Exception as error:
+        raise ConfigError([f"model: {error}"]) from None
+
+
+def last_step(model: Model) -> base.Base:
+    """Give the estimator at the end of a pipeline, or the estimator itself."""
+    while isinstance(model, compose.Pipeline):
+        model = next(reversed(model.steps.values()))
+    return model
+
+
+def task_of(model: Model) -> Task:
+    """Say what a model built here does.
+
+    Raises
+    ------
+    TypeError
+        Where it is neither a classifier nor a regressor.
+
+    """
+    task = _task(last_step(model))
+    if task is None:
+        raise TypeError(f"{type(last_step(model)).__name__} is neither a classifier nor a regressor")
+    return task
+
+
+def _task(step: base.Base) -> Task | None:
+    if isinstance(step, compose.Pipeline):
+        return _task(last_step(step))
+    if isinstance(step, base.Classifier):
+        return "classification"
+    if isinstance(step, base.Regressor):
+        return "regression"
+    return None

@@ -1,0 +1,159 @@
+"""One chunk of records on its way: through the model, into the outputs, onto the account."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from connectors.ports import Position, Record
+from streamkernel.daemon import crash
+from streamkernel.daemon.account import Account, DeadLetterRate
+from streamkernel.daemon.learner import Learner, Lesson
+from streamkernel.daemon.lines import dead_letter, prediction
+from streamkernel.daemon.quality import ProgressiveLoss, Quality
+
+__all__ = ["ChunkProcessor", "Processed"]
+
+
+@dataclass(slots=True)
+class Processed:
+    """What became of a chunk.
+
+    Attributes
+    ----------
+    account
+        Its own counts.
+    dead
+        Dead letters by reason.
+    lines, letters
+        What to write to the predictions and to the dead letters.
+    losses
+        Losses of the records that have one.
+    next
+        Where the source goes on; None where nothing was done.
+    predict_seconds, learn_seconds
+        Seconds a record, where they were measured.
+
+    """
+
+    account: Account = field(default_factory=Account)
+    dead: Counter[str] = field(default_factory=Counter)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    letters: list[dict[str, Any]] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    next: Position | None = None
+    predict_seconds: float | None = None
+    learn_seconds: float | None = None
+
+
+class ChunkProcessor:
+    """Takes chunks of records and keeps the books.
+
+    Parameters
+    ----------
+    learner
+        The model.
+    quality, loss
+        Where the model's marks are kept.
+    rate
+        Watches the share of dead letters.
+    account
+        The books so far; added to.
+
+    Attributes
+    ----------
+    overrun
+        Whether there were more dead letters than `rate` bears.
+
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        quality: Quality,
+        loss: ProgressiveLoss,
+        rate: DeadLetterRate,
+        account: Account,
+    ) -> None:
+        self.learner = learner
+        self.quality = quality
+        self.loss = loss
+        self.rate = rate
+        self.account = account
+        self.overrun = False
+
+    def process(self, records: Sequence[Record], stopped: Callable[[], bool] = lambda: False) -> Processed:
+        """Predict and learn a chunk.
+
+        Parameters
+        ----------
+        records
+            Records as they came from the source.
+        stopped
+            Asked between records that take long: True ends the chunk there.
+
+        """
+        usable = [record for record in records if record.fault is None and not record.blank]
+        lesson = self.learner.teach([record.x for record in usable], [record.y for record in usable], stopped)
+        crash.point("mid-batch")
+        if len(lesson.predictions) < len(usable):  # it was stopped: what follows the last record done is not consumed
+            following = usable[len(lesson.predictions)]
+            records = records[: next(index for index, record in enumerate(records) if record is following)]
+        return self._settle(records, lesson)
+
+    def condemn(self, record: Record, reason: str, detail: str) -> Processed:
+        """Make a dead letter of a record without showing it to the model."""
+        return self._settle([record], Lesson([None], None, [math.nan], {0: (reason, detail)}))
+
+    def _settle(self, records: Sequence[Record], lesson: Lesson) -> Processed:
+        done = Processed(predict_seconds=lesson.predict_seconds, learn_seconds=lesson.learn_seconds)
+        lines, letters = done.lines, done.letters
+        targets: list[Any] = []
+        labels: list[Any] = []
+        given: list[Any] = []
+        number, index = self.account.consumed, 0
+        for record in records:
+            number += 1
+            if record.blank:
+                done.account.skipped += 1
+                continue
+            if record.fault is not None:
+                fault: tuple[str, str] | None = record.fault
+            else:
+                fault = lesson.refused.get(index)
+                label = lesson.predictions[index]
+                probabilities = lesson.probabilities[index] if lesson.probabilities is not None else None
+                index += 1
+            if fault is not None:
+                done.dead[fault[0]] += 1
+                letters.append(dead_letter(record.position, fault[0], fault[1], record.raw))
+                self.overrun |= self.rate.add(number)
+                continue
+            lines.append(prediction(record.position, label, probabilities, record.y))
+            if record.y is not None:
+                targets.append(record.y)
+                labels.append(label)
+                given.append(probabilities)
+        if records:
+            done.next = records[-1].next
+        self._book(done, len(records), len(lines), len(targets), len(letters))
+        self.quality.add(targets, labels, given if lesson.probabilities is not None else None)
+        done.losses = [loss for loss in lesson.losses if loss == loss]
+        self.loss.add(done.losses)
+        return done
+
+    def _book(self, done: Processed, consumed: int, predicted: int, labelled: int, dead: int) -> None:
+        chunk = done.account
+        chunk.consumed, chunk.predicted, chunk.dead = consumed, predicted, dead
+        chunk.unlabelled = predicted - labelled
+        chunk.learnt = labelled if self.learner.learn else 0
+        total = self.account
+        total.consumed += chunk.consumed
+        total.predicted += chunk.predicted
+        total.learnt += chunk.learnt
+        total.unlabelled += chunk.unlabelled
+        total.skipped += chunk.skipped
+        total.dead += chunk.dead

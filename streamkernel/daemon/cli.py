@@ -1,0 +1,207 @@
+"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect` and `schema`.
+
+Every command imports what it needs itself: a moment's help must not wait for River.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.plan import Plan
+
+__all__ = ["app", "main"]
+
+_log = logging.getLogger(__name__)
+
+app = typer.Typer(
+    name="streamkernel",
+    help="Kernel machines that learn from an endless stream.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.", show_default=False)]
+
+
+@app.command()
+def run(
+    config: _Config,
+    max_records: Annotated[int | None, typer.Option(min=0, help="Stop after this many records.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and begin anew.")] = False,
+) -> None:
+    """Run the daemon: predict, then learn, checkpoint, export."""
+    from rich.console import Console
+
+    from streamkernel.daemon.runtime import run as run_daemon
+    from streamkernel.daemon.summary import summary_table
+
+    plan = _prepare(config)
+    view = run_daemon(plan, fresh=fresh, max_records=max_records)
+    outputs = (plan.config.predictions, plan.config.dead_letters)
+    # Lines that go to standard output are for the next program: no table between them.
+    Console(stderr=any(getattr(output, "path", None) == "-" for output in outputs)).print(
+        summary_table({plan.path.stem: view})
+    )
+
+
+@app.command()
+def check(config: _Config) -> None:
+    """Validate everything and try the connections; start nothing."""
+    from streamkernel.daemon.check import check as check_plan
+
+    plan = _prepare(config)
+    findings = check_plan(plan)
+    for line in findings.good:
+        print(plan.redact(line))
+    for line in findings.bad:
+        print(plan.redact(line), file=sys.stderr)
+    if findings.bad:
+        raise typer.Exit(1)
+    print(f"{config} is fine")
+
+
+@app.command()
+def evaluate(
+    configs: Annotated[
+        list[Path], typer.Argument(metavar="CONFIG...", help="One or several configurations.", show_default=False)
+    ],
+    plot: Annotated[Path | None, typer.Option(help="Draw progressive loss and features into this PNG file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures into this file.")] = None,
+) -> None:
+    """Validate progressively on a source that ends: predict, then learn, write nothing."""
+    from rich.console import Console
+
+    from streamkernel.daemon.evaluate import evaluate as evaluate_plan
+    from streamkernel.daemon.log import start_logging
+    from streamkernel.daemon.loop import DaemonError
+    from streamkernel.daemon.problems import ConfigError
+    from streamkernel.daemon.stop import StopSignals
+    from streamkernel.daemon.summary import summary_table
+
+    if plot is not None:
+        from streamkernel.daemon.plot import plot as draw
+        from streamkernel.daemon.plot import require_matplotlib
+
+        require_matplotlib()  # before the work, not after it
+    plans = [_prepare(config) for config in configs]
+    names = [plan.path.stem for plan in plans]
+    if len(set(names)) < len(names):
+        raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])
+    evaluations = {}
+    with StopSignals() as stopped:
+        for name, plan in zip(names, plans, strict=True):
+            if not stopped():
+                start_logging(plan.config.log, plan.redact)
+                evaluations[name] = evaluate_plan(plan, stopped)
+    Console().print(summary_table({name: evaluation.view for name, evaluation in evaluations.items()}))
+    if json_file is not None:
+        figures = {name: evaluation.to_json() for name, evaluation in evaluations.items()}
+        try:
+            json_file.write_text(_to_json(figures) + "\n")
+        except OSError as error:
+            raise DaemonError(f"{json_file}: cannot be written: {error.strerror}") from None
+    if plot is not None:
+        draw(evaluations, plot)
+
+
+@app.command()
+def inspect(
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint file or directory.", show_default=False)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a checkpoint file or directory holds."""
+    from rich.console import Console
+
+    from streamkernel.daemon.describe import describe, description_table
+
+    described = describe(checkpoint)
+    if as_json:
+        print(_to_json(described))
+    else:
+        Console().print(description_table(described))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the configuration, for editors."""
+    from streamkernel.daemon.config import Config
+
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    print(_to_json({**dialect, **Config.model_json_schema()}))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments
+        Those after the program's name; None: the ones it was started with.
+
+    Returns
+    -------
+    status
+        0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
+
+    """
+    try:
+        app(args=arguments, prog_name="streamkernel", standalone_mode=True)
+    except SystemExit as end:  # how typer ends
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        return _failed(error)
+    return 0
+
+
+def _failed(error: Exception) -> int:
+    from connectors.ports import ConnectorError
+    from streamkernel.daemon.checkpoint import CheckpointError
+    from streamkernel.daemon.problems import ConfigError
+
+    if isinstance(error, ConfigError):
+        print("\n".join(error.lines), file=sys.stderr)
+        return 2
+    expected = isinstance(error, ConnectorError | CheckpointError | OSError) or type(error).__module__.startswith(
+        "streamkernel.daemon."
+    )
+    text = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    _log.debug("the failure in full", exc_info=error)
+    if logging.getLogger().handlers:
+        _log.error("%s", text)
+    else:
+        print(f"streamkernel: {text}", file=sys.stderr)
+    return 1
+
+
+def _prepare(path: Path) -> Plan:
+    from streamkernel.daemon.log import start_logging
+    from streamkernel.daemon.plan import prepare
+
+    plan = prepare(path)
+    start_logging(plan.config.log, plan.redact)
+    return plan
+
+
+def _to_json(value: Any) -> str:
+    import orjson
+
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()  # NaN becomes null: JSON has no other word for it

@@ -1,0 +1,241 @@
+"""The configuration of the daemon: what a YAML file may say, and the defaults of what it leaves out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
+
+__all__ = [
+    "BasicAuth",
+    "CheckpointConfig",
+    "Config",
+    "CsvSink",
+    "CsvSource",
+    "DeadLetters",
+    "JsonlSink",
+    "JsonlSource",
+    "Limits",
+    "Log",
+    "Metrics",
+    "NoSink",
+    "ReportName",
+    "RiverSource",
+    "Sink",
+    "Source",
+    "TargetType",
+    "Tls",
+]
+
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):  # pydantic reads true as 1
+        raise ValueError("must be a number, got " + str(value).lower())
+    return value
+
+
+def _one_character(text: str) -> str:
+    if len(text) != 1:
+        raise ValueError(f"must be one character, got {text!r}")
+    return text
+
+
+def _no_colon(name: str) -> str:
+    if ":" in name:  # HTTP's basic authentication ends the name there
+        raise ValueError("must not contain a colon")
+    return name
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        "".encode(name)
+    except LookupError:
+        raise ValueError(f"unknown encoding {name!r}") from None
+    return name
+
+
+def _package(name: str) -> str:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"must be the name of a Python package, got {name!r}")
+    return name
+
+
+Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
+Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
+Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
+Path: TypeAlias = Annotated[str, Field(min_length=1)]
+TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
+ReportName: TypeAlias = Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2"]
+
+_STEP_SCHEMA = {
+    "oneOf": [
+        {"type": "string", "pattern": r"^\w+(\.\w+)+$"},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "patternProperties": {r"^\w+(\.\w+)+$": {"type": ["object", "null"]}},
+            "additionalProperties": False,
+        },
+    ]
+}
+# Steps are looked at by build.py, which knows the classes; here they only need a place in the JSON Schema.
+Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class _FileSource(_Section):
+    path: Path = Field(description="The file; '-' is standard input; .gz and .zst are decompressed.")
+    target: str | None = Field(
+        default=None, description="The column or key of the label; null: every record is unlabelled."
+    )
+    target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
+    follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
+
+
+class CsvSource(_FileSource):
+    """Records from a CSV file with a header line."""
+
+    kind: Literal["csv"]
+    delimiter: Annotated[str, AfterValidator(_one_character)] = Field(
+        default=",", description="What separates the fields."
+    )
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = Field(
+        default="utf-8", description="How the text is encoded."
+    )
+    multiline: bool = Field(default=False, description="A quoted field may hold line ends.")
+
+
+class JsonlSource(_FileSource):
+    """Records from a file with one JSON object a line."""
+
+    kind: Literal["jsonl"]
+
+
+class RiverSource(_Section):
+    """Records from a data set of river.datasets."""
+
+    kind: Literal["river"]
+    dataset: Path = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
+    args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
+
+
+class JsonlSink(_Section):
+    """Lines to a file with one JSON object a line."""
+
+    kind: Literal["jsonl"]
+    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
+
+
+class CsvSink(_Section):
+    """Lines to a CSV file."""
+
+    kind: Literal["csv"]
+    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
+
+
+class NoSink(_Section):
+    """Lines to nowhere."""
+
+    kind: Literal["none"]
+
+
+class _Rate(_Section):
+    max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
+        default=0.5, description="Stop when more than this share of the last max_rate_window records were dead letters."
+    )
+    max_rate_window: Positive = Field(default=1000, description="How many records max_rate looks back.")
+
+
+class JsonlDeadLetters(_Rate, JsonlSink):
+    """Records that could not be used, to a file with one JSON object a line."""
+
+
+class CsvDeadLetters(_Rate, CsvSink):
+    """Records that could not be used, to a CSV file."""
+
+
+class NoDeadLetters(_Rate, NoSink):
+    """Records that could not be used are counted, and not kept."""
+
+
+Source: TypeAlias = CsvSource | JsonlSource | RiverSource
+Sink: TypeAlias = JsonlSink | CsvSink | NoSink
+DeadLetters: TypeAlias = JsonlDeadLetters | CsvDeadLetters | NoDeadLetters
+
+
+class CheckpointConfig(_Section):
+    """Where and how often the state is saved."""
+
+    directory: Path = Field(description="A folder for this daemon alone.")
+    every_records: Positive = Field(default=10_000, description="Save after this many records.")
+    every_seconds: Annotated[Number, Field(gt=0)] = Field(default=30.0, description="Save after this many seconds.")
+    keep: Positive = Field(default=3, description="How many checkpoints stay.")
+
+
+class BasicAuth(_Section):
+    """A name and a password for the metrics and the status page; /healthz and /readyz stay open."""
+
+    username: Annotated[str, Field(min_length=1), AfterValidator(_no_colon)]
+    password: Annotated[SecretStr, Field(min_length=1)]
+
+
+class Tls(_Section):
+    """A certificate and its key, as PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+class Metrics(_Section):
+    """The HTTP endpoint: /metrics, /healthz, /readyz and a status page."""
+
+    host: Annotated[str, Field(min_length=1)] = Field(default="127.0.0.1", description="The address to listen on.")
+    port: Annotated[Whole, Field(ge=0, le=65535)] = Field(
+        default=9108, description="The port; 0 takes a free one and logs it."
+    )
+    window: Positive = Field(
+        default=1000, description="How many records the rolling metrics and progressive_loss look back."
+    )
+    report: list[ReportName] | None = Field(
+        default=None, description="Which metrics to report; null: all that fit the model."
+    )
+    basic_auth: BasicAuth | None = None
+    tls: Tls | None = None
+
+
+class Limits(_Section):
+    """What a record may be; beyond that it is a dead letter."""
+
+    max_record_bytes: Positive = Field(default=1_048_576, description="The longest record, in bytes.")
+    max_string: Positive = Field(default=256, description="The longest string value, in characters.")
+
+
+class Log(_Section):
+    """Log lines to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+
+
+class Config(_Section):
+    """Configuration of the streamkernel daemon."""
+
+    source: Annotated[Source, Field(discriminator="kind", description="Where the records come from.")]
+    model: Annotated[list[Step], Field(min_length=1, description="A River pipeline, top to bottom.")]
+    mode: Literal["learn", "predict"] = Field(
+        default="learn", description="predict: a loaded model serves, nothing changes."
+    )
+    predictions: Annotated[Sink, Field(discriminator="kind")] | None = None
+    dead_letters: Annotated[DeadLetters, Field(discriminator="kind")] | None = None
+    checkpoint: CheckpointConfig | None = None
+    metrics: Metrics | None = Metrics()
+    limits: Limits = Limits()
+    imports: list[Annotated[str, AfterValidator(_package)]] = Field(
+        default_factory=list,
+        description="Packages the model may name beside river and streamkernel: trusted.",
+    )
+    log: Log = Log()

@@ -1,0 +1,226 @@
+"""The text of a configuration: YAML read safely, twice, with and without the environment's values."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from streamkernel.daemon.problems import ConfigError, dotted
+
+__all__ = ["Document", "Redactor", "parse", "read"]
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# Values under these keys have no schema that would turn the text of a variable into a number, so YAML's own rules do.
+_FREELY_TYPED = (("model",), ("source", "args"))
+
+
+class Redactor:
+    """Puts the name of a variable back where its value would be shown.
+
+    Parameters
+    ----------
+    values
+        Name and value of every environment variable the configuration took.
+
+    Examples
+    --------
+    >>> Redactor({"TOKEN": "hunter2"})("cannot log in with hunter2")
+    'cannot log in with ${TOKEN}'
+
+    """
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._names = {value: name for name, value in values.items() if value}
+        # A short value (a port, a digit) is looked for as a whole word: inside longer words it gives nothing away.
+        alternatives = (
+            re.escape(value) if len(value) > 3 else rf"(?<!\w){re.escape(value)}(?!\w)"
+            for value in sorted(self._names, key=len, reverse=True)
+        )
+        self._pattern = re.compile("|".join(alternatives)) if self._names else None
+
+    def __call__(self, text: str) -> str:
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: f"${{{self._names[match.group()]}}}", text)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A configuration as it was written and as it is meant.
+
+    Attributes
+    ----------
+    raw
+        The parsed YAML with every ``${VAR}`` left as it stands: what may be logged, hashed and stored.
+    values
+        The same with the variables replaced: what is built from.
+    problems
+        Mistakes found so far, one line each.
+    redact
+        Takes the variables' values out of a text.
+
+    """
+
+    raw: dict[str, Any]
+    values: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+    redact: Redactor = field(default_factory=lambda: Redactor({}))
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, with the floats of YAML 1.2: it takes ``1e-6`` for a string otherwise."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z"), list("-+.0123456789")
+)
+
+
+class _Expansion:
+    """Replaces ``${VAR}`` in the values of a tree of YAML nodes, and remembers what it took."""
+
+    def __init__(self, loader: _Loader, environment: Mapping[str, str]) -> None:
+        self._loader = loader
+        self._environment = environment
+        self.taken: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    def expand(self, node: yaml.ScalarNode, path: tuple[str | int, ...]) -> None:
+        if "${" not in node.value:
+            return
+
+        def replace(match: re.Match[str]) -> str:
+            name = match.group(1)
+            if not _NAME.match(name) or not match.group().endswith("}"):
+                self.problems.append(f"{dotted(path)}: {match.group()!r} is no variable, write ${{NAME}}")
+            elif name not in self._environment:
+                self.problems.append(f"{dotted(path)}: the environment variable {name} is not set")
+            else:
+                self.taken[name] = self._environment[name]
+                return self.taken[name]
+            return match.group()
+
+        alone = _VARIABLE.fullmatch(node.value) is not None
+        node.value = _VARIABLE.sub(replace, node.value)
+        if alone and any(path[: len(free)] == free for free in _FREELY_TYPED):
+            node.tag = self._loader.resolve(yaml.ScalarNode, node.value, (True, False))  # type: ignore[no-untyped-call]
+
+
+def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
+    """Read a configuration file.
+
+    Parameters
+    ----------
+    path
+        The YAML file.
+    environment
+        Where ``${VAR}`` is looked up.
+
+    Raises
+    ------
+    ConfigError
+        Where the file cannot be read or is not YAML.
+
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start})"]) from None
+    return parse(text, str(path), environment)
+
+
+def parse(text: str, name: str = "configuration", environment: Mapping[str, str] = os.environ) -> Document:
+    """Parse the text of a configuration.
+
+    Parameters
+    ----------
+    text
+        YAML.
+    name
+        What to call it in errors.
+    environment
+        Where ``${VAR}`` is looked up.
+
+    Raises
+    ------
+    ConfigError
+        Where it is not YAML, or no mapping.
+
+    Examples
+    --------
+    >>> document = parse("source: {path: '${HOME}/a.csv'}", environment={"HOME": "/root"})
+    >>> document.raw["source"]["path"], document.values["source"]["path"]
+    ('${HOME}/a.csv', '/root/a.csv')
+
+    """
+    raw, _, problems = _load(text, name, None)
+    values, taken, missing = _load(text, name, environment)
+    return Document(raw, values, problems + missing, Redactor(taken))
+
+
+def _load(
+    text: str, name: str, environment: Mapping[str, str] | None
+) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Load one tree; the problems are the double keys where there is no environment, else those of the variables."""
+    try:
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            expansion = _Expansion(loader, environment or {})
+            doubles: list[str] = []
+            if node is not None:
+                for child, path in _walk(node, (), doubles, {}):
+                    if environment is not None:
+                        expansion.expand(child, path)
+            data = loader.construct_document(node) if node is not None else None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark is not None else ""
+        # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
+        braces = mark is not None and "${" in text.splitlines()[mark.line]
+        advice = ' (inside {...} write "${VAR}" with its quotes)' if braces else ""
+        raise ConfigError([f"{name}{line}: not valid YAML: {error.problem or error.context}{advice}"]) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError([f"{name}: not valid YAML: {' '.join(str(error).split())}"]) from None
+    except RecursionError:
+        raise ConfigError([f"{name}: nested too deeply"]) from None
+    if not isinstance(data, dict):
+        found = "nothing" if data is None else f"a {type(data).__name__}"
+        raise ConfigError([f"{name}: must hold a mapping with the keys source and model, holds {found}"])
+    return data, expansion.taken, doubles if environment is None else expansion.problems
+
+
+def _walk(
+    node: yaml.Node, path: tuple[str | int, ...], doubles: list[str], done: dict[int, bool]
+) -> Iterator[tuple[yaml.ScalarNode, tuple[str | int, ...]]]:
+    """Yield every scalar value with its path, and note the keys that stand twice in one mapping."""
+    if id(node) in done:  # an alias: its anchor was seen before, and its text must not be expanded a second time
+        if not done[id(node)]:
+            raise yaml.MarkedYAMLError(problem="an anchor that contains itself", problem_mark=node.start_mark)
+        return
+    done[id(node)] = False
+    if isinstance(node, yaml.ScalarNode):
+        yield node, path
+    elif isinstance(node, yaml.SequenceNode):
+        for index, child in enumerate(node.value):
+            yield from _walk(child, (*path, index), doubles, done)
+    elif isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key, child in node.value:
+            word, line = str(key.value), key.start_mark.line + 1
+            if word in first and word != "<<":
+                doubles.append(f"{dotted((*path, word))}: given twice, in line {first[word]} and in line {line}")
+            first.setdefault(word, line)
+            yield from _walk(child, (*path, word), doubles, done)
+    done[id(node)] = True

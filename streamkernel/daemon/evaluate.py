@@ -1,0 +1,129 @@
+"""Progressive validation on a finite source: each record is predicted, then learnt, and nothing is written."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from connectors.memory import NullSink
+from streamkernel.daemon import resume
+from streamkernel.daemon.chunks import Processed
+from streamkernel.daemon.loop import DaemonError, Loop
+from streamkernel.daemon.outbox import Outbox
+from streamkernel.daemon.plan import Plan
+from streamkernel.daemon.progress import show_progress
+from streamkernel.daemon.runtime import make_processor
+from streamkernel.daemon.stop import StopSignals
+from streamkernel.daemon.view import View, growth_of
+from streamkernel.daemon.watch import Watch
+
+__all__ = ["Evaluation", "evaluate"]
+
+_log = logging.getLogger(__name__)
+
+# The curves have a point after each so many records, on a slow machine and on a fast one.
+_POINT_RECORDS = 50
+
+
+@dataclass
+class Evaluation:
+    """How a configuration did.
+
+    Attributes
+    ----------
+    view
+        The last picture.
+    records, loss, features
+        The curves: after how many records, the progressive loss (NaN before the first) and the features, where the
+        model has them.
+
+    """
+
+    view: View
+    records: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    features: list[int] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give everything by name."""
+        curve: dict[str, Any] = {"records": self.records, "progressive_loss": self.loss}
+        if self.features:
+            curve["features"] = self.features
+        return {**self.view.to_json(), "curve": curve}
+
+
+class _Cuts:
+    """Keeps nothing, but cuts the stream where the curves have their points."""
+
+    def room(self, consumed: int) -> int:
+        return _POINT_RECORDS - consumed % _POINT_RECORDS
+
+    def save_when_due(self) -> None:
+        pass
+
+    def save(self) -> bool:
+        return False
+
+
+class _Recorder(Watch):
+    """Notes the curves beside what the watch does."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.evaluation = Evaluation(self.view)
+
+    def chunk(self, processed: Processed) -> None:
+        super().chunk(processed)
+        if self._processor.account.consumed % _POINT_RECORDS == 0:
+            self.point()
+
+    def point(self) -> None:
+        curves = self.evaluation
+        if curves.records and curves.records[-1] == self._processor.account.consumed:
+            return
+        curves.records.append(self._processor.account.consumed)
+        curves.loss.append(self._processor.loss.mean())
+        growth = growth_of(self._processor.learner.model)
+        if "features" in growth:
+            curves.features.append(growth["features"])
+
+
+def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
+    """Evaluate one configuration; its outputs, checkpoints and metrics stay untouched.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    stopped
+        Whether to stop early.
+
+    Raises
+    ------
+    DaemonError
+        Where the source never ends, or has too many records that cannot be used.
+    ConnectorError
+        Where the source fails.
+
+    """
+    if getattr(plan.config.source, "follow", False):
+        raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is followed")
+    start = resume.Start(plan.model)
+    processor = make_processor(plan, start)
+    outbox = Outbox({"predictions": NullSink(), "dead_letters": NullSink()})
+    with plan.source:
+        plan.source.open()
+        total = plan.source.total
+        if plan.config.source.kind == "river" and total is None:
+            raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {plan.source.describe()} does not")
+        with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
+            recorder = _Recorder(processor, None, show=show)
+            Loop(plan.source, processor, outbox, start.positions, recorder, _Cuts(), stopped=stopped).run()
+            recorder.point()
+            recorder.evaluation.view = recorder.refresh()
+    evaluation = recorder.evaluation
+    if not evaluation.records or all(math.isnan(loss) for loss in evaluation.loss):
+        _log.warning("%s: no record had a label, there is nothing to judge", plan.path)
+    return evaluation

@@ -1,0 +1,106 @@
+"""A write-ahead marker: which records are being learnt right now, for the case that one of them kills the process.
+
+It lies in a memory-mapped page, so setting it costs no system call and it survives the death of the process (not of
+the machine, but a record does not cut the power).
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from pathlib import Path
+from typing import NamedTuple
+
+from connectors.ports import Position
+
+__all__ = ["Marker", "Suspects"]
+
+_SIZE = 4096
+_ACTIVE, _IDLE = b"A", b"-"
+
+
+class Suspects(NamedTuple):
+    """Records that were being learnt when a process died.
+
+    Attributes
+    ----------
+    first, end
+        Where they begin, and where the record after them does.
+    records
+        How many there are.
+    deaths
+        How many processes died one after the other at just these records.
+
+    """
+
+    first: Position
+    end: Position
+    records: int
+    deaths: int
+
+    def hold(self, position: Position) -> bool:
+        """Say whether a record is one of them.
+
+        Examples
+        --------
+        >>> suspects = Suspects(Position("a", 0, 100), Position("a", 0, 200), 5, 1)
+        >>> suspects.hold(Position("a", 0, 100)), suspects.hold(Position("a", 0, 200))
+        (True, False)
+
+        """
+        return position[:2] == self.first[:2] and self.first.offset <= position.offset < self.end.offset
+
+
+class Marker:
+    """The marker file of a checkpoint directory.
+
+    Parameters
+    ----------
+    path
+        The file; made where it is not there.
+
+    Attributes
+    ----------
+    suspects
+        What the process before this one died of, if it died while learning.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists() or path.stat().st_size != _SIZE:
+            path.write_bytes(_IDLE.ljust(_SIZE, b"\0"))
+        with path.open("r+b") as file:
+            self._page = mmap.mmap(file.fileno(), _SIZE)
+        self.suspects = self._read() if self._page[:1] == _ACTIVE else None
+        self._page[:1] = _IDLE
+
+    def set(self, first: Position, end: Position, records: int) -> None:
+        """Say that these records are learnt from now on."""
+        deaths = 0
+        if self.suspects is not None and (first, end) == (self.suspects.first, self.suspects.end):
+            deaths = self.suspects.deaths
+        data = json.dumps([first, end, records, deaths]).encode()
+        if len(data) + 1 < _SIZE:  # an endless data set name: then this record is not watched
+            self._page[1 : len(data) + 2] = data + b"\0"
+            self._page[:1] = _ACTIVE
+
+    def clear(self) -> None:
+        """Say that they are learnt."""
+        self._page[:1] = _IDLE
+
+    def acquit(self) -> None:
+        """Forget the suspects."""
+        self.suspects = None
+
+    def close(self) -> None:
+        """Close the file, with nothing marked."""
+        if not self._page.closed:
+            self.clear()
+            self._page.close()
+
+    def _read(self) -> Suspects | None:
+        try:
+            first, end, records, deaths = json.loads(bytes(self._page[1 : self._page.find(b"\0", 1)]))
+            return Suspects(Position(*first), Position(*end), int(records), int(deaths) + 1)
+        except (ValueError, TypeError):  # the machine died while it was written
+            return None

@@ -1,0 +1,208 @@
+"""What the daemon tells Prometheus. The names are a public interface: dashboards and alerts rest on them.
+
+Counters start at 0 with the process, as Prometheus expects; what reaches over restarts is the gauge `lifetime_records`.
+Everything is updated per chunk of records by children that were bound once.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import UnknownMetricFamily
+from prometheus_client.registry import Collector
+
+from streamkernel.daemon.build import Model, last_step
+from streamkernel.daemon.chunks import Processed
+from streamkernel.daemon.saving import Saved
+from streamkernel.daemon.view import grows
+
+__all__ = ["Exporter"]
+
+_PREFIX = "streamkernel"
+# Why a record is a dead letter: those of `connectors.ports.Fault`, and the daemon's own two.
+_REASONS = (
+    *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
+    *("target", "infinite", "nested", "string_too_long", "refused", "kills_process"),
+)
+# Parsed, not multiplied: the bounds become labels, and 4.9999999999999996e-06 is none to type.
+_RECORD_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-6, 1) for base in (1, 2.5, 5))
+_CHECKPOINT_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-3, 2) for base in (1, 2.5, 5))
+
+
+class _LossSum(Collector):
+    """`loss_sum` without a type: it may fall, so it is no counter, and Prometheus wants no gauge to end in `_sum`."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def collect(self) -> Iterator[UnknownMetricFamily]:
+        text = "Sum of the model's own losses, each before its record was learnt."
+        yield UnknownMetricFamily(f"{_PREFIX}_loss_sum", text, self.value)
+
+
+class Exporter:
+    """The metrics of one daemon, in a registry of their own.
+
+    Parameters
+    ----------
+    model
+        The model; those of ours have more to tell.
+    report
+        Names of the report metrics.
+    window
+        How many records the rolling ones look back.
+
+    Attributes
+    ----------
+    registry
+        What to serve.
+
+    """
+
+    def __init__(self, model: Model, report: Sequence[str], window: int) -> None:
+        # The time each counter was made is of no use here and doubles the number of series.
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self._consumed = self._counter("records_consumed", "Records taken from the source.")
+        self._learned = self._counter("records_learned", "Records the model learnt from.")
+        self._predicted = self._counter("records_predicted", "Records the model gave a prediction for.")
+        self._unlabelled = self._counter("records_unlabelled", "Records without a target: predicted only.")
+        self._skipped = self._counter("records_skipped", "Empty lines and tombstones.")
+        self._dead = self._counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
+        # Bound beforehand: a rate needs the 0 before the first one.
+        self._dead_children = {reason: self._dead.labels(reason) for reason in _REASONS}
+        self._observations = self._counter("loss_observations", "Losses that went into loss_sum.")
+        self._loss_sum = _LossSum()
+        self.registry.register(self._loss_sum)
+        self._loss = self._gauge("progressive_loss", "Mean of the model's own loss over the last labelled records.")
+        rolling = self._gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
+        self._rolling = {name: rolling.labels(name, str(window)) for name in report}
+        self._lifetime = self._gauge("lifetime_records", "Records consumed since the first start.")
+        self._last_record = self._gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
+        self._memory = self._gauge("model_memory_bytes", "Memory the model takes.")
+        self._failures = self._counter("checkpoint_failures", "Checkpoints that could not be written.")
+        self._checkpoint_time = self._gauge(
+            "checkpoint_last_success_timestamp_seconds", "When the last checkpoint was written."
+        )
+        self._checkpoint_time.set(math.nan)  # and not 1970: nothing was written yet
+        self._checkpoint_size = self._gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
+        self._predict_seconds = self._histogram(
+            "predict_duration_seconds", "Seconds a prediction takes, sampled.", _RECORD_BUCKETS
+        )
+        self._learn_seconds = self._histogram(
+            "learn_duration_seconds",
+            "Seconds a record takes to be learnt (by our estimators: predicted and learnt), one sample a chunk.",
+            _RECORD_BUCKETS,
+        )
+        self._checkpoint_seconds = self._histogram(
+            "checkpoint_duration_seconds", "Seconds a checkpoint takes.", _CHECKPOINT_BUCKETS
+        )
+        build = self._gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
+        build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
+        self._growth = _Growth(self, last_step(model)) if grows(model) else None
+
+    def chunk(self, processed: Processed) -> None:
+        """Count a chunk."""
+        counts = processed.account
+        self._consumed.inc(counts.consumed)
+        self._learned.inc(counts.learnt)
+        self._predicted.inc(counts.predicted)
+        self._unlabelled.inc(counts.unlabelled)
+        self._skipped.inc(counts.skipped)
+        for reason, count in processed.dead.items():
+            if reason not in self._dead_children:
+                self._dead_children[reason] = self._dead.labels(reason)
+            self._dead_children[reason].inc(count)
+        self._observations.inc(len(processed.losses))
+        if processed.predict_seconds is not None:
+            self._predict_seconds.observe(processed.predict_seconds)
+        if processed.learn_seconds is not None:
+            self._learn_seconds.observe(processed.learn_seconds)
+
+    def refresh(
+        self, lifetime: int, last_record: float, loss: float, loss_sum: float, rolling: Mapping[str, float]
+    ) -> None:
+        """Set the gauges; every half second is often enough.
+
+        Parameters
+        ----------
+        lifetime
+            Records consumed since the first start.
+        last_record
+            When the last record was dealt with, in seconds since 1970; NaN before the first.
+        loss, loss_sum
+            The progressive loss and the sum of all losses of this process.
+        rolling
+            The rolling metrics by name.
+
+        """
+        self._lifetime.set(lifetime)
+        self._last_record.set(last_record)
+        self._loss.set(loss)
+        self._loss_sum.value = loss_sum
+        for name, value in rolling.items():
+            self._rolling[name].set(value)
+        if self._growth is not None:
+            self._growth.refresh()
+
+    def memory(self, size: int) -> None:
+        """Set the memory of the model, in bytes."""
+        self._memory.set(size)
+
+    def saved(self, saved: Saved, now: float) -> None:
+        """Note a checkpoint, written at `now` (seconds since 1970)."""
+        self._checkpoint_time.set(now)
+        self._checkpoint_size.set(saved.size)
+        self._checkpoint_seconds.observe(saved.seconds)
+
+    def resumed(self, written: float) -> None:
+        """Note when the checkpoint was written that this process started from: its age is what an alert asks for."""
+        self._checkpoint_time.set(written)
+
+    def failed(self) -> None:
+        """Count a checkpoint that could not be written."""
+        self._failures.inc()
+
+    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Gauge:
+        return Gauge(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
+        return Histogram(f"{_PREFIX}_{name}", text, buckets=buckets, registry=self.registry)
+
+
+class _Growth:
+    """What only our estimators have: their features, and how the blocks came about."""
+
+    def __init__(self, exporter: Exporter, step: Any) -> None:
+        self._step = step
+        self._features = exporter._gauge("random_features", "Random features (frequencies) of the model.")
+        limit = exporter._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
+        limit.set(math.inf if step.max_features is None else step.max_features)
+        blocks = exporter._counter("feature_blocks", "Steps that grew a new block or reused an old one.", ["action"])
+        ignored = exporter._counter("ignored_inputs", "Inputs or labels past the model's limits, ignored.")
+        self._counters = {
+            "n_grown": blocks.labels("grown"),
+            "n_reused": blocks.labels("reused"),
+            "n_ignored_inputs": ignored,
+            **({"n_ignored_labels": ignored} if hasattr(step, "n_ignored_labels") else {}),
+        }
+        self._seen = {name: int(getattr(step, name)) for name in self._counters}
+        self._features.set(step.n_features)
+
+    def refresh(self) -> None:
+        self._features.set(self._step.n_features)
+        for name, counter in self._counters.items():
+            now = int(getattr(self._step, name))
+            # A machine that starts anew with its measured bandwidth replays its first records: its count may fall.
+            if now > self._seen[name]:
+                counter.inc(now - self._seen[name])
+            self._seen[name] = now

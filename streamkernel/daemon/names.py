@@ -1,0 +1,97 @@
+"""Finds the class a configuration names, and only where it may look."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Sequence
+from types import ModuleType
+
+from river import base
+
+from streamkernel.daemon.problems import hint
+
+__all__ = ["HOME", "NameRefused", "resolve"]
+
+HOME = ("river", "streamkernel")
+# These parts of River hold its test bench and its data: they re-export foreign modules and download files.
+_CLOSED = ("river.checks", "river.datasets", "river.stream")
+
+
+class NameRefused(Exception):
+    """A name that leads to no class the configuration may use."""
+
+
+def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
+    """Find a class by its dotted name.
+
+    Parameters
+    ----------
+    name
+        Such as ``river.linear_model.LogisticRegression``.
+    imports
+        Packages that may be looked into beside ``river`` and ``streamkernel``.
+
+    Raises
+    ------
+    NameRefused
+        Where there is no such class, where it lives outside those packages, or where it is no part of a River model.
+
+    Examples
+    --------
+    >>> resolve("river.preprocessing.StandardScaler").__name__
+    'StandardScaler'
+    >>> resolve("os.system")
+    Traceback (most recent call last):
+        ...
+    streamkernel.daemon.names.NameRefused: os.system is outside river and streamkernel; list its package under imports
+
+    """
+    packages = (*HOME, *imports)
+    if not _inside(name, packages):
+        raise NameRefused(f"{name} is outside {' and '.join(packages)}; list its package under imports")
+    if _inside(name, _CLOSED):
+        raise NameRefused(f"{name} is no part of a model")
+    found = _lookup(name)
+    if not inspect.isclass(found) or not issubclass(found, base.Base):
+        raise NameRefused(f"{name} is not a class of a River model")
+    # A module re-exports what it imported: the class itself must live where the name says it may.
+    if not _inside(found.__module__, packages) or _inside(found.__module__, _CLOSED):
+        raise NameRefused(f"{name} comes from {found.__module__}, outside {' and '.join(packages)}")
+    if inspect.isabstract(found):
+        raise NameRefused(f"{name} is abstract, name one of its subclasses")
+    return found
+
+
+def _inside(name: str, packages: Sequence[str]) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+def _lookup(name: str) -> object:
+    """Take attributes from the package on, importing a part that is a module nobody has imported yet."""
+    parts = name.split(".")
+    if not all(part.isidentifier() and not part.startswith("_") for part in parts):
+        raise NameRefused(f"{name} is no public name")
+    found: object = _module(parts[0])
+    if found is None:
+        raise NameRefused(f"the package {parts[0]} is not installed")
+    for depth, part in enumerate(parts[1:], start=1):
+        holder, path = ".".join(parts[:depth]), ".".join(parts[: depth + 1])
+        inner = getattr(found, part, None)
+        if inner is None and isinstance(found, ModuleType):
+            inner = _module(path)
+        if inner is None:
+            known = [one for one in dir(found) if not one.startswith("_")]
+            raise NameRefused(f"{holder} has no {part}{hint(part, known)}")
+        found = inner
+    return found
+
+
+def _module(path: str) -> ModuleType | None:
+    """Import a module; None where there is none of this name."""
+    try:
+        return importlib.import_module(path)
+    except Exception as error:  # an import runs code, which raises what it likes
+        if isinstance(error, ModuleNotFoundError) and error.name == path:
+            return None
+        raise NameRefused(f"{path} cannot be imported: {type(error).__name__}: {error}") from None

@@ -1,0 +1,347 @@
+"""The model as bytes, and back: an estimator of ours as its state record, any other model as a pickle.
+
+A record holds arrays and plain values only. A pickle is read by the restricted reader of
+`streamkernel.daemon.unpickler`; its writer here refuses what that reader would refuse, so that a model which cannot be
+restored is known when its first checkpoint is written, not when it is needed.
+"""
+
+import inspect
+import io
+import json
+import pickle
+import sys
+import threading
+import types
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from river import base, compose
+
+from streamkernel import state
+from streamkernel.daemon import allowed, unpickler
+from streamkernel.daemon.checkpoint import CheckpointError
+
+Model = TypeVar("Model", bound=base.Base)
+
+# A pickle descends into what it writes, and some of River's trees are one long branch: measured 450 bytes of stack a
+# level, so these levels fit twice. Memory is taken as it is used, not as it is reserved.
+_DEEP_STACK = 1 << 29
+_DEEP_LEVELS = 500_000
+
+#: Arguments that River's own classes write over when they learn, so that they say nothing about the configuration.
+LEARNT_ARGUMENTS = frozenset(
+    {
+        "AdaBound.final_lr",
+        "BaseChain.order",
+        "BaseFM.intercept",
+        "BaseForest.max_features",
+        "BaseSRPEnsemble.training_method",
+        "Beta.alpha",
+        "Beta.beta",
+        "HalfSpaceTrees.limits",
+        "KSWIN.window",
+        "RandomTreesEmbedding.limits",
+        "StaticQuantizer.buckets",
+    }
+)
+
+_MOST_ARGUMENTS = 100_000
+
+_OTHER_MODEL = "the checkpoint holds another model than the configuration"
+_NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
+
+
+def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
+    """Write a model as bytes.
+
+    Parameters
+    ----------
+    model
+        A River pipeline or estimator, ours or not.
+    allowed_packages
+        Packages whose classes `load_model` will be allowed to restore; none by default.
+
+    Raises
+    ------
+    CheckpointError
+        The model holds something that `load_model` could not restore; the message names it.
+
+    Examples
+    --------
+    >>> from river import linear_model
+    >>> model = linear_model.LogisticRegression()
+    >>> model.learn_one({"a": 1.0}, True)
+    >>> restored = load_model(dump_model(model), linear_model.LogisticRegression())
+    >>> restored.weights == model.weights
+    True
+
+    """
+    if _is_ours(model):
+        described = {"kind": "record", "structure": structure(model)}
+        body = state.to_bytes(model.__getstate__())  # type: ignore[arg-type]
+    else:
+        described = {"kind": "pickle"}
+        body = _pickle(model, allowed_packages)
+    return json.dumps(described).encode() + b"\n" + body
+
+
+def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence[str] = ()) -> Model:
+    """Restore a model, running nothing of what the bytes hold.
+
+    Parameters
+    ----------
+    data
+        What `dump_model` gave.
+    model_from_config
+        A new model as the configuration describes it. The restored one must have its classes and arguments; an
+        estimator of ours is restored into it.
+    allowed_packages
+        Packages whose classes may be restored beside River's and ours; none by default.
+
+    Returns
+    -------
+    The restored model.
+
+    Raises
+    ------
+    CheckpointError
+        The bytes are damaged, hold something that is not allowed, or do not fit the configuration; the message names
+        the first difference.
+
+    """
+    try:
+        head, _, body = data.partition(b"\n")
+        described = json.loads(head)
+        expected = structure(model_from_config)
+        if described["kind"] == "record":
+            if not _is_ours(model_from_config):
+                raise CheckpointError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
+            _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
+            model_from_config.__setstate__(state.from_bytes(body))  # type: ignore[attr-defined]
+            return model_from_config
+        restored: Model = unpickler.loads(body, allowed_packages)
+        _refuse_difference(structure(restored), expected)
+        return restored
+    except CheckpointError:
+        raise
+    except Exception as error:  # whatever a payload of any origin makes the code above trip over
+        raise CheckpointError(f"the payload cannot be restored: {type(error).__name__}: {error!s:.200}") from error
+
+
+def structure(model: Any) -> dict[str, Any]:
+    """Tell what a configuration decides about a model: classes and constructor arguments, by their paths.
+
+    Parameters
+    ----------
+    model
+        A River estimator.
+
+    Raises
+    ------
+    CheckpointError
+        It is nested deeper than any model, or in itself, or has more arguments.
+
+    Examples
+    --------
+    >>> from river import linear_model, preprocessing
+    >>> for path, value in structure(preprocessing.StandardScaler() | linear_model.Perceptron()).items():
+    ...     print(path, value)
+    model river.compose.pipeline.Pipeline
+    model[0] river.preprocessing.scale.StandardScaler
+    model[0].with_std True
+    model[0].window_size None
+    model[1] river.linear_model.perceptron.Perceptron
+    model[1].l2 0.0
+    model[1].clip_gradient 1000000000000.0
+    model[1].initializer river.optim.initializers.Zeros
+
+    """
+    found: dict[str, Any] = {}
+    # A configuration is a list of steps, also where there is one.
+    for path, value in _describe(model, "model" if isinstance(model, compose.Pipeline) else "model[0]", 0):
+        found[path] = value
+        if len(found) > _MOST_ARGUMENTS:
+            raise CheckpointError(f"more than {_MOST_ARGUMENTS} arguments are too many for a model")
+    return found
+
+
+def _describe(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > 50:
+        raise CheckpointError(f"{path[:100]}...: nested too deeply for a model")
+    if isinstance(value, base.Base):
+        yield path, _name(type(value))
+        parts = _arguments(value)
+    elif isinstance(value, partial):
+        yield path, f"partial of {_name(value.func)}"
+        parts = [*((f"[{i}]", item) for i, item in enumerate(value.args)), *_items(value.keywords)]
+    elif isinstance(value, dict):
+        yield path, f"{len(value)} entries"
+        parts = list(_items(value))
+    elif isinstance(value, list | tuple):
+        yield path, f"{len(value)} entries"
+        parts = [(f"[{i}]", item) for i, item in enumerate(value)]
+    elif isinstance(value, set | frozenset):
+        yield path, sorted(repr(_plain(item)) for item in value)
+        return
+    else:
+        yield path, _plain(value)
+        return
+    for part, item in parts:
+        yield from _describe(item, path + part, depth + 1)
+
+
+def _items(mapping: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    return ((f".{_plain(key)!s:.99}", item) for key, item in mapping.items())
+
+
+def _arguments(component: base.Base) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    if type(component).__module__.split(".")[0] not in ("river", "streamkernel"):
+        return found  # whether such a class keeps its arguments as they were given is not known
+    for name, parameter in inspect.signature(type(component)).parameters.items():
+        if any(f"{cls.__qualname__}.{name}" in LEARNT_ARGUMENTS for cls in type(component).__mro__):
+            continue
+        value = getattr(component, name, None)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            if isinstance(value, set | frozenset):
+                found.append(("", value))
+            else:
+                values = value.values() if isinstance(value, dict) else value or ()
+                found.extend((f"[{i}]", item) for i, item in enumerate(values))
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            found.extend(_items(value or {}))
+        else:
+            found.append((f".{name}", value))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (*_NAMED, types.MethodType)):
+        return _name(value)
+    return f"a {_name(type(value))}"
+
+
+def _name(named: Any) -> str:
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__qualname__)}"
+
+
+def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
+    difference = first_difference(before, now)
+    if difference is not None:
+        raise CheckpointError(f"{_OTHER_MODEL}: {difference}")
+
+
+def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    """Name the first path at which two structures differ, None where they agree.
+
+    Parameters
+    ----------
+    before
+        The structure of the model in the checkpoint.
+    now
+        The structure of the model that the configuration describes.
+
+    Examples
+    --------
+    >>> first_difference({"model[0].max_features": 512}, {"model[0].max_features": 1024})
+    'model[0].max_features: checkpoint has 512, configuration says 1024'
+
+    """
+    for path in [*now, *(path for path in before if path not in now)]:
+        if path not in before:
+            return f"{path}: not in the checkpoint, configuration says {now[path]!s:.200}"
+        if path not in now:
+            return f"{path}: checkpoint has {before[path]!s:.200}, not in the configuration"
+        # The text as well: NaN differs from itself.
+        if before[path] != now[path] and str(before[path]) != str(now[path]):
+            return f"{path}: checkpoint has {before[path]!s:.200}, configuration says {now[path]!s:.200}"
+    return None
+
+
+def _is_ours(model: base.Base) -> bool:
+    cls = type(model)
+    return (cls.__module__, cls.__qualname__) in allowed.our_classes() and hasattr(cls, "__setstate__")
+
+
+def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:
+    try:
+        try:
+            return _write(model, packages)
+        except RecursionError:
+            return _write_deep(model, packages)
+    except RecursionError as error:
+        raise CheckpointError("the model is nested too deeply to be written: limit the size of its trees") from error
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"the model holds something that cannot be written: {error!s:.200}") from error
+
+
+def _write(model: base.Base, packages: Sequence[str]) -> bytes:
+    file = io.BytesIO()
+    _Writer(file, packages).dump(model)
+    return file.getvalue()
+
+
+def _write_deep(model: base.Base, packages: Sequence[str]) -> bytes:
+    outcome: list[bytes | BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(_write(model, packages))
+        except BaseException as error:
+            outcome.append(error)
+
+    levels, stack = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
+    sys.setrecursionlimit(_DEEP_LEVELS)
+    try:
+        thread = threading.Thread(target=run, name="checkpoint")
+        thread.start()
+        threading.stack_size(stack)
+        thread.join()
+    finally:
+        threading.stack_size(stack)
+        sys.setrecursionlimit(levels)
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+class _Writer(pickle.Pickler):
+    """Refuses names that `unpickler.loads` would refuse."""
+
+    def __init__(self, file: io.BytesIO, packages: Sequence[str]) -> None:
+        super().__init__(file, protocol=5)
+        self._packages = packages
+
+    def reducer_override(self, found: Any) -> Any:
+        if isinstance(found, partial):
+            if not allowed.is_partial_target(found.func, self._packages):
+                self._refuse(f"a partial of {_name(found.func)}")
+        elif isinstance(found, types.MethodType):
+            if allowed.find_method(found.__self__, found.__name__, self._packages) is None:
+                self._refuse(f"the bound method {_name(found)}")
+        elif isinstance(found, types.MethodDescriptorType):
+            if found is not str.lower:
+                self._refuse(f"the method {found.__qualname__}")
+        elif isinstance(found, _NAMED):
+            if not unpickler.permits(found.__module__, found.__qualname__, self._packages):
+                self._refuse(_name(found))
+        elif allowed.is_trusted(type(found).__module__, self._packages):
+            # Trusted functions may be referred to, but are not called while a payload is read.
+            reduced = found.__reduce_ex__(5)
+            maker = reduced[0] if isinstance(reduced, tuple) else type(found)
+            if not isinstance(maker, type) and allowed.is_trusted(maker.__module__, self._packages):
+                self._refuse(f"a {_name(type(found))}, made by the function {_name(maker)}")
+            return reduced
+        return NotImplemented
+
+    def _refuse(self, what: str) -> None:
+        raise CheckpointError(
+            f"the model holds {what}, which a checkpoint cannot restore: put it into a package that is listed under "
+            "imports, or leave it out"
+        )

@@ -1,0 +1,124 @@
+"""A configuration file, read, checked and built: everything a command needs before it touches the world."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from connectors.ports import Source
+from streamkernel.daemon.build import Model, Task, build_model, task_of
+from streamkernel.daemon.config import Config, CsvSource, JsonlSource, ReportName
+from streamkernel.daemon.document import Document, Redactor, read
+from streamkernel.daemon.problems import ConfigError
+from streamkernel.daemon.quality import REPORTS
+from streamkernel.daemon.validate import validate
+from streamkernel.daemon.wiring import make_source
+
+__all__ = ["Plan", "prepare"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a configuration file asks for.
+
+    Attributes
+    ----------
+    path
+        The file.
+    config
+        Its settings.
+    raw
+        The file as it was written, variables unreplaced: what may be logged, stored and compared.
+    source
+        The source, unopened.
+    model
+        The model, before its first record.
+    task
+        What the model does.
+    report
+        The metrics to report.
+    redact
+        Takes the values of environment variables out of a text.
+
+    """
+
+    path: Path
+    config: Config
+    raw: Mapping[str, Any]
+    source: Source
+    model: Model
+    task: Task
+    report: tuple[ReportName, ...]
+    redact: Redactor
+
+
+def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
+    """Read, check and build a configuration; nothing is opened, written or started.
+
+    Parameters
+    ----------
+    path
+        The YAML file.
+    environment
+        Where ``${VAR}`` is looked up.
+
+    Raises
+    ------
+    ConfigError
+        With every mistake there is, one line each.
+
+    """
+    document = read(path, environment)
+    config, problems = validate(document)
+    model, model_problems = _model(document, problems)
+    problems = _first_for_each_key([*document.problems, *problems, *model_problems])
+    if model is not None and config is not None:
+        task = task_of(model)
+        problems += _task_problems(config, task)
+        try:
+            source = make_source(config)
+        except ConfigError as error:
+            problems += error.lines
+        if not problems:
+            report = config.metrics.report if config.metrics is not None else None
+            names = tuple(report or REPORTS[task])
+            return Plan(path, config, document.raw, source, model, task, names, document.redact)
+    raise ConfigError([document.redact(line) for line in problems])
+
+
+def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[str]]:
+    """Build the model even where other sections are wrong, so that all mistakes are told at once."""
+    if any(line.startswith(("model:", "imports")) for line in [*problems, *document.problems]):
+        return None, []
+    try:
+        return build_model(document.values["model"], document.values.get("imports") or []), []
+    except ConfigError as error:
+        return None, error.lines
+
+
+def _first_for_each_key(lines: list[str]) -> list[str]:
+    """Drop what only follows from a missing variable: its key has a line already."""
+    kept: dict[str, str] = {}
+    for line in lines:
+        kept.setdefault(line.partition(": ")[0], line)
+    return list(kept.values())
+
+
+def _task_problems(config: Config, task: Task) -> list[str]:
+    problems = []
+    source = config.source
+    if isinstance(source, CsvSource | JsonlSource):
+        if task == "regression" and source.target_type != "float":
+            problems.append(f"source.target_type: must be float for a regressor, is {source.target_type}")
+        if task == "classification" and source.target_type == "float":
+            problems.append("source.target_type: must be str, int or bool for a classifier, is float")
+    if config.metrics is not None:
+        problems += [
+            f"metrics.report[{index}]: {name} does not fit a model for {task}, use {', '.join(REPORTS[task])}"
+            for index, name in enumerate(config.metrics.report or [])
+            if name not in REPORTS[task]
+        ]
+    return problems

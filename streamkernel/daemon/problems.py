@@ -1,0 +1,77 @@
+"""What is wrong with a configuration, all of it at once, one clear line each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+__all__ = ["ConfigError", "dotted", "hint", "shown"]
+
+_LONGEST_VALUE = 60
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used.
+
+    Parameters
+    ----------
+    lines
+        One sentence for each mistake, with the path of the key it is about.
+
+    Examples
+    --------
+    >>> str(ConfigError(["source: required", "mode: must be learn or predict, got 'lern'"]))
+    "source: required\\nmode: must be learn or predict, got 'lern'"
+
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = list(lines)
+        super().__init__("\n".join(self.lines))
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Write the path of a key the way a user would.
+
+    Examples
+    --------
+    >>> dotted(["model", 1, "max_features"])
+    'model[1].max_features'
+    >>> dotted(["model", 0, "river.compose.Discard", "args"])
+    'model[0].args'
+
+    """
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif "." in part:
+            continue  # an object's name: the place it stands at already says which one is meant
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """Say which known word was probably meant, or nothing.
+
+    Examples
+    --------
+    >>> hint("bandwith", ["bandwidth", "structured"])
+    ", did you mean 'bandwidth'?"
+    >>> hint("zzz", ["bandwidth"])
+    ''
+
+    """
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def shown(value: object) -> str:
+    """Show a value of the configuration in an error line: as YAML has it, cut where it is long."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."

@@ -1,0 +1,55 @@
+"""The progress bar, where standard error is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from streamkernel.daemon.view import View
+
+__all__ = ["show_progress"]
+
+
+@contextlib.contextmanager
+def show_progress(title: str, total: int | None, start: int = 0) -> Iterator[Callable[[View], None]]:
+    """Show a bar on standard error while the context is entered, or nothing where that is no terminal.
+
+    Parameters
+    ----------
+    title
+        What stands in front.
+    total
+        The size of the source, as its offsets count; None: unknown, the bar pulses.
+    start
+        The offset to begin at.
+
+    Yields
+    ------
+    show
+        Takes each new picture.
+
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=total, completed=start, state="")
+
+        def show(view: View) -> None:
+            features = f"  {view.growth['features']:,} features" if "features" in view.growth else ""
+            dead = f"  {view.account['dead']:,} dead letters"
+            state = f"{view.rate:,.0f} records/s  loss {view.loss:.4f}{features}{dead}"
+            progress.update(task, completed=view.offset, state=state)
+
+        yield show

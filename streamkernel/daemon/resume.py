@@ -1,0 +1,218 @@
+"""What a checkpoint says about the run that wrote it, and whether this configuration may go on from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from connectors.ports import Position
+from streamkernel.daemon.account import Account
+from streamkernel.daemon.build import Model, last_step
+from streamkernel.daemon.checkpoint import Checkpoint, CheckpointError
+from streamkernel.daemon.payload import load_model
+from streamkernel.daemon.plan import Plan
+from streamkernel.daemon.problems import shown
+
+__all__ = ["Start", "check_source", "check_versions", "header", "restore"]
+
+_log = logging.getLogger(__name__)
+
+_LIBRARIES = ("streamkernel", "river", "numpy")
+# What of a source decides which records the model sees. Not its path: a file is known by its first bytes, and may move.
+_SOURCE_KEYS = ("kind", "target", "target_type", "delimiter", "encoding", "multiline", "dataset", "args")
+
+
+@dataclass
+class Start:
+    """Where a run begins.
+
+    Attributes
+    ----------
+    model
+        The model, new or restored.
+    account, recent_dead
+        The books so far.
+    positions
+        Where each partition goes on; empty at the beginning of the source.
+    outputs
+        What a checkpoint says about each output, by its key.
+    resumed
+        Whether there was a checkpoint.
+    written
+        When it was written, in seconds since 1970; NaN where there was none.
+
+    """
+
+    model: Model
+    account: Account = field(default_factory=Account)
+    recent_dead: list[int] = field(default_factory=list)
+    positions: dict[int, Position] = field(default_factory=dict)
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    resumed: bool = False
+    written: float = math.nan
+
+    def length_of(self, key: str, written: Mapping[str, Any]) -> int | None:
+        """Give the length to cut an output to: None where it begins anew, also because it now goes elsewhere."""
+        before = self.outputs.get(key, {})
+        same = all(before.get(name) == written.get(name) for name in ("kind", "path"))
+        return before.get("length") if same else None
+
+
+def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
+    """Go on from a checkpoint, or begin where there is none.
+
+    Raises
+    ------
+    CheckpointError
+        Where the checkpoint does not fit the configuration, or there is none for mode predict.
+
+    """
+    serving = plan.config.mode == "predict"
+    if checkpoint is None:
+        if serving:
+            raise CheckpointError(
+                f"{plan.raw['checkpoint']['directory']}: holds no checkpoint, and mode predict has no other model: "
+                "run with mode learn first"
+            )
+        return Start(plan.model)
+    header = checkpoint.header
+    check_versions(header)
+    try:
+        check_source(header, plan)
+        moved = False
+    except CheckpointError:
+        if not serving:
+            raise
+        moved = True  # a model learnt from one source may serve another
+    model = load_model(checkpoint.payload, plan.model, plan.config.imports)
+    start = Start(model, outputs=header["outputs"], resumed=True, written=header["written"])
+    if moved:
+        _log.info("the model was learnt from another source: this one is read from its beginning")
+        return start
+    start.account = Account(**header["account"])
+    start.recent_dead = list(header["recent_dead"])
+    start.positions = {
+        partition: Position(stream, partition, offset) for stream, partition, offset in header["positions"]
+    }
+    return start
+
+
+def _fitted_sections(plan: Plan) -> dict[str, Any]:
+    """Give what of the configuration the state depends on, as the file has it: variables unreplaced.
+
+    Whether the model fits is seen from the model itself, when it is restored: there, defaults are filled in.
+    """
+    written = plan.raw["source"]
+    source = {
+        key: written.get(key, getattr(plan.config.source, key))
+        for key in _SOURCE_KEYS
+        if hasattr(plan.config.source, key)
+    }
+    return {"model": [_step(step) for step in plan.raw["model"]], "source": source}
+
+
+def _step(step: Any) -> Any:
+    """Write `name` and `name: null` as `name: {}`: they mean the same."""
+    if isinstance(step, str):
+        return {step: {}}
+    return {name: keywords or {} for name, keywords in step.items()}
+
+
+def header(
+    plan: Plan,
+    model: Model,
+    account: Account,
+    recent_dead: list[int],
+    positions: Mapping[int, Position],
+    outputs: Mapping[str, int | None],
+) -> dict[str, Any]:
+    """Make the header of a checkpoint.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    model
+        As it is now.
+    account
+        The books.
+    recent_dead
+        What `DeadLetterRate.recent` gives.
+    positions
+        Where each partition goes on.
+    outputs
+        The durable length of each output, by its key.
+
+    """
+    sections = json.dumps(_fitted_sections(plan), sort_keys=True, default=str)  # YAML knows dates, JSON does not
+    return {
+        "written": time.time(),
+        "mode": plan.config.mode,
+        "account": account.to_json(),
+        "recent_dead": recent_dead,
+        "positions": [list(position) for position in positions.values()],
+        "outputs": {key: {**plan.raw[key], "length": length} for key, length in outputs.items()},
+        "config": json.loads(sections),
+        "config_hash": hashlib.sha256(sections.encode()).hexdigest(),
+        "model": _describe(model),
+        "versions": {**{name: version(name) for name in _LIBRARIES}, "python": platform.python_version()},
+    }
+
+
+def _describe(model: Model) -> dict[str, Any]:
+    """Give what a checkpoint tells about the model without being loaded."""
+    step = last_step(model)
+    about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}
+    for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):
+        if hasattr(step, name):
+            about[name] = int(getattr(step, name))
+    if hasattr(step, "state_digest"):
+        about["state_digest"] = step.state_digest()
+    return about
+
+
+def check_source(header: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a checkpoint whose source would hand out other records.
+
+    Raises
+    ------
+    CheckpointError
+        Naming each difference.
+
+    """
+    before, now = header["config"]["source"], _fitted_sections(plan)["source"]
+    named = [
+        f"source.{key} is {shown(before.get(key))} in the checkpoint and {shown(now.get(key))} in the configuration"
+        for key in _SOURCE_KEYS
+        if before.get(key) != now.get(key)
+    ]
+    if named:
+        raise CheckpointError(f"{'; '.join(named)}: change it back, or start anew with --fresh")
+
+
+def check_versions(header: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint of another major version, warn of one of another minor version.
+
+    Raises
+    ------
+    CheckpointError
+        Naming both versions.
+
+    """
+    for name in ("streamkernel", "river"):
+        before, now = str(header["versions"][name]), version(name)
+        if before.split(".")[0] != now.split(".")[0]:
+            raise CheckpointError(
+                f"the checkpoint was written with {name} {before}, this is {name} {now}: "
+                f"install {name} {before}, or start anew with --fresh"
+            )
+        if before.split(".")[1:2] != now.split(".")[1:2]:
+            _log.warning("the checkpoint was written with %s %s, this is %s %s", name, before, name, now)

@@ -1,0 +1,161 @@
+"""A run of the daemon from its start to its end: what is opened, in which order, and what is said when it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from pathlib import Path
+
+from connectors.ports import SourceError
+from streamkernel.daemon import resume
+from streamkernel.daemon.account import DeadLetterRate
+from streamkernel.daemon.checkpoint import CheckpointStore
+from streamkernel.daemon.chunks import ChunkProcessor
+from streamkernel.daemon.config import Metrics, NoDeadLetters
+from streamkernel.daemon.keeping import Keeper
+from streamkernel.daemon.learner import learner_for
+from streamkernel.daemon.loop import DaemonError, Loop
+from streamkernel.daemon.marker import Marker
+from streamkernel.daemon.metrics import Exporter
+from streamkernel.daemon.outbox import Outbox
+from streamkernel.daemon.plan import Plan
+from streamkernel.daemon.progress import show_progress
+from streamkernel.daemon.promises import caveats
+from streamkernel.daemon.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.server import Health, Server
+from streamkernel.daemon.stop import StopSignals
+from streamkernel.daemon.view import View, status_page
+from streamkernel.daemon.watch import Watch
+from streamkernel.daemon.wiring import make_sink
+
+__all__ = ["make_processor", "run"]
+
+_log = logging.getLogger(__name__)
+
+_ENDS = {"exhausted": "the source is exhausted", "enough": "enough records were taken"}
+
+
+def run(plan: Plan, fresh: bool = False, max_records: int | None = None) -> View:
+    """Run the daemon until its source is exhausted, enough records were taken, or a signal comes.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    fresh
+        Set old checkpoints aside and begin anew.
+    max_records
+        How many records to take at most in this run.
+
+    Returns
+    -------
+    view
+        The daemon as it ended.
+
+    Raises
+    ------
+    ConnectorError, CheckpointError, ServerError, DaemonError, OSError
+        When something fails; the message is one sentence.
+
+    """
+    with contextlib.ExitStack() as stack:
+        stopped = stack.enter_context(StopSignals())
+        # The directory comes first: a second daemon is turned away before it touches anything.
+        store = _open_store(plan, fresh, stack)
+        start = resume.restore(plan, store.newest() if store is not None else None)
+        exporter, health = _serve(plan, start, stack)
+        if not plan.source.resumable:
+            start.positions = {}
+        stack.enter_context(plan.source).open(start.positions)
+        outbox = _open_outbox(plan, start, stack)
+        for caveat in caveats(plan, outbox.sinks):
+            _log.warning("%s", caveat)
+
+        processor = make_processor(plan, start)
+        keeper = Keeper(plan, store, processor, outbox, start.positions, exporter)
+        offset = start.positions[0].offset if 0 in start.positions else 0
+        total = plan.source.total[0] if plan.source.total is not None else None
+        with show_progress(plan.path.stem, total, offset) as show:
+            watch = Watch(processor, exporter, keeper.describe, show, offset)
+            health.trouble = watch.trouble
+            health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
+            marker = Marker(store.directory / "learning") if store is not None else None
+            if marker is not None:
+                stack.callback(marker.close)
+            keeper.begin(start)
+            _log.info("reading %s from record %d on", plan.source.describe(), start.account.consumed + 1)
+            health.ready = True
+            try:
+                loop = Loop(
+                    plan.source,
+                    processor,
+                    outbox,
+                    start.positions,
+                    watch,
+                    keeper,
+                    marker=marker,
+                    stopped=stopped,
+                    max_records=max_records,
+                )
+                try:
+                    why = loop.run()
+                except SourceError:
+                    keeper.finish()  # what came before is dealt with, and in order
+                    raise
+                keeper.finish()
+            except Exception:
+                _log.error("%s", keeper.safe())
+                raise
+            finally:
+                health.ready = False
+            _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), keeper.safe())
+            return watch.refresh()
+
+
+def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
+    """Set a model and its books up as a configuration says."""
+    bad = plan.config.dead_letters or NoDeadLetters(kind="none")
+    window = (plan.config.metrics or Metrics()).window
+    return ChunkProcessor(
+        learner_for(start.model, learn=plan.config.mode == "learn"),
+        Quality(plan.task, plan.report, window),
+        ProgressiveLoss(window),
+        DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
+        start.account,
+    )
+
+
+def _open_store(plan: Plan, fresh: bool, stack: contextlib.ExitStack) -> CheckpointStore | None:
+    settings = plan.config.checkpoint
+    if settings is None:
+        return None
+    if fresh and plan.config.mode == "predict":
+        raise DaemonError("--fresh would set the model aside that mode predict serves: leave it out")
+    store = CheckpointStore(Path(settings.directory), settings.keep)
+    store.lock()
+    stack.callback(store.close)
+    if fresh:
+        store.clear()
+        (store.directory / "learning").unlink(missing_ok=True)
+    return store
+
+
+def _serve(plan: Plan, start: resume.Start, stack: contextlib.ExitStack) -> tuple[Exporter | None, Health]:
+    health = Health()
+    settings = plan.config.metrics
+    if settings is None:
+        return None, health
+    exporter = Exporter(start.model, plan.report, settings.window)
+    server = Server(settings, exporter.registry, health)
+    stack.callback(server.close)
+    _log.info("serving metrics at %s/metrics", server.url)
+    return exporter, health
+
+
+def _open_outbox(plan: Plan, start: resume.Start, stack: contextlib.ExitStack) -> Outbox:
+    settings = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
+    outbox = Outbox({key: make_sink(one) for key, one in settings.items()})
+    stack.callback(outbox.close)
+    for key, sink in outbox.sinks.items():
+        sink.open(start.length_of(key, plan.raw.get(key) or {}))
+    return outbox

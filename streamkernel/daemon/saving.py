@@ -1,0 +1,118 @@
+"""When a checkpoint is due, and what to do when the disk does not take it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from connectors.ports import SinkError
+from streamkernel.daemon.checkpoint import CheckpointStore
+from streamkernel.daemon.outbox import Backoff, is_disk_trouble
+
+__all__ = ["Saved", "Saver"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint that was written: its file, its size in bytes, how long it took and how far it reaches."""
+
+    name: str
+    size: int
+    seconds: float
+    consumed: int
+
+
+class Saver:
+    """Writes checkpoints at fixed numbers of records and after a time, whichever comes first.
+
+    Parameters
+    ----------
+    store
+        The locked directory.
+    every_records
+        A checkpoint falls on each multiple, counted from the first start: a killed run cuts as one that was not.
+    every_seconds
+        The longest time between two, where records came.
+    clock
+        Gives seconds, and never goes back.
+
+    Attributes
+    ----------
+    last
+        The last checkpoint this process wrote, None before it.
+    consumed
+        How far the last checkpoint reaches, of this process or the one it started from; None before the first.
+
+    """
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        every_records: int,
+        every_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._every_records = every_records
+        self._every_seconds = every_seconds
+        self._clock = clock
+        self._backoff = Backoff(clock)
+        self._saved_at = clock()
+        self.consumed: int | None = None
+        self.last: Saved | None = None
+
+    def resumed(self, consumed: int) -> None:
+        """Note how far the checkpoint reaches that this process started from."""
+        self.consumed = consumed
+
+    def room(self, consumed: int) -> int:
+        """Give the number of records until the next multiple."""
+        return self._every_records - consumed % self._every_records
+
+    def due(self, consumed: int) -> bool:
+        """Say whether it is time."""
+        if self._backoff.waiting or consumed == self.consumed:
+            return False
+        passed = self._every_records * (consumed // self._every_records)
+        return (self.consumed or 0) < passed or self._clock() - self._saved_at >= self._every_seconds
+
+    def save(self, consumed: int, snapshot: Callable[[], tuple[Mapping[str, Any], bytes]]) -> bool:
+        """Write a checkpoint.
+
+        Parameters
+        ----------
+        consumed
+            How far it reaches.
+        snapshot
+            Makes the outputs durable, then gives the header and the payload.
+
+        Returns
+        -------
+        saved
+            False where the disk is full or failing; the checkpoints before stay, and it is tried again later.
+
+        """
+        start = time.perf_counter()
+        try:
+            header, payload = snapshot()
+            path = self._store.write(header, payload)
+            size = path.stat().st_size
+        except (OSError, SinkError) as error:
+            if not is_disk_trouble(error):
+                raise
+            pause = self._backoff.failed()
+            _log.error(
+                "the checkpoint at record %d could not be written: %s; next try in %.0f s", consumed, error, pause
+            )
+            return False
+        self._backoff.succeeded()
+        self._saved_at = self._clock()
+        self.consumed = consumed
+        self.last = Saved(path.name, size, time.perf_counter() - start, consumed)
+        _log.debug("checkpoint %s at record %d, %d bytes, %.3f s", path.name, consumed, size, self.last.seconds)
+        return True

@@ -1,0 +1,48 @@
+"""The table at the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from streamkernel.daemon.view import View
+
+__all__ = ["summary_table"]
+
+
+def summary_table(views: Mapping[str, View]) -> Table:
+    """Make a table with one column for each run.
+
+    Parameters
+    ----------
+    views
+        The last picture of each run, by its name.
+
+    """
+    table = Table(box=SIMPLE, show_header=len(views) > 1)
+    table.add_column("")
+    for name in views:
+        table.add_column(name, justify="right")
+    rows: dict[str, list[str]] = {}
+    for index, view in enumerate(views.values()):
+        for label, text in _cells(view):
+            # A run may lack what another one has: features, or an error metric.
+            row = rows.setdefault(label, [""] * len(views))
+            row[index] = text
+    for label, row in rows.items():
+        table.add_row(label, *row)
+    return table
+
+
+def _cells(view: View) -> list[tuple[str, str]]:
+    cells = [("records", f"{view.taken:,}")]
+    cells += [(name.replace("_", " "), f"{value:.4f}") for name, value in view.overall.items()]
+    cells.append(("progressive loss", f"{view.loss:.4f}"))
+    if "features" in view.growth:
+        cells.append(("features", f"{view.growth['features']:,}"))
+        cells.append(("blocks grown, reused", f"{view.growth['grown']:,}, {view.growth['reused']:,}"))
+    cells.append(("records/s", f"{view.rate:,.0f}"))
+    cells += [(f"account: {name}", f"{count:,}") for name, count in view.account.items()]
+    return cells

@@ -1,0 +1,62 @@
+"""Tries a record that seems to have killed the process, in a child process, on a copy of the model."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from connectors.ports import Record
+from streamkernel.daemon.learner import Learner
+
+__all__ = ["DEATHS_BEFORE_TRIAL", "kills"]
+
+DEATHS_BEFORE_TRIAL = 3
+
+_log = logging.getLogger(__name__)
+
+# An operator, a supervisor or the out-of-memory killer ends a process by these: that says nothing about the record.
+_FROM_OUTSIDE = frozenset(-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+
+
+def kills(learner: Learner, record: Record, stopped: Callable[[], bool]) -> bool:
+    """Say whether learning a record makes a process die by itself.
+
+    Parameters
+    ----------
+    learner
+        The model as it is before the record; it is copied, not changed.
+    record
+        The suspect.
+    stopped
+        Asked now and then: True ends the trial without a verdict.
+
+    """
+    context = multiprocessing.get_context("spawn")  # a fork would share the locks of threads it does not have
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_attempt, args=(theirs, learner, record), daemon=True)
+    try:
+        child.start()
+    except Exception as error:  # a model that cannot be pickled cannot be tried
+        _log.warning("a suspect record cannot be tried in a process of its own: %s", error)
+        return False
+    theirs.close()
+    while child.is_alive() and not stopped():
+        child.join(0.1)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return False
+    # Without the message it died on its way to the record.
+    reached = ours.poll()
+    return reached and child.exitcode not in (0, None) and child.exitcode not in _FROM_OUTSIDE
+
+
+def _attempt(connection: Connection, learner: Learner, record: Record) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection.send(True)
+    with contextlib.suppress(Exception):  # an exception is no death: the parent meets it again, and can bear it
+        learner.teach([record.x], [record.y])

@@ -1,0 +1,151 @@
+"""Turns what pydantic finds wrong into lines a user can act on."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from streamkernel.daemon.config import Config
+from streamkernel.daemon.document import Document
+from streamkernel.daemon.problems import dotted, hint, shown
+
+__all__ = ["validate"]
+
+_UNIONS = ("source", "predictions", "dead_letters")
+_COMPARISONS = {
+    "greater_than": ("gt", ">"),
+    "greater_than_equal": ("ge", ">="),
+    "less_than": ("lt", "<"),
+    "less_than_equal": ("le", "<="),
+}
+_KINDS = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "finite": "must be a finite number",
+    "string": "must be a text",
+    "bool": "must be true or false",
+    "list": "must be a list",
+    "dict": "must be a mapping",
+    "model": "must be a mapping",
+}
+
+
+def validate(document: Document) -> tuple[Config | None, list[str]]:
+    """Check a document against the schema.
+
+    Parameters
+    ----------
+    document
+        What was read.
+
+    Returns
+    -------
+    config, problems
+        The configuration, or None and one line for each mistake.
+
+    """
+    try:
+        config = Config.model_validate(document.values)
+    except ValidationError as error:
+        return None, [_line(details, document.raw) for details in error.errors(include_url=False)]
+    return config, _conflicts(config)
+
+
+def _conflicts(config: Config) -> list[str]:
+    """Find settings that are fine alone and destroy one another's files together."""
+    lines: list[str] = []
+    used: dict[str, str] = {}
+    for key in _UNIONS:
+        path = getattr(getattr(config, key), "path", None)
+        if path is None or (path == "-" and key == "source"):
+            continue
+        if path in used:
+            lines.append(f"{key}.path: must differ from {used[path]}.path")
+        used.setdefault(path, key)
+    if config.mode == "predict" and config.checkpoint is None:
+        lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
+    return lines
+
+
+def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
+    path = [part for part in details["loc"] if part != "[key]"]
+    tag = None
+    if len(path) > 1 and path[0] in _UNIONS:
+        tag = str(path.pop(1))  # pydantic puts the chosen kind into the path
+    kind, context = details["type"], details.get("ctx", {})
+    name = dotted(path)
+    if kind == "missing":
+        return f"{name}: required"
+    if kind == "extra_forbidden":
+        return f"{name}: unknown key{hint(str(path[-1]), _keys_at(path[:-1], tag))}"
+    if kind == "union_tag_not_found":
+        kinds = [tag for section in _sections(Config.model_fields[name].annotation) for tag in _tags(section)]
+        return f"{name}.kind: required, one of {', '.join(kinds)}"
+    if kind == "union_tag_invalid":
+        word = _value_at(raw, [*path, "kind"])
+        return f"{name}.kind: {_choice(str(context['expected_tags']), str(word), shown(word))}"
+    if kind == "invalid_key":
+        return f"{dotted(path[:-1]) or 'configuration'}: a key must be a text, got {shown(path[-1])}"
+    value = _value_at(raw, path)
+    got = "" if _is_secret(path) else f", got {shown(value)}"
+    if kind == "literal_error":
+        return f"{name}: {_choice(str(context['expected']), str(value), shown(value))}"
+    if kind in _COMPARISONS:
+        limit, sign = _COMPARISONS[kind]
+        return f"{name}: must be {sign} {context[limit]:g}{got}"
+    if kind == "value_error":
+        return f"{name}: {context['error']!s}"
+    if kind in ("string_too_short", "too_short"):
+        return f"{name}: must not be empty"
+    return f"{name}: {_KINDS.get(kind.split('_')[0], details['msg'])}{got}"
+
+
+def _listed(expected: str) -> str:
+    return expected.replace("'", "").replace(" or ", ", ")
+
+
+def _choice(expected: str, word: str, got: str) -> str:
+    names = _listed(expected)
+    return f"must be one of {names}, got {got}{hint(word, names.split(', '))}"
+
+
+def _is_secret(path: Sequence[str | int]) -> bool:
+    return "password" in path
+
+
+def _value_at(raw: Any, path: Sequence[str | int]) -> Any:
+    """Find what the file says at a path, variables unreplaced: an error line must not show what they hold."""
+    for part in path:
+        try:
+            raw = raw[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return raw
+
+
+def _keys_at(path: Sequence[str | int], tag: str | None) -> list[str]:
+    """List the keys the section at a path may have."""
+    section: type[BaseModel] = Config
+    for part in path:
+        if not isinstance(part, str) or part not in section.model_fields:
+            return []
+        found = _sections(section.model_fields[part].annotation)
+        fitting = [one for one in found if "kind" not in one.model_fields or tag in _tags(one)]
+        if not fitting:
+            return []
+        section = fitting[0]
+    return list(section.model_fields)
+
+
+def _tags(section: type[BaseModel]) -> tuple[Any, ...]:
+    return get_args(section.model_fields["kind"].annotation)
+
+
+def _sections(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    return [section for part in get_args(annotation) for section in _sections(part)]

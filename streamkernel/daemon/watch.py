@@ -1,0 +1,112 @@
+"""Keeps what is shown of the daemon current: gauges, progress bar and status page, twice a second."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from streamkernel.daemon.chunks import ChunkProcessor, Processed
+from streamkernel.daemon.metrics import Exporter
+from streamkernel.daemon.view import View, growth_of
+
+__all__ = ["Watch"]
+
+_REFRESH_SECONDS = 0.5
+# Measuring the model walks through all it consists of, which takes a while for a large forest: at most 1% of the time.
+_MEMORY_PAUSE = 100
+_SILENCE_SECONDS = 120.0
+
+
+class Watch:
+    """Observes the loop.
+
+    Parameters
+    ----------
+    processor
+        The model and the books.
+    exporter
+        The metrics; None where none are served.
+    checkpoint
+        Gives a phrase on the last checkpoint.
+    show
+        Takes each new picture, for the progress bar.
+    offset
+        Where the source is read from.
+    clock
+        Gives seconds, and never goes back.
+
+    Attributes
+    ----------
+    view
+        The latest picture.
+
+    """
+
+    def __init__(
+        self,
+        processor: ChunkProcessor,
+        exporter: Exporter | None,
+        checkpoint: Callable[[], str] = lambda: "off",
+        show: Callable[[View], None] = lambda _: None,
+        offset: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._processor = processor
+        self._exporter = exporter
+        self._checkpoint = checkpoint
+        self._show = show
+        self._clock = clock
+        self._before = processor.account.consumed
+        self._start = self._turned = self._refreshed = clock()
+        self._measure_at = -math.inf
+        self._offset = offset
+        self._last_record = math.nan
+        self.view = View()
+        self.refresh()
+
+    def chunk(self, processed: Processed) -> None:
+        """Take note of a chunk."""
+        if processed.next is not None:
+            self._offset = processed.next.offset
+        self._last_record = time.time()
+        if self._exporter is not None:
+            self._exporter.chunk(processed)
+
+    def turn(self) -> None:
+        """Take note that the loop is alive, and refresh when it is time."""
+        self._turned = self._clock()
+        if self._turned - self._refreshed >= _REFRESH_SECONDS:
+            self.refresh()
+
+    def trouble(self) -> str | None:
+        """Say what is wrong, for the health probe: the loop must turn, even where no record comes."""
+        silence = self._clock() - self._turned
+        return f"the loop has not turned for {silence:.0f} s" if silence > _SILENCE_SECONDS else None
+
+    def refresh(self) -> View:
+        """Take a new picture, and show it."""
+        now = self._refreshed = self._clock()
+        processor = self._processor
+        self.view = View(
+            account=processor.account.to_json(),
+            taken=processor.account.consumed - self._before,
+            seconds=now - self._start,
+            offset=self._offset,
+            loss=processor.loss.mean(),
+            loss_sum=processor.loss.sum,
+            overall=processor.quality.overall(),
+            rolling=processor.quality.rolling(),
+            growth=growth_of(processor.learner.model),
+            checkpoint=self._checkpoint(),
+        )
+        self._show(self.view)
+        if self._exporter is not None:
+            view = self.view
+            self._exporter.refresh(
+                processor.account.consumed, self._last_record, view.loss, view.loss_sum, view.rolling
+            )
+            if now >= self._measure_at:
+                self._exporter.memory(processor.learner.model._raw_memory_usage)
+                self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
+        return self.view

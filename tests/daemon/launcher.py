@@ -1,0 +1,66 @@
+"""Starts daemons from a process that has everything imported and compiled: each is a process of its own, made by fork.
+
+A kill test starts the daemon dozens of times, and the imports of a fresh interpreter cost seconds. This program reads
+one job a line. `{"arguments": [...], "environment": {...}, "folder": ..., "out": ..., "err": ...}` is answered with the
+number of the new process, `{"wait": number}` with its exit status, negative for a signal.
+"""
+
+import importlib
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+
+def warm_up() -> None:
+    from river import linear_model, preprocessing
+
+    from streamkernel import KernelClassifier
+    from streamkernel.daemon import check, cli, describe, evaluate, runtime, summary  # noqa: F401
+
+    KernelClassifier(seed=1).advance([{"a": float(i)} for i in range(300)], [str(i % 2) for i in range(300)])
+    preprocessing.StandardScaler() | linear_model.LogisticRegression()
+
+
+def run(job: dict[str, Any]) -> int:
+    from streamkernel.daemon import cli, crash
+
+    os.environ.update(job["environment"])
+    os.chdir(job["folder"])
+    sys.path.insert(0, job["folder"])
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(job[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    importlib.reload(crash)  # it read the environment when it was imported
+    return cli.main(job["arguments"])
+
+
+def fork(job: dict[str, Any]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    status = 70
+    try:
+        status = run(job)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def main() -> None:
+    warm_up()
+    for line in sys.stdin:
+        job = json.loads(line)
+        if "wait" in job:
+            _, ended = os.waitpid(job["wait"], 0)
+            print(os.waitstatus_to_exitcode(ended), flush=True)
+        else:
+            print(fork(job), flush=True)
+
+
+if __name__ == "__main__":
+    main()

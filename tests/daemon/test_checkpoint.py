@@ -1,0 +1,370 @@
+"""Checkpoint files: whole or not there, in order, and of one daemon only."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamkernel
+from streamkernel.daemon.checkpoint import (
+    FORMAT_VERSION,
+    MAGIC,
+    Checkpoint,
+    CheckpointError,
+    CheckpointStore,
+    NewerFormatError,
+    read,
+)
+
+HEADER = {"consumed": 3, "positions": [["a stream", 0, 17]], "name": "Ökonomie"}
+PAYLOAD = bytes(range(256)) * 4
+GOOD = {"number": 0, "payload_length": 0, "header": {}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[CheckpointStore]:
+    store = CheckpointStore(tmp_path / "state", keep=3)
+    store.lock()
+    yield store
+    store.close()
+
+
+def sealed(head: bytes, payload: bytes = b"", version: int = FORMAT_VERSION, length: int | None = None) -> bytes:
+    """A file with whatever inside, its length and its SHA-256 right."""
+    body = struct.pack("<8sII", MAGIC, version, len(head)) + head + payload
+    body += struct.pack("<Q", len(body) if length is None else length)
+    return body + hashlib.sha256(body).digest()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files") / "file.skc"
+
+
+def refused(file: Path, data: bytes, why: str, error: type[CheckpointError] = CheckpointError) -> None:
+    file.write_bytes(data)
+    with pytest.raises(error, match=rf"file\.skc: {why}"):
+        read(file)
+
+
+def names(store: CheckpointStore) -> list[str]:
+    return sorted(path.name for path in store.directory.iterdir() if path.name != "lock")
+
+
+def spoil(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_what_is_written_is_read(store: CheckpointStore) -> None:
+    path = store.write(HEADER, PAYLOAD)
+    assert path.name == "checkpoint-000000000000.skc"
+    assert read(path) == store.newest() == Checkpoint(0, HEADER, PAYLOAD)
+
+
+def test_numbers_go_up_and_the_newest_stay(store: CheckpointStore) -> None:
+    for i in range(12):
+        store.write({"i": i}, b"")
+    assert names(store) == [f"checkpoint-{i:012d}.skc" for i in (9, 10, 11)]
+    store.close()
+    again = CheckpointStore(store.directory)
+    again.lock()
+    assert again.write({}, b"").name == "checkpoint-000000000012.skc"
+    again.close()
+
+
+def test_a_new_directory_has_none(tmp_path: Path) -> None:
+    assert CheckpointStore(tmp_path / "not" / "there").newest() is None
+
+
+def test_keep_is_at_least_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="keep must be at least 1, got 0"):
+        CheckpointStore(tmp_path, keep=0)
+
+
+def test_writing_needs_the_lock(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="lock the directory"):
+        CheckpointStore(tmp_path).write({}, b"")
+
+
+@given(st.integers(0, 2**32), st.integers(1, 255))
+def test_any_changed_byte_is_found(file: Path, place: int, change: int) -> None:
+    data = bytearray(sealed(json.dumps({**GOOD, "payload_length": 9}).encode(), b"a payload"))
+    data[place % len(data)] ^= change
+    refused(file, data, "(not a checkpoint|damaged or cut short)")
+
+
+def test_any_cut_is_found(file: Path) -> None:
+    data = sealed(json.dumps({**GOOD, "payload_length": 9}).encode(), b"a payload")
+    for length in range(len(data)):
+        refused(file, data[:length], "(not a checkpoint|cut short|damaged or cut short)")
+    refused(file, data + b"\0", "damaged")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        sealed(b"no JSON"),
+        sealed(b"[]"),
+        sealed(b"\xff"),
+        sealed(b"[" * 100_000),
+        sealed(b'{"number": 0}'),
+        sealed(json.dumps({**GOOD, "number": "0"}).encode()),
+        sealed(json.dumps({**GOOD, "header": []}).encode()),
+        sealed(json.dumps({**GOOD, "payload_length": None}).encode()),
+        sealed(json.dumps({**GOOD, "payload_length": 5}).encode()),
+        sealed(json.dumps({**GOOD, "payload_length": -1}).encode()),
+        sealed(json.dumps(GOOD).encode(), length=5),
+    ],
+)
+def test_a_head_that_lies_is_refused_though_its_sum_is_right(file: Path, data: bytes) -> None:
+    refused(file, data, r"(its head is no|\d+ bytes where its head)")
+
+
+def test_a_newer_format_says_what_to_do(file: Path) -> None:
+    data = sealed(b"whatever it is", version=FORMAT_VERSION + 1)
+    refused(file, data, rf"format version {FORMAT_VERSION + 1}, .*: update streamkernel", NewerFormatError)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"nothing\.skc: cannot be read: No such file"):
+        read(tmp_path / "nothing.skc")
+
+
+def test_an_invalid_file_is_set_aside_and_the_older_one_used(
+    store: CheckpointStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.write({"i": 0}, b"old")
+    spoil(store.write({"i": 1}, b"new"))
+    assert store.newest() == Checkpoint(0, {"i": 0}, b"old")
+    assert names(store) == ["checkpoint-000000000000.skc", "checkpoint-000000000001.skc.invalid"]
+    assert "damaged" in caplog.text
+
+
+def test_where_none_is_valid_the_start_is_refused_also_the_second_time(store: CheckpointStore) -> None:
+    for i in range(3):
+        spoil(store.write({"i": i}, b""))
+    for _ in range(2):
+        with pytest.raises(CheckpointError, match=r"none of its 3 checkpoints is valid.*--fresh"):
+            store.newest()
+    store.clear()
+    assert store.newest() is None
+
+
+def test_a_newer_format_is_no_reason_to_fall_back(store: CheckpointStore) -> None:
+    store.write({"i": 0}, b"")
+    newer = store.write({"i": 1}, b"")
+    newer.write_bytes(sealed(b"?", version=FORMAT_VERSION + 1))
+    with pytest.raises(NewerFormatError):
+        store.newest()
+    assert newer.exists()
+
+
+def test_a_copy_under_another_number_is_set_aside(store: CheckpointStore, caplog: pytest.LogCaptureFixture) -> None:
+    old = store.write({"i": 0}, b"")
+    old.with_name("checkpoint-000000000007.skc").write_bytes(old.read_bytes())
+    assert store.newest() == Checkpoint(0, {"i": 0}, b"")
+    assert "holds checkpoint 0" in caplog.text
+
+
+@pytest.mark.parametrize(("number", "falls_back"), [(errno.EIO, True), (errno.EACCES, False)])
+def test_a_broken_disk_is_fallen_back_from_and_a_closed_door_is_not(
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch, number: int, falls_back: bool
+) -> None:
+    store.write({"i": 0}, b"")
+    store.write({"i": 1}, b"")
+    whole = Path.read_bytes
+
+    def failing(path: Path) -> bytes:
+        if path.name == "checkpoint-000000000001.skc":
+            raise OSError(number, os.strerror(number))
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    if falls_back:
+        assert store.newest() == Checkpoint(0, {"i": 0}, b"")
+    else:
+        with pytest.raises(CheckpointError, match="Permission denied"):
+            store.newest()
+        assert len(names(store)) == 2
+
+
+def test_clear_sets_aside_once(store: CheckpointStore) -> None:
+    store.write({"run": 1}, b"")
+    spoil(store.write({"run": 1}, b""))
+    store.newest()
+    store.clear()
+    assert names(store) == ["checkpoint-000000000000.skc.old", "checkpoint-000000000001.skc.invalid.old"]
+    assert store.newest() is None
+    assert store.write({"run": 2}, b"").name == "checkpoint-000000000000.skc"
+    store.clear()
+    assert names(store) == ["checkpoint-000000000000.skc.old"]
+    assert read(store.directory / "checkpoint-000000000000.skc.old").header == {"run": 2}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_failing_disk_leaves_the_old_checkpoints(
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch, number: int, nth: int
+) -> None:
+    store.write({"i": 0}, b"old")
+    calls = 0
+
+    def failing(_: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == nth:  # the first is for the file, the second for the directory
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match=re.escape(os.strerror(number))) as raised:
+        store.write({"i": 1}, b"new")
+    assert raised.value.errno == number
+    assert not [name for name in names(store) if name.endswith(".tmp")]
+    assert read(store.directory / "checkpoint-000000000000.skc").payload == b"old"
+    store.write({"i": 2}, b"newer")
+    newest = store.newest()
+    assert newest is not None
+    assert newest.payload == b"newer"
+
+
+def test_an_old_file_that_cannot_be_removed_is_no_failure(
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for i in range(3):
+        store.write({"i": i}, b"")
+
+    def failing(_: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "unlink", failing)
+    store.write({"i": 3}, b"")
+    assert len(names(store)) == 4
+    assert "cannot be removed" in caplog.text
+
+
+def test_a_second_daemon_is_refused(store: CheckpointStore) -> None:
+    store.lock()  # again, by the same one: nothing to do
+    second = CheckpointStore(store.directory)
+    with pytest.raises(CheckpointError, match=rf"in use by another daemon \(process {os.getpid()}\): stop it"):
+        second.lock()
+    store.close()
+    second.lock()
+    second.close()
+
+
+# The package itself imports the estimators, which takes a second; these processes need none of them.
+BARE = f"""
+import pathlib, resource, signal, sys, types
+package = types.ModuleType("streamkernel")
+package.__path__ = {list(streamkernel.__path__)!r}
+sys.modules["streamkernel"] = package
+"""
+
+WRITER = """
+from streamkernel.daemon.checkpoint import CheckpointStore
+
+store = CheckpointStore(pathlib.Path(sys.argv[1]))
+store.lock()
+for i in range(5):
+    store.write({"i": i}, bytes(100_000))
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def writer(directory: Path, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", BARE + WRITER, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize(
+    ("point", "newest", "left_behind"),
+    [
+        ("checkpoint-writing", 2, True),
+        ("checkpoint-before-rename", 2, True),
+        ("checkpoint-after-rename", 3, False),
+    ],
+)
+def test_a_kill_leaves_the_old_one_or_the_new_one(tmp_path: Path, point: str, newest: int, left_behind: bool) -> None:
+    process = writer(tmp_path, STREAMKERNEL_CRASH=f"{point}:4")
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    leftovers = list(tmp_path.glob(".*.tmp"))
+    assert len(leftovers) == left_behind
+    if point == "checkpoint-writing":
+        assert 49_000 < leftovers[0].stat().st_size < 51_000
+    store = CheckpointStore(tmp_path)
+    store.lock()
+    found = store.newest()
+    assert found is not None
+    assert found.header == {"i": newest}
+    assert not list(tmp_path.glob(".*.tmp"))
+    assert store.write({}, b"").name == f"checkpoint-{newest + 1:012d}.skc"
+    store.close()
+
+
+def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+    process = writer(tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "done\n"
+    store = CheckpointStore(tmp_path)
+    with pytest.raises(CheckpointError, match=rf"process {process.pid}\)"):
+        store.lock()
+    process.kill()
+    process.communicate(timeout=60)
+    store.lock()
+    store.close()
+
+
+FULL = """
+from streamkernel.daemon.checkpoint import CheckpointStore
+
+store = CheckpointStore(pathlib.Path(sys.argv[1]))
+store.lock()
+store.write({"i": 0}, b"small")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
+try:
+    store.write({"i": 1}, bytes(100_000))
+except OSError as error:
+    print(error.strerror)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(store.write({"i": 2}, bytes(100_000)).name, store.newest().header, len(list(store.directory.iterdir())))
+"""
+
+
+def test_a_write_that_the_system_cuts_short_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BARE + FULL, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "File too large\ncheckpoint-000000000001.skc {'i': 2} 3\n"
+
+
+@pytest.mark.parametrize(("calls", "dies"), [("point('a')", False), ("point('b', 2)", False), ("point('b', 3)", True)])
+def test_a_crash_point_counts_its_passes(calls: str, dies: bool) -> None:
+    code = f"{BARE}\nfrom streamkernel.daemon.crash import point; {calls}; print('alive')"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env={**os.environ, "STREAMKERNEL_CRASH": "b:3"}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == ((-signal.SIGKILL, "") if dies else (0, "alive\n"))

@@ -1,0 +1,203 @@
+"""The command line: what each command prints, its status, and that a mistake is a line and no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon.config import Config
+from tests.daemon.conftest import Home, Launcher, write_stream
+
+
+@pytest.fixture
+def here(home: Home) -> Home:
+    write_stream(home.folder / "stream.csv", 1200)
+    home.configure()
+    return home
+
+
+def test_run_ends_with_a_table(here: Home, launcher: Launcher) -> None:
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 0
+    for row in ("records", "accuracy", "macro f1", "log loss", "progressive loss", "features", "blocks grown, reused"):
+        assert re.search(rf"^ +{row} +[\d.,]", ended.stdout, re.MULTILINE), row
+    assert re.search(r"account: consumed +1,200", ended.stdout)
+    assert "records/s" in ended.stdout
+
+
+def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launcher) -> None:
+    here.configure(metrics={"port": 0})
+    ended = launcher.call(here, "check", "config.yaml")
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines() == [
+        "source: csv file stream.csv",
+        "checkpoint: out/state, none yet",
+        "predictions: out/predictions.jsonl",
+        "dead_letters: out/dead.jsonl",
+        "metrics: 127.0.0.1:0, any free port",
+        "config.yaml is fine",
+    ]
+    assert sorted(path.name for path in here.folder.iterdir()) == ["config.yaml", "stream.csv"]
+    launcher.call(here, "run", "config.yaml", "--max-records", "600")
+    again = launcher.call(here, "check", "config.yaml")
+    assert "checkpoint: out/state, a run goes on from number 2, record 600" in again.stdout
+
+
+def test_check_says_all_that_would_fail(here: Home, launcher: Launcher) -> None:
+    (here.folder / "out").write_text("a file where a folder should be")
+    here.configure(source={"kind": "csv", "path": "missing.csv", "target": "y"})
+    ended = launcher.call(here, "check", "config.yaml")
+    assert ended.returncode == 1
+    assert "missing.csv" in ended.stderr.splitlines()[0]
+    assert [line.split(":")[0] for line in ended.stderr.splitlines()[1:]] == [
+        "out/state/lock",
+        "out/predictions.jsonl",
+        "out/dead.jsonl",
+    ]
+    assert "Traceback" not in ended.stderr
+
+
+def test_check_says_what_is_not_promised(here: Home, launcher: Launcher) -> None:
+    here.configure(
+        source={"kind": "csv", "path": "-", "target": "y"},
+        predictions={"kind": "jsonl", "path": "out/p.jsonl.gz"},
+        dead_letters=None,
+    )
+    ended = launcher.call(here, "check", "config.yaml")
+    assert ended.returncode == 0
+    assert "source: standard input, not tried" in ended.stdout
+    assert "csv from standard input cannot be resumed" in ended.stdout
+    assert "predictions cannot be cut back" in ended.stdout
+    assert "dead_letters are off" in ended.stdout
+
+
+def test_check_names_a_checkpoint_that_does_not_fit(here: Home, launcher: Launcher) -> None:
+    launcher.call(here, "run", "config.yaml", "--max-records", "100")
+    here.configure(model=[{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 256}}])
+    ended = launcher.call(here, "check", "config.yaml")
+    assert ended.returncode == 1
+    assert "model[0].seed: checkpoint has 1, configuration says 2" in ended.stderr
+
+
+def test_inspect(here: Home, launcher: Launcher) -> None:
+    launcher.call(here, "run", "config.yaml")
+    described = json.loads(launcher.call(here, "inspect", "out/state", "--json").stdout)
+    assert described["account"]["consumed"] == 1200
+    assert re.fullmatch(r"[0-9a-f]{64}", described["model"]["state_digest"])
+    assert described["model"]["n_features"] > 0
+    assert described["positions"][0][2] == (here.folder / "stream.csv").stat().st_size
+    assert set(described["versions"]) == {"streamkernel", "river", "numpy", "python"}
+    one = launcher.call(here, "inspect", described["file"], "--json")
+    assert json.loads(one.stdout)["payload_sha256"] == described["payload_sha256"]
+    table = launcher.call(here, "inspect", "out/state").stdout
+    assert re.search(r"account: consumed +1,200", table)
+    for missing in ("out", "nowhere", "stream.csv"):
+        ended = launcher.call(here, "inspect", missing)
+        assert ended.returncode == 1
+        assert len(ended.stderr.splitlines()) == 1
+        assert missing in ended.stderr
+
+
+def test_schema(here: Home, launcher: Launcher) -> None:
+    ended = launcher.call(here, "schema")
+    printed = json.loads(ended.stdout)
+    assert printed.pop("$schema").startswith("https://json-schema.org/")
+    assert printed == Config.model_json_schema()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "config.yaml", "--max-records", "-1"], ["run", "config.yaml", "--frsh"], ["rnu"]]
+)
+def test_a_bad_command_line_has_status_2(here: Home, launcher: Launcher, arguments: list[str]) -> None:
+    ended = launcher.call(here, *arguments)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_unexpected_failure_is_one_line_too(here: Home, launcher: Launcher) -> None:
+    (here.folder / "failing.py").write_text(
+        "from river import dummy\n"
+        "class Failing(dummy.PriorClassifier):\n"
+        "    def predict_proba_one(self, x):\n        raise MemoryError('no more')\n"
+    )
+    here.configure(model=["failing.Failing"], imports=["failing"])
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.splitlines()[-1].endswith("error   unexpected MemoryError: no more")
+    here.configure(model=["failing.Failing"], imports=["failing"], log={"level": "debug"})
+    assert "Traceback" in launcher.call(here, "run", "config.yaml").stderr
+
+
+def test_log_lines_as_json(here: Home, launcher: Launcher) -> None:
+    here.configure(log={"format": "json", "level": "debug"}, metrics={"port": 0})
+    ended = launcher.call(here, "run", "config.yaml")
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert {"time", "level", "logger", "message"} <= set(lines[0])
+    assert any(line["message"].startswith("checkpoint checkpoint-000000000001.skc at record 500") for line in lines)
+
+
+def test_a_secret_is_in_no_log_line(here: Home, launcher: Launcher) -> None:
+    here.configure(source={"kind": "csv", "path": "${PLACE}/stream.csv", "target": "y"}, log={"level": "debug"})
+    ended = launcher.call(here, "run", "config.yaml", PLACE=str(here.folder))
+    assert ended.returncode == 0
+    assert "reading csv file ${PLACE}/stream.csv" in ended.stderr
+    assert str(here.folder) not in ended.stderr
+    ended = launcher.call(here, "run", "config.yaml", PLACE="/sesame/open")
+    assert ended.returncode == 1
+    assert "${PLACE}/stream.csv" in ended.stderr
+    assert "sesame" not in ended.stderr
+
+
+def test_a_progress_bar_where_standard_error_is_a_terminal(here: Home, launcher: Launcher) -> None:
+    ours, inside = pty.openpty()
+    terminal = Path(os.ttyname(inside))
+    daemon = launcher.start(here, "run", "config.yaml", terminal=terminal, TERM="xterm-256color", COLUMNS="160")
+    shown = b""
+    while b"the source is exhausted" not in shown:
+        shown += os.read(ours, 65536)
+    os.close(inside)
+    with contextlib.suppress(OSError):  # Linux says so when nobody is left on the other side
+        while piece := os.read(ours, 65536):
+            shown += piece
+    os.close(ours)
+    assert launcher.ask({"wait": daemon.pid}) == 0
+    assert re.search(rb"[\d,]+ records/s +loss \d\.\d+ +[\d,]+ features +[\d,]+ dead letters", shown)
+
+
+def test_a_closed_pipe_ends_it_quietly(here: Home) -> None:
+    process = here.start("schema")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert process.wait() in (0, 1, -signal.SIGPIPE)
+
+
+def imported_by(*arguments: str, folder: Path) -> set[str]:
+    code = (
+        "import sys\nfrom streamkernel.daemon.cli import main\nstatus = main(sys.argv[1:])\n"
+        "print(' '.join(sys.modules), file=sys.stderr)\nsys.exit(status)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return set(ended.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["schema"], ["check", "config.yaml"]])
+def test_nothing_is_imported_that_is_not_needed(here: Home, arguments: list[str]) -> None:
+    imported = imported_by(*arguments, folder=here.folder)
+    assert not imported & {"matplotlib", "sklearn", "river.datasets", "pandas"}
+    if arguments[0] != "check":
+        assert not imported & {"streamkernel.daemon.runtime", "connectors.river", "rich.progress", "prometheus_client"}

@@ -1,0 +1,313 @@
+"""What a configuration may say: every mistake is one line with the path of its key, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel.daemon import document
+from streamkernel.daemon.config import Config
+from streamkernel.daemon.plan import Plan, prepare
+from streamkernel.daemon.problems import ConfigError
+from tests.daemon.conftest import Home, Launcher
+
+SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"
+MODEL = "model: [streamkernel.KernelClassifier]\n"
+GOOD = SOURCE + MODEL
+
+
+def plan_of(tmp_path: Path, text: str, **environment: str) -> Plan:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return prepare(path, environment)
+
+
+def lines_of(tmp_path: Path, text: str, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        plan_of(tmp_path, text, **environment)
+    return caught.value.lines
+
+
+def test_only_source_and_model_are_required(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, GOOD)
+    assert plan.config.predictions is plan.config.dead_letters is plan.config.checkpoint is None
+    assert plan.config.metrics is not None
+    assert (plan.config.metrics.host, plan.config.metrics.port, plan.config.metrics.window) == ("127.0.0.1", 9108, 1000)
+    assert plan.task == "classification"
+    assert plan.report == ("accuracy", "macro_f1", "log_loss")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "config.yaml: must hold a mapping with the keys source and model, holds nothing"),
+        ("- a", "config.yaml: must hold a mapping with the keys source and model, holds a list"),
+        ("a: [1, 2", "config.yaml:1: not valid YAML: expected ',' or ']', but got '<stream end>'"),
+        ("a: 1\nb: {c: 2\nd: 3", "config.yaml:3: not valid YAML: expected ',' or '}', but got ':'"),
+        ("a: !!python/object:os.system {}", "config.yaml:1: not valid YAML: could not determine a constructor for the"),
+        ("a: &a [*a]", "config.yaml:1: not valid YAML: an anchor that contains itself"),
+        ("metrics: {host: ${HOST}}", "not valid YAML: expected ',' or '}', but got '{' (inside {...} write \"${VAR}\""),
+        (SOURCE, "model: required"),
+        (MODEL, "source: required"),
+        (GOOD + "mode: learn\nmode: learn", "mode: given twice, in line 3 and in line 4"),
+        (GOOD + "metrics: {port: 1, port: 2}", "metrics.port: given twice, in line 3 and in line 3"),
+        (GOOD + "predicitons: null", "predicitons: unknown key, did you mean 'predictions'?"),
+        (GOOD + "labels: null", "labels: unknown key"),
+        (GOOD + "1: 2", "configuration: a key must be a text, got 1"),
+        (MODEL + "source: {kind: kafka}", "source.kind: must be one of csv, jsonl, river, got 'kafka'"),
+        (MODEL + "source: {path: a}", "source.kind: required, one of csv, jsonl, river"),
+        (MODEL + "source: {kind: csv}", "source.path: required"),
+        (
+            MODEL + "source: {kind: csv, path: a, delimeter: ','}",
+            "source.delimeter: unknown key, did you mean 'delimiter'?",
+        ),
+        (MODEL + "source: {kind: jsonl, path: a, multiline: true}", "source.multiline: unknown key"),
+        (MODEL + "source: {kind: csv, path: a, delimiter: ab}", "source.delimiter: must be one character, got 'ab'"),
+        (MODEL + "source: {kind: csv, path: a, encoding: utf-99}", "source.encoding: unknown encoding 'utf-99'"),
+        (
+            MODEL + "source: {kind: csv, path: a, encoding: utf-16}",
+            "source: the encoding must write ASCII characters as",
+        ),
+        (MODEL + "source: {kind: csv, path: 5}", "source.path: must be a text, got 5"),
+        (MODEL + "source: {kind: csv, path: ''}", "source.path: must not be empty"),
+        (
+            MODEL + "source: {kind: csv, path: a, follow: perhaps}",
+            "source.follow: must be true or false, got 'perhaps'",
+        ),
+        (
+            MODEL + "source: {kind: csv, path: a, target_type: float}",
+            "source.target_type: must be str, int or bool for a",
+        ),
+        (
+            MODEL + "source: {kind: river, dataset: Phishin}",
+            "source: river has no data set 'Phishin', do you mean Phishing",
+        ),
+        (
+            MODEL + "source: {kind: river, dataset: synth.SEA, args: {sed: 1}}",
+            "source: river data set synth.SEA: it does not",
+        ),
+        (
+            SOURCE + "model: river.linear_model.LogisticRegression",
+            "model: must be a list, got 'river.linear_model.Logistic",
+        ),
+        (SOURCE + "model: []", "model: must not be empty"),
+        (GOOD + "mode: lern", "mode: must be one of learn, predict, got 'lern', did you mean 'learn'?"),
+        (GOOD + "mode: predict", "checkpoint: required in mode predict, the model that serves is loaded from it"),
+        (
+            GOOD + "predictions: {kind: parquet, path: a}",
+            "predictions.kind: must be one of jsonl, csv, none, got 'parquet'",
+        ),
+        (GOOD + "predictions: {kind: jsonl, path: a.csv}", "predictions.path: must differ from source.path"),
+        (
+            GOOD + "predictions: {kind: csv, path: p}\ndead_letters: {kind: jsonl, path: p}",
+            "dead_letters.path: must differ from predictions.path",
+        ),
+        (GOOD + "dead_letters: {kind: none, max_rate: 1.5}", "dead_letters.max_rate: must be <= 1, got 1.5"),
+        (GOOD + "dead_letters: {kind: none, max_rate_window: 0}", "dead_letters.max_rate_window: must be > 0, got 0"),
+        (GOOD + "checkpoint: {}", "checkpoint.directory: required"),
+        (GOOD + "checkpoint: {directory: a, every_records: -5}", "checkpoint.every_records: must be > 0, got -5"),
+        (
+            GOOD + "checkpoint: {directory: a, every_records: true}",
+            "checkpoint.every_records: must be a number, got true",
+        ),
+        (
+            GOOD + "checkpoint: {directory: a, every_records: 1.5}",
+            "checkpoint.every_records: must be a whole number, got 1.5",
+        ),
+        (
+            GOOD + "checkpoint: {directory: a, every_seconds: .inf}",
+            "checkpoint.every_seconds: must be a finite number, got",
+        ),
+        (
+            GOOD + "checkpoint: {directory: a, every_seconds: soon}",
+            "checkpoint.every_seconds: must be a number, got 'soon'",
+        ),
+        (GOOD + "metrics: {port: 65536}", "metrics.port: must be <= 65535, got 65536"),
+        (
+            GOOD + "metrics: {report: [acuracy]}",
+            "metrics.report[0]: must be one of accuracy, macro_f1, log_loss, mae, rmse,",
+        ),
+        (
+            GOOD + "metrics: {report: [mae]}",
+            "metrics.report[0]: mae does not fit a model for classification, use accuracy",
+        ),
+        (
+            GOOD + "metrics: {basic_auth: {username: 'a:b', password: c}}",
+            "metrics.basic_auth.username: must not contain a",
+        ),
+        (GOOD + "metrics: {basic_auth: {username: a, password: 5}}", "metrics.basic_auth.password: must be a text"),
+        (GOOD + "limits: {max_string: 0}", "limits.max_string: must be > 0, got 0"),
+        (GOOD + "imports: [not a name]", "imports[0]: must be the name of a Python package, got 'not a name'"),
+        (GOOD + "log: {level: loud}", "log.level: must be one of debug, info, warning, error, got 'loud'"),
+        (GOOD + "log: loud", "log: must be a mapping, got 'loud'"),
+        (SOURCE + "model: [{streamkernel.KernelClassifier: {max_features: -5}}]", "model[0].max_features: "),
+        (
+            SOURCE + "model: [{streamkernel.KernelClassifier: {max_feature: 5}}]",
+            "model[0].max_feature: unknown argument of",
+        ),
+        (
+            SOURCE + "model: [streamkernel.KernelClasifier]",
+            "model[0]: streamkernel has no KernelClasifier, did you mean",
+        ),
+        (SOURCE + "model: [streamkernel.KernelRegressor]", "source.target_type: must be float for a regressor, is str"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, text: str, line: str) -> None:
+    (found,) = lines_of(tmp_path, text)
+    assert line in found
+    assert "\n" not in found
+
+
+def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
+    text = """
+    source: {kind: csv, path: "${NOWHERE}", delimiter: ab}
+    model:
+      - river.compose.Discrad
+      - streamkernel.KernelClassifier: {max_feature: 5, kernel: {os.system: {args: [ls]}}}
+    metrics: {port: -1}
+    metrics: {prot: 1}
+    """
+    assert lines_of(tmp_path, text) == [
+        "metrics: given twice, in line 6 and in line 7",
+        "source.path: the environment variable NOWHERE is not set",
+        "source.delimiter: must be one character, got 'ab'",
+        "metrics.prot: unknown key, did you mean 'port'?",
+        "model[0]: river.compose has no Discrad, did you mean 'Discard'?",
+        "model[1].max_feature: unknown argument of streamkernel.KernelClassifier, did you mean 'max_features'?",
+        "model[1].kernel: os.system is outside river and streamkernel; list its package under imports",
+    ]
+
+
+def test_a_bad_configuration_ends_with_status_2_and_no_traceback(home: Home, launcher: Launcher) -> None:
+    home.config.write_text(SOURCE + "model: [{streamkernel.KernelClassifier: {max_feature: 5}}]\nmode: lern\n")
+    ended = launcher.call(home, "run", "config.yaml")
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.splitlines() == [
+        "mode: must be one of learn, predict, got 'lern', did you mean 'learn'?",
+        "model[0].max_feature: unknown argument of streamkernel.KernelClassifier, did you mean 'max_features'?",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", None])
+def test_a_file_that_is_no_text_is_one_line(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "config.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"is not UTF-8 text \(byte 0\)|cannot be read: No such file") as caught:
+        prepare(path)
+    assert len(caught.value.lines) == 1
+
+
+class TestEnvironment:
+    """`${VAR}`: secrets and places come from the environment, and are shown nowhere."""
+
+    def test_it_is_taken_in_values_and_stays_a_name_in_what_is_kept(self, tmp_path: Path) -> None:
+        text = "source: {kind: csv, path: '${PLACE}/a.csv', target: y}\n" + MODEL
+        plan = plan_of(tmp_path, text, PLACE="/data")
+        assert plan.config.source.path == "/data/a.csv"  # type: ignore[union-attr]
+        assert plan.raw["source"]["path"] == "${PLACE}/a.csv"
+        assert plan.redact("cannot read /data/a.csv") == "cannot read ${PLACE}/a.csv"
+
+    def test_numbers_become_numbers(self, tmp_path: Path) -> None:
+        text = f"""{SOURCE}
+model: [{{streamkernel.KernelClassifier: {{seed: "${{SEED}}", regularization: "${{NU}}"}}}}]
+metrics: {{port: "${{PORT}}"}}"""
+        plan = plan_of(tmp_path, text, SEED="17", PORT="9999", NU="1e-5")
+        assert (plan.model.seed, plan.model.regularization) == (17, 1e-5)  # type: ignore[union-attr]
+        assert plan.config.metrics is not None
+        assert plan.config.metrics.port == 9999
+
+    def test_a_secret_of_digits_stays_a_text(self, tmp_path: Path) -> None:
+        text = GOOD + "metrics: {basic_auth: {username: me, password: '${PASSWORD}'}}"
+        plan = plan_of(tmp_path, text, PASSWORD="0123")
+        assert plan.config.metrics is not None
+        assert plan.config.metrics.basic_auth is not None
+        assert plan.config.metrics.basic_auth.password.get_secret_value() == "0123"
+        assert "0123" not in repr(plan.config)
+
+    @pytest.mark.parametrize(
+        "text", [GOOD + "mode: '${SECRET}'", GOOD + "metrics: {port: '${SECRET}'}", GOOD + "log: '${SECRET}'"]
+    )
+    def test_an_error_line_does_not_show_it(self, tmp_path: Path, text: str) -> None:
+        (line,) = lines_of(tmp_path, text, SECRET="hunter2")
+        assert "hunter2" not in line
+        assert "${SECRET}" in line
+
+    def test_neither_does_an_error_of_a_constructor(self, tmp_path: Path) -> None:
+        text = SOURCE + "model: [{streamkernel.KernelClassifier: {dtype: '${SECRET}'}}]"
+        (line,) = lines_of(tmp_path, text, SECRET="hunter2")
+        assert line.startswith("model[0]")
+        assert "hunter2" not in line
+
+    def test_what_is_no_variable_is_an_error(self, tmp_path: Path) -> None:
+        assert lines_of(tmp_path, GOOD + "log: {level: '${9}'}") == ["log.level: '${9}' is no variable, write ${NAME}"]
+        assert lines_of(tmp_path, GOOD + "mode: '${A'") == ["mode: '${A' is no variable, write ${NAME}"]
+
+    def test_yaml_is_never_made_of_it(self, tmp_path: Path) -> None:
+        (line,) = lines_of(tmp_path, GOOD + "log: '${LOG}'", LOG="{level: debug}")
+        assert line == "log: must be a mapping, got '${LOG}'"
+
+
+def test_floats_are_read_as_people_write_them() -> None:
+    assert document.parse("{a: 1e-6, b: 1E5, c: -.5e3, d: 1.5, e: 1e, f: '1e-6'}").values == {
+        "a": 1e-6,
+        "b": 1e5,
+        "c": -500.0,
+        "d": 1.5,
+        "e": "1e",
+        "f": "1e-6",
+    }
+
+
+def test_the_schema_describes_what_is_accepted() -> None:
+    schema = Config.model_json_schema()
+    assert set(schema["required"]) == {"source", "model"}
+    assert schema["additionalProperties"] is False
+    assert set(schema["properties"]) == set(Config.model_fields)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=8), children, max_size=3),
+    max_leaves=8,
+)
+sections = st.fixed_dictionaries(
+    {},
+    optional={
+        name: json_values
+        | st.dictionaries(st.sampled_from(["kind", "path", "target", "directory", "port", "level", "x"]), json_values)
+        for name in [
+            "source",
+            "model",
+            "mode",
+            "predictions",
+            "dead_letters",
+            "checkpoint",
+            "metrics",
+            "imports",
+            "log",
+        ]
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sections)
+def test_anything_is_a_configuration_or_clear_lines(
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "anything.yaml"
+    path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+    lines = ["it is one"]
+    try:
+        prepare(path, {})
+    except ConfigError as error:
+        lines = error.lines
+    assert lines
+    assert all(line and "\n" not in line for line in lines)

@@ -1,0 +1,223 @@
+"""A full or failing disk: learning goes on, the old checkpoints stay, and it is tried again, later and later."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.memory import MemorySink
+from connectors.ports import SinkError
+from streamkernel.daemon import keeping, outbox
+from streamkernel.daemon.checkpoint import CheckpointStore
+from streamkernel.daemon.loop import DaemonError
+from streamkernel.daemon.outbox import Backoff, Outbox, is_disk_trouble
+from streamkernel.daemon.plan import prepare
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.saving import Saver
+from tests.daemon.conftest import Home, write_stream
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Disk:
+    """Says no while it is full."""
+
+    def __init__(self, number: int = errno.ENOSPC) -> None:
+        self.number = number
+        self.full = False
+        self.asked = 0
+
+    def take(self) -> None:
+        self.asked += 1
+        if self.full:
+            raise OSError(self.number, "the disk says no")
+
+
+class FullStore(CheckpointStore):
+    def __init__(self, directory: Path, disk: Disk) -> None:
+        super().__init__(directory)
+        self.disk = disk
+
+    def write(self, header: Mapping[str, Any], payload: bytes) -> Path:
+        self.disk.take()
+        return super().write(header, payload)
+
+
+class FullSink(MemorySink):
+    """Keeps what the disk refuses, as the port asks."""
+
+    def __init__(self, disk: Disk) -> None:
+        super().__init__()
+        self.disk = disk
+
+    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        super().write(lines)
+        self.try_it()
+
+    def flush(self) -> int:
+        self.try_it()
+        return super().flush()
+
+    def try_it(self) -> None:
+        try:
+            self.disk.take()
+        except OSError as error:
+            raise SinkError(f"out.jsonl: cannot be written: {error.strerror}") from None
+
+
+@pytest.fixture
+def saver(tmp_path: Path) -> Iterator[Saver]:
+    clock, disk = Clock(), Disk()
+    store = FullStore(tmp_path, disk)
+    store.lock()
+    made = Saver(store, every_records=100, every_seconds=30, clock=clock)
+    made.clock, made.disk, made.store = clock, disk, store  # type: ignore[attr-defined]
+    yield made
+    store.close()
+
+
+def snapshot() -> tuple[dict[str, Any], bytes]:
+    return {}, b"model"
+
+
+def test_it_is_tried_again_after_1_2_4_and_at_most_60_seconds(saver: Any) -> None:
+    assert saver.save(0, snapshot)
+    saver.disk.full = True
+    pauses = []
+    for consumed in range(100, 2000, 100):
+        assert saver.due(consumed)
+        assert not saver.save(consumed, snapshot)
+        since = saver.clock.now
+        while not saver.due(consumed):
+            saver.clock.now += 0.5
+        pauses.append(saver.clock.now - since)
+    assert pauses[:7] == [1, 2, 4, 8, 16, 32, 60]
+    assert set(pauses[7:]) == {60}
+    assert [path.name for path in saver.store.directory.glob("*.skc")] == ["checkpoint-000000000000.skc"]
+    saver.disk.full = False
+    assert saver.save(2000, snapshot)
+    assert not saver.due(2000)
+    assert saver.due(2100)
+
+
+def test_a_checkpoint_is_due_at_multiples_and_after_a_time(saver: Any) -> None:
+    saver.save(0, snapshot)
+    assert [saver.room(consumed) for consumed in (0, 1, 99, 100, 250)] == [100, 99, 1, 100, 50]
+    assert [saver.due(consumed) for consumed in (0, 99, 100)] == [False, False, True]
+    saver.save(130, snapshot)
+    assert [saver.due(consumed) for consumed in (130, 199, 200)] == [False, False, True]
+    saver.clock.now += 29.9
+    assert not saver.due(131)
+    saver.clock.now += 0.1
+    assert saver.due(131)
+    assert not saver.due(130)  # nothing came: the last one says it all
+
+
+def test_other_errors_are_not_borne(saver: Any) -> None:
+    saver.disk.full, saver.disk.number = True, errno.EACCES
+    with pytest.raises(OSError, match="the disk says no"):
+        saver.save(0, snapshot)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+def test_disk_trouble_is_known_also_below_other_errors(number: int) -> None:
+    sink = FullSink(Disk(number))
+    sink.disk.full = True
+    with pytest.raises(SinkError) as caught:
+        sink.flush()
+    assert is_disk_trouble(caught.value)
+    assert not is_disk_trouble(SinkError("no column"))
+    assert not is_disk_trouble(None)
+
+
+def test_lines_wait_in_memory_and_none_is_lost_or_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "_MOST_WAITING", 5)
+    clock, disk = Clock(), Disk()
+    box = Outbox({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock)
+    box.write({"predictions": [{"n": 0}], "dead_letters": []})
+    disk.full = True
+    for number in (1, 2, 3):
+        box.write({"predictions": [{"n": number}], "dead_letters": [{"d": number}]})
+    assert box.full  # six lines wait: no more records may be taken
+    asked = disk.asked
+    box.retry()
+    assert disk.asked == asked  # too early
+    clock.now += 1.0
+    box.retry()
+    assert disk.asked == asked + 1
+    assert box.full
+    disk.full = False
+    clock.now += 2.0
+    box.retry()
+    assert not box.full
+    assert [line["n"] for line in box.sinks["predictions"].lines] == [0, 1, 2, 3]  # type: ignore[attr-defined]
+    assert [line["d"] for line in box.sinks["dead_letters"].lines] == [1, 2, 3]  # type: ignore[attr-defined]
+
+
+def test_a_sink_that_fails_for_another_reason_stops_the_daemon() -> None:
+    disk = Disk(errno.EPIPE)
+    disk.full = True
+    box = Outbox({"predictions": FullSink(disk)})
+    with pytest.raises(SinkError):
+        box.write({"predictions": [{"n": 0}]})
+
+
+def test_backoff_starts_anew_after_a_success() -> None:
+    clock = Clock()
+    backoff = Backoff(clock)
+    assert [backoff.failed() for _ in range(3)] == [1, 2, 4]
+    backoff.succeeded()
+    assert not backoff.waiting
+    assert backoff.failed() == 1
+
+
+def test_the_daemon_learns_on_while_the_disk_is_full(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_stream(home.folder / "stream.csv", 1000)
+    monkeypatch.chdir(home.folder)
+    config = home.configure(checkpoint={"directory": "out/state", "every_records": 100})
+    write, calls = CheckpointStore.write, 0
+
+    def sometimes(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(store, header, payload)
+
+    monkeypatch.setattr(CheckpointStore, "write", sometimes)
+    view = run(prepare(config))
+    assert view.account["consumed"] == home.header()["account"]["consumed"] == 1000
+    assert "the checkpoint at record 200 could not be written" in caplog.text
+
+
+def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_stream(home.folder / "stream.csv", 1000)
+    monkeypatch.chdir(home.folder)
+    monkeypatch.setattr(keeping.time, "sleep", lambda _: None)
+    write = CheckpointStore.write
+
+    def only_the_first(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
+        if header["account"]["consumed"]:
+            raise OSError(errno.EIO, "Input/output error")
+        return write(store, header, payload)
+
+    monkeypatch.setattr(CheckpointStore, "write", only_the_first)
+    with pytest.raises(DaemonError, match="the last checkpoint could not be written"):
+        run(prepare(home.configure()))
+    monkeypatch.undo()
+    monkeypatch.chdir(home.folder)
+    assert home.header()["account"]["consumed"] == 0
+    run(prepare(home.config))
+    assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]

@@ -1,0 +1,121 @@
+"""A record that kills the process is found, tried, and put with the dead letters; an innocent one is not."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from connectors.ports import Position
+from streamkernel.daemon.marker import Marker, Suspects
+from tests.daemon.conftest import Home, Launcher
+
+MODEL = """
+import os, signal
+from river import dummy
+
+class Deadly(dummy.PriorClassifier):
+    '''Dies as x says: by itself, by a signal from outside, or not at all.'''
+
+    def predict_proba_one(self, x):
+        if x.get("die") == "abort":
+            os.abort()
+        if x.get("die") == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if x.get("die") == "once" and not os.path.exists("died"):
+            open("died", "w").close()
+            os.abort()
+        return super().predict_proba_one(x)
+"""
+
+
+@pytest.fixture
+def deadly(home: Home) -> Home:
+    (home.folder / "deadly.py").write_text(MODEL)
+    home.configure(
+        source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"}, model=["deadly.Deadly"], imports=["deadly"]
+    )
+    return home
+
+
+def write(home: Home, how: str, records: int = 700, at: int = 613) -> None:
+    lines = [f'{{"a": {number}, "y": "{"pq"[number % 2]}"}}' for number in range(records)]
+    lines[at] = f'{{"a": {at}, "die": "{how}", "y": "p"}}'
+    (home.folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def run(home: Home, launcher: Launcher, most: int) -> list[int]:
+    """Start it again until it ends well, as a supervisor does; give the statuses."""
+    statuses: list[int] = []
+    while 0 not in statuses and len(statuses) < most:
+        statuses.append(launcher.call(home, "run", "config.yaml").returncode)
+    return statuses
+
+
+def test_a_record_that_kills_the_process_is_found_and_the_others_are_learnt(deadly: Home, launcher: Launcher) -> None:
+    write(deadly, "abort")
+    statuses = run(deadly, launcher, 10)
+    # Once with its chunk, three times by itself; then it is tried in a child, and that dies too.
+    assert statuses == [-signal.SIGABRT] * 4 + [0]
+    (letter,) = deadly.lines("out/dead.jsonl")
+    assert letter["reason"] == "kills_process"
+    assert '"die": "abort"' in letter["raw"]
+    account = deadly.header()["account"]
+    assert (account["consumed"], account["learnt"], account["dead"]) == (700, 699, 1)
+    assert len(deadly.lines("out/predictions.jsonl")) == 699
+
+
+def test_a_record_that_only_seems_to_is_learnt(deadly: Home, launcher: Launcher) -> None:
+    write(deadly, "once")
+    assert run(deadly, launcher, 10) == [-signal.SIGABRT, 0]
+    assert deadly.header()["account"]["learnt"] == 700
+
+
+def test_kills_from_outside_cost_no_innocent_record(deadly: Home, launcher: Launcher) -> None:
+    write(deadly, "none")
+    for _ in range(6):  # always at the same chunk: what the third one would convict stands in it
+        status = launcher.call(deadly, "run", "config.yaml", STREAMKERNEL_CRASH="mid-batch:3").returncode
+        assert status == -signal.SIGKILL
+    assert launcher.call(deadly, "run", "config.yaml").returncode == 0
+    assert deadly.header()["account"]["learnt"] == 700
+
+
+def test_a_child_that_is_killed_from_outside_convicts_nobody(deadly: Home, launcher: Launcher) -> None:
+    write(deadly, "kill")
+    # As the out-of-memory killer would do it, over and over: the daemon tries, and is killed again.
+    assert run(deadly, launcher, 7) == [-signal.SIGKILL] * 7
+    assert deadly.header()["account"]["dead"] == 0
+
+
+class TestMarker:
+    FIRST, END = Position("4096:ab", 0, 100), Position("4096:ab", 0, 200)
+
+    def test_it_survives_a_process_and_counts_its_deaths(self, tmp_path: Path) -> None:
+        Marker(tmp_path / "learning").set(self.FIRST, self.END, 7)
+        for deaths in (1, 2, 3):  # none is closed, as if killed
+            marker = Marker(tmp_path / "learning")
+            assert marker.suspects == Suspects(self.FIRST, self.END, 7, deaths)
+            marker.set(self.FIRST, self.END, 7)
+
+    def test_other_records_are_no_suspects_and_start_from_none(self, tmp_path: Path) -> None:
+        marker = Marker(tmp_path / "learning")
+        marker.set(self.FIRST, self.END, 7)
+        marker = Marker(tmp_path / "learning")
+        marker.set(self.FIRST, Position("4096:ab", 0, 101), 1)
+        suspects = Marker(tmp_path / "learning").suspects
+        assert suspects == Suspects(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
+        assert suspects.hold(self.FIRST)
+        assert not suspects.hold(self.END)
+        assert not suspects.hold(Position("4096:cd", 0, 100))
+
+    def test_a_good_end_leaves_nobody(self, tmp_path: Path) -> None:
+        marker = Marker(tmp_path / "learning")
+        marker.set(self.FIRST, self.END, 7)
+        marker.close()
+        assert Marker(tmp_path / "learning").suspects is None
+
+    @pytest.mark.parametrize("content", [b"", b"A" * 4096, b"A[1]\0".ljust(4096, b"\0"), b"A" + b"\xff" * 4095])
+    def test_a_damaged_file_accuses_nobody(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "learning").write_bytes(content)
+        assert Marker(tmp_path / "learning").suspects is None

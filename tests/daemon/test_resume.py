@@ -1,0 +1,187 @@
+"""What a daemon goes on from, and what a loaded model serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.build import last_step
+from streamkernel.daemon.checkpoint import CheckpointError, CheckpointStore, read
+from streamkernel.daemon.loop import DaemonError
+from streamkernel.daemon.payload import load_model
+from streamkernel.daemon.plan import prepare
+from streamkernel.daemon.runtime import run
+from tests.daemon.conftest import Home, write_stream
+
+
+class TestWhatItGoesOnFrom:
+    """A checkpoint that does not fit is refused, with the difference; what does not touch the model is taken."""
+
+    @pytest.mark.parametrize(
+        ("sections", "difference"),
+        [
+            (
+                {"model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 512}}]},
+                "model[0].max_features: checkpoint has 256, configuration says 512",
+            ),
+            (
+                {"model": ["river.linear_model.LogisticRegression"]},
+                "the checkpoint holds another model than the configuration",
+            ),
+            (
+                {"source": {"kind": "csv", "path": "stream.csv", "target": "colour"}},
+                "source.target is 'y' in the checkpoint and 'colour' in the configuration",
+            ),
+            (
+                {"source": {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}},
+                "source.target_type is 'str' in the checkpoint and 'bool' in the configuration",
+            ),
+            (
+                {"source": {"kind": "river", "dataset": "Phishing"}},
+                "source.kind is 'csv' in the checkpoint and 'river' in the configuration",
+            ),
+        ],
+    )
+    def test_another_model_or_source_is_refused(self, here: Home, sections: dict[str, Any], difference: str) -> None:
+        run(prepare(here.config), max_records=600)
+        before = here.result()
+        with pytest.raises(CheckpointError) as caught:
+            run(prepare(here.configure(**sections)))
+        assert difference in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert here.result() == before
+
+    def test_a_default_that_is_written_out_is_no_difference(self, here: Home) -> None:
+        run(prepare(here.config), max_records=600)
+        source = {"kind": "csv", "path": "stream.csv", "target": "y", "delimiter": ",", "encoding": "utf-8"}
+        model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "block_size": 32}}]
+        run(prepare(here.configure(source=source, model=model)))
+        assert here.header()["account"]["consumed"] == 1000
+
+    def test_other_ports_outputs_and_intervals_are_taken(self, here: Home) -> None:
+        run(prepare(here.config), max_records=600)
+        predicted = here.header()["account"]["predicted"]
+        config = here.configure(
+            predictions={"kind": "csv", "path": "out/other.csv"},
+            dead_letters={"kind": "none"},
+            checkpoint={"directory": "out/state", "every_records": 77, "every_seconds": 5, "keep": 1},
+            metrics={"port": 0},
+            log={"level": "debug", "format": "json"},
+        )
+        run(prepare(config))
+        header = here.header()
+        assert header["account"]["consumed"] == 1000
+        assert len(here.lines("out/predictions.jsonl")) == predicted  # the old file is left as it was
+        rows = (here.folder / "out/other.csv").read_text().splitlines()
+        assert rows[0] == "position,prediction,target,probabilities"
+        assert len(rows) == 1 + header["account"]["predicted"] - predicted
+
+    def test_a_file_that_moved_is_taken_and_one_that_was_replaced_is_refused(self, here: Home) -> None:
+        run(prepare(here.config), max_records=600)
+        (here.folder / "stream.csv").rename(here.folder / "moved.csv")
+        source = {"kind": "csv", "path": "moved.csv", "target": "y"}
+        run(prepare(here.configure(source=source)), max_records=100)
+        assert here.header()["account"]["consumed"] == 700
+        write_stream(here.folder / "moved.csv", 1000, seed=1)
+        with pytest.raises(Exception, match=r"moved\.csv: "):
+            run(prepare(here.config))
+        assert here.header()["account"]["consumed"] == 700
+
+    def test_an_output_shorter_than_recorded_is_refused(self, here: Home) -> None:
+        run(prepare(here.config), max_records=600)
+        (here.folder / "out/predictions.jsonl").write_text("")
+        with pytest.raises(Exception, match="holds 0 bytes, fewer than"):
+            run(prepare(here.config))
+
+    def with_versions(self, here: Home, **versions: str) -> None:
+        checkpoint = read(sorted((here.folder / "out/state").glob("*.skc"))[-1])
+        store = CheckpointStore(here.folder / "out/state")
+        store.lock()
+        header = {**checkpoint.header, "versions": {**checkpoint.header["versions"], **versions}}
+        store.write(header, checkpoint.payload)
+        store.close()
+
+    def test_another_minor_version_is_loaded_with_a_warning(self, here: Home, caplog: pytest.LogCaptureFixture) -> None:
+        run(prepare(here.config), max_records=600)
+        self.with_versions(here, river="0.1.7", streamkernel="0.999.0")
+        run(prepare(here.config), max_records=100)
+        assert "written with river 0.1.7" in caplog.text
+        assert "written with streamkernel 0.999.0" in caplog.text
+        assert here.header()["account"]["consumed"] == 700
+
+    @pytest.mark.parametrize("library", ["river", "streamkernel"])
+    def test_another_major_version_is_refused(self, here: Home, library: str) -> None:
+        run(prepare(here.config), max_records=600)
+        self.with_versions(here, **{library: "77.1.0"})
+        with pytest.raises(
+            CheckpointError, match=rf"written with {library} 77\.1\.0.*install {library} 77\.1\.0, or start"
+        ):
+            run(prepare(here.config))
+
+    def test_what_the_environment_gave_is_not_kept(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("STREAM_FILE", "stream.csv")
+        monkeypatch.setenv("OUT", "secret-place")
+        source = {"kind": "csv", "path": "${STREAM_FILE}", "target": "y"}
+        run(prepare(here.configure(source=source, predictions={"kind": "jsonl", "path": "${OUT}/p.jsonl"})))
+        assert (here.folder / "secret-place/p.jsonl").exists()
+        for path in (here.folder / "out/state").glob("*.skc"):
+            assert b"secret-place" not in path.read_bytes()
+
+
+class TestPredict:
+    """Mode predict: a loaded model serves, nothing changes."""
+
+    def test_it_needs_a_model(self, here: Home) -> None:
+        with pytest.raises(
+            CheckpointError, match="out/state: holds no checkpoint, and mode predict has no other model"
+        ):
+            run(prepare(here.configure(mode="predict")))
+
+    def test_fresh_does_not_take_its_model_away(self, here: Home) -> None:
+        run(prepare(here.config), max_records=600)
+        with pytest.raises(DaemonError, match="--fresh would set the model aside"):
+            run(prepare(here.configure(mode="predict")), fresh=True)
+        assert here.header()["account"]["consumed"] == 600
+
+    def test_the_model_stays_as_it_is(self, here: Home) -> None:
+        run(prepare(here.config), max_records=600)
+        before = here.header()
+        view = run(prepare(here.configure(mode="predict")))
+        after = here.header()
+        assert after["model"] == before["model"]
+        assert after["account"]["consumed"] == 1000
+        assert after["account"]["learnt"] == before["account"]["learnt"]
+        assert view.overall["accuracy"] > 0.6  # the labels that come are judged all the same
+        assert len(here.lines("out/predictions.jsonl")) == after["account"]["predicted"]
+
+    def test_it_may_serve_another_stream(self, here: Home) -> None:
+        run(prepare(here.config))
+        before = here.header()["model"]
+        (here.folder / "other.jsonl").write_text('{"a": 0.1, "b": 0.2}\n{"a": 3, "b": 3}\n')
+        source = {"kind": "jsonl", "path": "other.jsonl"}
+        run(
+            prepare(
+                here.configure(mode="predict", source=source, predictions={"kind": "jsonl", "path": "out/other.jsonl"})
+            )
+        )
+        assert [line["prediction"] for line in here.lines("out/other.jsonl")] == ["yes", "no"]
+        assert here.header()["model"] == before
+
+    def test_a_pipeline_of_river_stays_as_it_is(self, here: Home) -> None:
+        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
+        model = [
+            {"river.compose.Discard": {"args": ["colour"]}},
+            "river.preprocessing.StandardScaler",
+            "river.linear_model.LogisticRegression",
+        ]
+        run(prepare(here.configure(source=source, model=model)), max_records=600)
+        before = self.weights(here)
+        run(prepare(here.configure(source=source, model=model, mode="predict")))
+        assert here.header()["account"]["consumed"] == 1000
+        assert self.weights(here) == before
+
+    def weights(self, here: Home) -> dict[str, float]:
+        newest = sorted((here.folder / "out/state").glob("*.skc"))[-1]
+        model = load_model(read(newest).payload, prepare(here.config).model)
+        return dict(last_step(model).weights)  # type: ignore[attr-defined]

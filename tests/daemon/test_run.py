@@ -1,0 +1,237 @@
+"""The daemon as a process: signals, resuming, what it accepts to go on from, what it says."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon import describe
+from streamkernel.daemon.checkpoint import CheckpointError, CheckpointStore, read
+from streamkernel.daemon.loop import DaemonError
+from streamkernel.daemon.plan import prepare
+from streamkernel.daemon.runtime import run
+from tests.daemon.conftest import Home, Launcher, write_stream
+
+RECORDS = 3000
+FOLLOWED = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
+    home = Home(tmp_path_factory.mktemp("undisturbed"))
+    write_stream(home.folder / "stream.csv", RECORDS)
+    home.configure()
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    return home
+
+
+def test_a_prediction_line_for_each_usable_record_in_order(undisturbed: Home) -> None:
+    lines = undisturbed.lines("out/predictions.jsonl")
+    assert len(lines) == undisturbed.header()["account"]["predicted"]
+    offsets = [line["position"]["offset"] for line in lines]
+    assert offsets == sorted(set(offsets))
+    assert set(lines[-1]) == {"position", "prediction", "probabilities", "target"}
+    assert lines[0]["prediction"] is None
+    assert {line["prediction"] for line in lines[100:]} == {"yes", "no"}
+    assert all(abs(sum(line["probabilities"].values()) - 1) < 1e-6 for line in lines[1:])
+
+
+def test_it_learns(undisturbed: Home) -> None:
+    last = undisturbed.lines("out/predictions.jsonl")[-1000:]
+    right = [line["prediction"] == line["target"] for line in last if line["target"] is not None]
+    assert sum(right) > 0.8 * len(right)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_well_and_a_restart_goes_on(
+    undisturbed: Home, home: Home, launcher: Launcher, number: int
+) -> None:
+    stream = (undisturbed.folder / "stream.csv").read_bytes()
+    cut = len(stream) * 2 // 3  # in the middle of a line: the daemon waits there, wherever it was in its chunk
+    (home.folder / "stream.csv").write_bytes(stream[:cut])
+    home.configure(source=FOLLOWED)
+    daemon = launcher.start(home, "run", "config.yaml")
+    daemon.wait_for("reading csv file")
+    daemon.signal(number)
+    ended = daemon.wait()
+    assert ended.returncode == 0
+    assert f"{signal.Signals(number).name} came; everything up to record" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    (home.folder / "stream.csv").write_bytes(stream)
+    home.configure()
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert home.result() == undisturbed.result()
+
+
+def test_a_signal_ends_the_chunk_of_a_slow_model(home: Home, launcher: Launcher) -> None:
+    (home.folder / "slow_model.py").write_text(
+        "import time\nfrom river import dummy\n"
+        "class Slow(dummy.PriorClassifier):\n"
+        "    def learn_one(self, x, y):\n        time.sleep(0.05)\n        super().learn_one(x, y)\n"
+    )
+    write_stream(home.folder / "stream.csv", 1000, bad=False)
+    home.configure(model=["slow_model.Slow"], imports=["slow_model"])
+    daemon = launcher.start(home, "run", "config.yaml")
+    daemon.wait_for("reading csv file")
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait().returncode == 0
+    account = home.header()["account"]
+    assert account["consumed"] < 100
+    assert account["learnt"] == account["consumed"] == len(home.lines("out/predictions.jsonl"))
+
+
+def test_any_cut_into_runs_ends_the_same(undisturbed: Home, home: Home, launcher: Launcher) -> None:
+    (home.folder / "stream.csv").write_bytes((undisturbed.folder / "stream.csv").read_bytes())
+    home.configure()
+    for count in (1, 0, 499, 777, 31):
+        assert launcher.call(home, "run", "config.yaml", "--max-records", str(count)).returncode == 0
+    assert home.header()["account"]["consumed"] == 1 + 499 + 777 + 31
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert home.result() == undisturbed.result()
+
+
+def test_checkpoints_fall_on_multiples_and_number_0_comes_first(here: Home) -> None:
+    config = here.configure(checkpoint={"directory": "out/state", "every_records": 300, "keep": 100})
+    run(prepare(config), max_records=100)
+    run(prepare(config))
+    found = [read(path) for path in sorted((here.folder / "out/state").glob("*.skc"))]
+    assert [checkpoint.header["account"]["consumed"] for checkpoint in found] == [0, 100, 300, 600, 900, 1000]
+    assert [checkpoint.number for checkpoint in found] == list(range(6))
+
+
+def test_a_second_daemon_on_the_directory_is_refused(home: Home, launcher: Launcher) -> None:
+    write_stream(home.folder / "stream.csv", 100)
+    home.configure(source=FOLLOWED)
+    first = launcher.start(home, "run", "config.yaml")
+    first.wait_for("reading csv file")
+    before = home.header()
+    second = launcher.call(home, "run", "config.yaml")
+    assert second.returncode == 1
+    (line,) = second.stderr.splitlines()
+    assert f"in use by another daemon (process {first.pid})" in line
+    assert launcher.call(home, "run", "config.yaml", "--fresh").returncode == 1
+    assert home.header()["number"] == before["number"]
+    first.signal(signal.SIGTERM)
+    assert first.wait().returncode == 0
+
+
+def test_fresh_begins_anew(here: Home) -> None:
+    run(prepare(here.config))
+    before = here.result()
+    run(prepare(here.config), fresh=True)
+    assert here.result() == before
+    assert here.header()["account"]["consumed"] == 1000
+
+
+def test_what_is_given_up_is_said(here: Home, caplog: pytest.LogCaptureFixture) -> None:
+    here.configure(
+        source={"kind": "csv", "path": "stream.csv"}, predictions=None, dead_letters={"kind": "none"}, checkpoint=None
+    )
+    run(prepare(here.config))
+    for words in ("no record has a label", "predictions are off", "dead_letters are off", "checkpoint is off"):
+        assert words in caplog.text
+
+
+def test_lines_to_standard_output_come_alone(here: Home, launcher: Launcher) -> None:
+    here.configure(predictions={"kind": "jsonl", "path": "-"})
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 0
+    assert len([json.loads(line) for line in ended.stdout.splitlines()]) == here.header()["account"]["predicted"]
+    assert "predictions cannot be cut back: after a restart some of its lines may stand there twice" in ended.stderr
+    assert "accuracy" in ended.stderr
+
+
+def test_a_failure_is_one_line_and_says_what_is_safe(here: Home, launcher: Launcher) -> None:
+    here.configure(dead_letters={"kind": "none", "max_rate": 0.1, "max_rate_window": 10})
+    with (here.folder / "stream.csv").open("a") as stream:
+        stream.write("broken\n" * 100)
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    errors = [line for line in ended.stderr.splitlines() if " error " in line]
+    assert len(errors) == 2
+    assert "everything up to record" in errors[0]
+    assert "is saved: a restart goes on from there" in errors[0]
+    assert "the source is not what the configuration says" in errors[1]
+
+
+def test_records_before_the_place_where_a_source_fails_are_kept(here: Home, launcher: Launcher) -> None:
+    import gzip
+
+    whole = gzip.compress((here.folder / "stream.csv").read_bytes())
+    (here.folder / "stream.csv.gz").write_bytes(whole[:-2000])
+    here.configure(source={"kind": "csv", "path": "stream.csv.gz", "target": "y"})
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 1
+    assert "truncated or still being written" in ended.stderr
+    consumed = here.header()["account"]["consumed"]
+    assert 0 < consumed < 1000
+    (here.folder / "stream.csv.gz").write_bytes(whole)
+    assert launcher.call(here, "run", "config.yaml").returncode == 0
+    assert here.header()["account"]["consumed"] == 1000
+
+
+def test_a_model_no_checkpoint_can_hold_is_refused_at_the_start(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here.folder / "odd_model.py").write_text(
+        "from river import dummy\n"
+        "class Odd(dummy.PriorClassifier):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.file = open(__file__)\n"
+    )
+    monkeypatch.syspath_prepend(str(here.folder))
+    plan = prepare(here.configure(model=["odd_model.Odd"], imports=["odd_model"]))
+    try:
+        with pytest.raises(CheckpointError):
+            run(plan)
+    finally:
+        plan.model.file.close()  # type: ignore[union-attr]
+    assert not (here.folder / "out/predictions.jsonl").read_bytes()
+
+
+def test_a_directory_of_invalid_checkpoints_stops_it(here: Home, launcher: Launcher) -> None:
+    run(prepare(here.config))
+    for path in (here.folder / "out/state").glob("*.skc"):
+        path.write_bytes(path.read_bytes()[:-1])
+    ended = launcher.call(here, "run", "config.yaml")
+    assert ended.returncode == 1
+    assert "start anew with --fresh" in ended.stderr.splitlines()[-1]
+    assert launcher.call(here, "run", "config.yaml", "--fresh").returncode == 0
+
+
+def test_other_kinds_of_source(here: Home) -> None:
+    from connectors.ports import SourceError
+
+    run(prepare(here.configure(source={"kind": "river", "dataset": "Phishing"})))
+    assert here.header()["account"]["learnt"] == 1250
+    with pytest.raises(SourceError):
+        run(prepare(here.configure(source={"kind": "jsonl", "path": "missing.jsonl"}, checkpoint=None)))
+    regressor = [{"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64}}]
+    friedman = {"kind": "river", "dataset": "synth.Friedman", "args": {"seed": 1}}
+    here.configure(source=friedman, model=regressor, checkpoint={"directory": "out/friedman"})
+    view = run(prepare(here.config), max_records=700)
+    assert set(view.overall) == {"mae", "rmse", "r2"}
+    run(prepare(here.config), max_records=300)
+    assert here.header("out/friedman")["account"]["learnt"] == 1000
+
+
+def test_inspect_shows_the_newest_of_a_directory_and_leaves_it_alone(here: Home) -> None:
+    run(prepare(here.config))
+    newest = sorted((here.folder / "out/state").glob("*.skc"))[-1]
+    newest.write_bytes(b"broken")
+    described = describe.describe(here.folder / "out/state")
+    assert described["number"] == 1
+    assert "not a checkpoint" in described["invalid"][0]
+    assert newest.exists()
+
+
+def test_nothing_is_begun_where_the_first_checkpoint_cannot_be_written(
+    here: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(CheckpointStore, "write", full)
+    with pytest.raises(DaemonError, match="the first checkpoint could not be written"):
+        run(prepare(here.config))
