@@ -72,6 +72,8 @@ WORDS = [
     "memory",
 ]
 
+#: It visits its graph in the order of sets of strings.
+HASHED = {"neighbors.SWINN": "is restored; what it gives depends on the hash seed of the process, checkpoint or not"}
 SHARES: dict[Any, float] = {False: 0.4, True: 0.6}
 
 #: Estimators that need arguments, and options of others that keep other state.
@@ -285,14 +287,9 @@ def compare(directory: Path) -> None:
         except CheckpointError as error:
             verdicts[name] = f"cannot be restored: {error}"
             continue
-        if json.loads(json.dumps(go_on(model))) != before:
-            anew = json.loads(json.dumps(go_on(learnt(models(classes[name])[int(i)]))))
-            verdicts[name] = (
-                "is restored, and goes on differently"
-                if anew == before
-                else "is restored, and goes on differently: what it gives depends on the process, checkpoint or not"
-            )
-        verdicts.setdefault(name, "")
+        if json.loads(json.dumps(go_on(model))) != before and name not in HASHED:
+            verdicts[name] = "is restored, and goes on differently"
+        verdicts.setdefault(name, HASHED.get(name, ""))
     (directory / "verdicts.json").write_text(json.dumps(verdicts))
 
 

@@ -1,5 +1,7 @@
 """Records in, records out: the ports and one file a system. Imports nothing of streamkernel."""
 
+from typing import TYPE_CHECKING, Any
+
 from connectors.files.csv import CsvSource
 from connectors.files.jsonlines import JsonLinesSource
 from connectors.files.sinks import CsvSink, JsonLinesSink
@@ -15,7 +17,9 @@ from connectors.ports import (
     Source,
     SourceError,
 )
-from connectors.river import RiverSource
+
+if TYPE_CHECKING:
+    from connectors.river import RiverSource
 
 __all__ = [
     "ConnectorError",
@@ -36,3 +40,12 @@ __all__ = [
     "Source",
     "SourceError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # River's data sets take more than a second to import, and who reads a file does not need them.
+    if name == "RiverSource":
+        from connectors.river import RiverSource
+
+        return RiverSource
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,7 @@ from streamkernel.blockcache import BlockCache
 from streamkernel.compute.features import SINE, TILE, add_scores, paired_features
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.kernels import Kernel
-from streamkernel.state import Array, Record
+from streamkernel.state import Array, Record, array, finite, misfit, whole
 
 #: The global scale is folded into the coefficients before it can vanish.
 SMALLEST_SCALE = 1e-6
@@ -143,16 +143,18 @@ class Expansion:
             "seed": self.seed,
             "bandwidth": self.bandwidth,
             "scale": self.scale,
-            "alpha": self.alpha,
+            "alpha": self.alpha.copy(),
         }
 
     def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave."""
-        self.seed = record["seed"]
+        """Take the fields that `record` gave; ValueError where they do not fit."""
+        self.seed = whole(record, "seed", most=2**64 - 1)
         self.forget()
-        self.bandwidth = record["bandwidth"]
-        self.scale = record["scale"]
-        self._alpha = record["alpha"].astype(self.dtype)
+        self.bandwidth = finite(record, "bandwidth", least=0.0)
+        self.scale = finite(record, "scale")
+        if not self.scale:
+            raise misfit("scale")
+        self._alpha = array(record, "alpha", self.dtype, None, None, 2 * self.block_size)
         self.n_blocks, self.n_outputs, _ = self._alpha.shape
 
     def _draw(self, first: int, last: int, keys: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.moments import clip_rows, scale_rows
-from streamkernel.state import Array, Record, real, tag, untag
+from streamkernel.state import Array, Record, array, misfit, real, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 10.0
@@ -186,23 +186,29 @@ class Inputs:
     def record(self) -> Record:
         """The fields of the state."""
         return {
-            "columns": self.columns,
+            "columns": list(self.columns),
             "n_ignored_inputs": self.n_ignored,
-            "input_count": self.count,
-            "input_mean": self.mean,
-            "input_m2": self.m2,
+            "input_count": self.count.copy(),
+            "input_mean": self.mean.copy(),
+            "input_m2": self.m2.copy(),
         }
 
     def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave."""
+        """Take the fields that `record` gave; ValueError where they do not fit."""
         self._truncate(0)
-        for name in record["columns"]:
-            self._append(list(name))
-        self.n_ignored = record["n_ignored_inputs"]
+        columns = record.get("columns")
+        for name in columns if isinstance(columns, list) else [columns]:
+            match name:
+                case ["number", tagged] | ["indicator", tagged, str()] if key_of(name) not in self._keys:
+                    untag(tagged)
+                    self._append(list(name))
+                case _:
+                    raise misfit("columns")
+        self.n_ignored = whole(record, "n_ignored_inputs")
         self.forget()
-        self.count = record["input_count"].copy()
-        self.mean = record["input_mean"].copy()
-        self.m2 = record["input_m2"].copy()
+        self.count, self.mean, self.m2 = (
+            array(record, name, np.float64, len(self)) for name in ("input_count", "input_mean", "input_m2")
+        )
 
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)

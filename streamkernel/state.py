@@ -8,6 +8,8 @@ import hashlib
 import json
 import math
 import numbers
+import operator
+import re
 import struct
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -20,6 +22,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Record = dict[str, Any]
 
 _MAGIC = b"SKREC\x01"
+#: Plain numbers and booleans: no objects, texts or structures, whose descriptions could hide anything.
+_DTYPE = re.compile(r"<[fiu][248]|\|[biu]1")
 
 
 def digest(record: Mapping[str, Any]) -> str:
@@ -83,14 +87,18 @@ def from_bytes(data: bytes) -> Record:
     (length,) = struct.unpack_from("<Q", data, len(_MAGIC))
     try:
         heads = json.loads(data[start : start + length])
+        if not isinstance(heads, list):
+            raise ValueError("its head is no list of fields")
         position = start + length
         record: Record = {}
         for head in heads:
+            if not isinstance(head["name"], str) or head["name"] in record:
+                raise ValueError("a field without a name of its own")
             if "dtype" in head:
+                if not _DTYPE.fullmatch(head["dtype"]):
+                    raise ValueError("an array that is not of numbers")
                 dtype = np.dtype(head["dtype"])
-                if dtype.hasobject:
-                    raise ValueError("an array of objects")
-                shape = tuple(int(n) for n in head["shape"])
+                shape = tuple(operator.index(n) for n in head["shape"])
                 size = dtype.itemsize * int(np.prod(shape, dtype=object))
                 if min(shape, default=0) < 0 or position + size > len(data):
                     raise ValueError("cut short")
@@ -99,7 +107,7 @@ def from_bytes(data: bytes) -> Record:
                 position += size
             else:
                 record[head["name"]] = head["value"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not a state record: {error}; give the bytes that to_bytes wrote") from error
     if position != len(data):
         raise ValueError("not a state record: bytes left over at its end; give the bytes that to_bytes wrote")
@@ -145,14 +153,83 @@ def tag(value: Hashable) -> list[Any]:
     raise ValueError(f"{value!r} is of type {type(value).__name__}: names and labels are strings, booleans or numbers")
 
 
-def untag(tagged: list[Any]) -> Any:
-    """The value that `tag` described."""
-    kind, value = tagged
-    if kind == "float":
-        return float.fromhex(value)
-    if kind == "tuple":
-        return tuple(untag(item) for item in value)
+def untag(tagged: Any) -> Any:
+    """The value that `tag` described.
+
+    Raises
+    ------
+    ValueError
+        It is no such description.
+
+    """
+    match tagged:
+        case ["str", str(value)] | ["bool", bool(value)] | ["int", int(value)] | ["NoneType", None as value]:
+            return value
+        case ["float", str(value)]:
+            return float.fromhex(value)
+        case ["tuple", list(items)]:
+            return tuple(untag(item) for item in items)
+    raise ValueError(f"{tagged!r} describes no name or label")
+
+
+def array(record: Record, name: str, dtype: Any, *shape: int | None) -> Array:
+    """A copy of an array in a record.
+
+    Compiled code does not check bounds, so no array from a checkpoint reaches it without this.
+
+    Parameters
+    ----------
+    record, name
+        The record and the field.
+    dtype
+        What the array must be made of.
+    shape
+        Its lengths; None is any.
+
+    Raises
+    ------
+    ValueError
+        The field is missing or is not such an array.
+
+    """
+    value = record.get(name)
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
+        raise misfit(name)
+    if any(wanted is not None and n != wanted for n, wanted in zip(value.shape, shape, strict=True)):
+        raise misfit(name)
+    return np.array(value, order="C")
+
+
+def whole(record: Record, name: str, most: int = 2**63) -> int:
+    """A whole number from 0 to `most` in a record; ValueError where it is none."""
+    value = record.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise misfit(name)
     return value
+
+
+def finite(record: Record, name: str, least: float = -math.inf) -> float:
+    """A finite number from `least` up in a record; ValueError where it is none."""
+    value = record.get(name)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < least:
+        raise misfit(name)
+    return float(value)
+
+
+def untagged(record: Record, name: str) -> list[Any]:
+    """The values that a list of tags in a record describes; ValueError where it is none."""
+    value = record.get(name)
+    if not isinstance(value, list):
+        raise misfit(name)
+    try:
+        return [untag(item) for item in value]
+    except ValueError as error:
+        raise misfit(name) from error
+
+
+def misfit(name: str) -> ValueError:
+    """What to raise where a field of a record does not fit."""
+    return ValueError(f"this state record does not fit: its field {name!r} is missing or impossible; give one unchanged")
 
 
 def real(value: Any) -> float | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.state import Array, Record
+from streamkernel.state import Array, Record, array, finite, whole
 
 
 class Ledger:
@@ -76,17 +76,21 @@ class Ledger:
 
     def record(self) -> Record:
         """The fields of the state."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in (*_COUNTS, *_SIZES)}
         # JSON has no NaN.
         fields["last_margin"] = None if math.isnan(self.last_margin) else self.last_margin
-        return {**fields, "beta": self.beta}
+        return {**fields, "beta": self.beta.copy()}
 
     def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave."""
-        for name in _SCALARS:
-            setattr(self, name, record[name])
-        self.last_margin = math.nan if record["last_margin"] is None else record["last_margin"]
-        self._beta = record["beta"].copy()
+        """Take the fields that `record` gave; ValueError where they do not fit."""
+        for name in _COUNTS:
+            setattr(self, name, whole(record, name))
+        for name in _SIZES:
+            setattr(self, name, finite(record, name, least=0.0))
+        unknown = "last_margin" in record and record["last_margin"] is None
+        self.last_margin = math.nan if unknown else finite(record, "last_margin")
+        self._beta = array(record, "beta", np.float64, self.n_grown if self.keeps_beta else 0, None)
 
 
-_SCALARS = ("t", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")
+_COUNTS = ("t", "n_grown", "n_reused")
+_SIZES = ("gamma_0", "largest_gradient")
