@@ -23,6 +23,7 @@ SCALED_LIMIT = 10.0
 RAW_LIMIT = 1e15
 
 _NAN = math.nan
+_PLAIN = {float, int}
 
 
 def key_of(tagged: list[Any]) -> int:
@@ -120,6 +121,9 @@ class Inputs:
             A value is infinite or of a type that is no input. No column is added then.
 
         """
+        plain = self._encode_plain(xs)
+        if plain is not None:
+            return Rows(plain, np.zeros((len(xs), 0)), np.zeros(0, np.uint64))
         n_columns, n_ignored = len(self.columns), self.n_ignored
         rows: list[list[float]] = []
         extras: list[dict[int, float]] = []
@@ -199,16 +203,41 @@ class Inputs:
         columns = record.get("columns")
         for name in columns if isinstance(columns, list) else [columns]:
             match name:
-                case ["number", tagged] | ["indicator", tagged, str()] if key_of(name) not in self._keys:
-                    untag(tagged)
+                case ["number", tagged] | ["indicator", tagged, str()] if _is_tag(tagged):
                     self._append(list(name))
                 case _:
                     raise misfit("columns")
+        if len(set(self._keys)) != len(self):
+            raise misfit("columns")
         self.n_ignored = whole(record, "n_ignored_inputs")
         self.forget()
         self.count, self.mean, self.m2 = (
             array(record, name, np.float64, len(self)) for name in ("input_count", "input_mean", "input_m2")
         )
+
+    def _encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Array | None:
+        """Records that all hold the same known numbers in the same order, as most do; None for any others."""
+        if not xs:
+            return None
+        names = tuple(xs[0])
+        columns = [self._numbers.get(name, -1) for name in names]
+        if -1 in columns:
+            return None
+        rows = []
+        for x in xs:
+            row = x.values()
+            if tuple(x) != names or not _PLAIN.issuperset(map(type, row)):
+                return None
+            rows.append([*row])
+        try:
+            given = np.array(rows, np.float64)
+        except OverflowError:
+            return None
+        if np.isinf(given).any():
+            return None
+        values = np.full((len(rows), len(self.columns)), _NAN)
+        values[:, columns] = given.reshape(len(rows), len(columns))
+        return values
 
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)
@@ -304,6 +333,14 @@ class Inputs:
             )
         if len(self._is_number) != len(self.columns):
             self._is_number = np.array([name[0] == "number" for name in self.columns], np.bool_)
+
+
+def _is_tag(tagged: Any) -> bool:
+    try:
+        untag(tagged)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(name: Hashable, value: Any) -> float:

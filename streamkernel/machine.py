@@ -19,7 +19,7 @@ from streamkernel.growth import Growth, Situation, Step
 from streamkernel.growth.ledger import Ledger
 from streamkernel.inputs import Inputs, Rows
 from streamkernel.losses import curvature, gradient_bound
-from streamkernel.state import Array, Record, tag, untag
+from streamkernel.state import Array, Record, array, misfit, tag, untagged, whole
 from streamkernel.steps import default_step, first_step
 from streamkernel.targets import Encoded, Targets
 
@@ -150,14 +150,22 @@ class Machine:
         }
 
     def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave."""
-        self.n_records = record["n_records"]
+        """Take the fields that `record` gave; ValueError where they do not fit, and then the machine is spoilt."""
+        self.n_records = whole(record, "n_records")
         self.inputs.restore(record)
         self.targets.restore(record)
         self.expansion.restore(record)
         self.ledger.restore(record)
-        self._batch.restore(record)
-        self._rehearsal = _Rehearsal.restored(record) if "rehearsal_values" in record else None
+        n_blocks, n_outputs = self.expansion.n_blocks, self.expansion.n_outputs
+        if n_outputs > self.targets.n_outputs or n_blocks > (self.max_blocks or n_blocks):
+            raise misfit("alpha")
+        if self.ledger.n_grown != n_blocks:
+            raise misfit("n_grown")
+        if self.ledger.beta.shape[1] != n_outputs:
+            raise misfit("beta")
+        self._batch.restore(record, len(self.inputs))
+        rehearses = any(name.startswith("rehearsal") for name in record)
+        self._rehearsal = _Rehearsal.restored(record, len(self.inputs)) if rehearses else None
 
     def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> Advanced:
         """Take encoded records in stretches that end where the coefficients change."""
@@ -328,10 +336,15 @@ class _Batch:
     def record(self, n_inputs: int) -> Record:
         return {"batch_rows": self.rows(n_inputs), "batch_targets": self.y, "batch_weights": self.w}
 
-    def restore(self, record: Record) -> None:
+    def restore(self, record: Record, n_inputs: int) -> None:
         self.clear()
-        if len(record["batch_targets"]):
-            self.append(record["batch_rows"], record["batch_targets"].copy(), record["batch_weights"].copy(), None)
+        y = array(record, "batch_targets", np.float64, None)
+        w = array(record, "batch_weights", np.float64, len(y))
+        X = array(record, "batch_rows", self._dtype, len(y), n_inputs)
+        if len(y) >= self._size:
+            raise misfit("batch_targets")
+        if len(y):
+            self.append(X, y, w, None)
 
 
 class _Rehearsal:
@@ -367,11 +380,15 @@ class _Rehearsal:
         }
 
     @classmethod
-    def restored(cls, record: Record) -> "_Rehearsal":
+    def restored(cls, record: Record, n_inputs: int) -> "_Rehearsal":
         rehearsal = cls()
-        targets = [untag(y) for y in record["rehearsal_targets"]]
+        targets = untagged(record, "rehearsal_targets")
+        if len(targets) >= WARM_UP:
+            raise misfit("rehearsal_targets")
+        values = array(record, "rehearsal_values", np.float64, len(targets), n_inputs)
+        weights = array(record, "rehearsal_weights", np.float64, len(targets))
         if targets:
-            rehearsal.append(record["rehearsal_values"], targets, record["rehearsal_weights"])
+            rehearsal.append(values, targets, weights)
         return rehearsal
 
 

@@ -210,8 +210,16 @@ def whole(record: Record, name: str, most: int = 2**63) -> int:
 
 def finite(record: Record, name: str, least: float = -math.inf) -> float:
     """A finite number from `least` up in a record; ValueError where it is none."""
+    value = number(record, name)
+    if not math.isfinite(value) or value < least:
+        raise misfit(name)
+    return value
+
+
+def number(record: Record, name: str) -> float:
+    """Any float in a record; ValueError where it is none."""
     value = record.get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < least:
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise misfit(name)
     return float(value)
 
@@ -229,7 +237,7 @@ def untagged(record: Record, name: str) -> list[Any]:
 
 def misfit(name: str) -> ValueError:
     """What to raise where a field of a record does not fit."""
-    return ValueError(f"this state record does not fit: its field {name!r} is missing or impossible; give one unchanged")
+    return ValueError(f"this state record does not fit: its field {name!r} is missing or impossible")
 
 
 def real(value: Any) -> float | None:

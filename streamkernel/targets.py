@@ -10,7 +10,7 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
 from streamkernel.losses import softmax
-from streamkernel.state import Array, Record, real, tag, untag
+from streamkernel.state import Array, Record, finite, misfit, real, tag, untag, untagged, whole
 
 #: Larger targets count as this: their squares would overflow the moments for ever.
 LARGEST = 1e150
@@ -68,7 +68,7 @@ class Targets(Protocol):
         """The fields of the state."""
 
     def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave."""
+        """Take the fields that `record` gave; ValueError where they do not fit."""
 
     def forget(self) -> None:
         """Begin anew; the process's own counters stay."""
@@ -152,8 +152,10 @@ class Classes:
         return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_ignored}
 
     def restore(self, record: Record) -> None:
-        self.labels = [untag(label) for label in record["labels"]]
-        self.n_ignored = record["n_ignored_labels"]
+        self.labels = untagged(record, "labels")
+        if len(set(self.labels)) != len(self.labels):
+            raise misfit("labels")
+        self.n_ignored = whole(record, "n_ignored_labels")
 
     def forget(self) -> None:
         self.labels = []
@@ -223,8 +225,14 @@ class TwoSides:
         return {"labels": [tag(label) for label in self.labels], "labels_seen": list(self.seen)}
 
     def restore(self, record: Record) -> None:
-        self.labels = [untag(label) for label in record["labels"]]
-        self.seen = list(record["labels_seen"])
+        self.labels = untagged(record, "labels")
+        if len(set(self.labels)) != 2:
+            raise misfit("labels")
+        match record.get("labels_seen"):
+            case [bool(negative), bool(positive)]:
+                self.seen = [negative, positive]
+            case _:
+                raise misfit("labels_seen")
 
     def forget(self) -> None:
         self.labels = [False, True]
@@ -283,7 +291,9 @@ class Numbers:
         return {"target_count": self.count, "target_mean": self.mean, "target_m2": self.m2}
 
     def restore(self, record: Record) -> None:
-        self.count, self.mean, self.m2 = (record[f"target_{name}"] for name in ("count", "mean", "m2"))
+        self.count = whole(record, "target_count")
+        self.mean = finite(record, "target_mean")
+        self.m2 = finite(record, "target_m2", least=0.0)
 
     def forget(self) -> None:
         self.count, self.mean, self.m2 = 0, 0.0, 0.0

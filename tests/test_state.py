@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from river.optim.losses import Huber
-from river.optim.schedulers import InverseScaling
+from river.optim.schedulers import Constant, InverseScaling
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG
@@ -321,7 +321,7 @@ def test_the_digest_sees_every_field(model):
     assert model.state_digest() == digest(record)
     seen = {digest(record)}
     for name, value in record.items():
-        empty = isinstance(value, np.ndarray | list) and not np.size(value)
+        empty = value.size == 0 if isinstance(value, np.ndarray) else value == []
         seen.add(digest({**record, name: ["other"] if empty else _changed(value)}))
     assert len(seen) == len(record) + 1
 
@@ -349,8 +349,8 @@ def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n):
     before = other.state_digest()
     cases = list(_reshaped(record))
     assert len(cases) > 30
-    for name, forged in cases:
-        with pytest.raises(ValueError, match=f"state record.*{name}"):
+    for _, forged in cases:
+        with pytest.raises(ValueError, match=r"^this state record does not fit: its field"):
             other.__setstate__(forged)
         assert other.state_digest() == before
 
@@ -382,9 +382,20 @@ def test_a_record_with_an_impossible_value_is_refused_and_changes_nothing(name, 
     record = _learnt().__getstate__()
     other = _learnt(n=50)
     before = other.state_digest()
-    with pytest.raises(ValueError, match=f"state record.*{name}"):
+    with pytest.raises(ValueError, match=r"^this state record does not fit: its field"):
         other.__setstate__({**record, name: value})
     assert other.state_digest() == before
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_model_that_diverges_by_its_users_steps_still_comes_back():
+    model = KernelRegressor(step=Constant(1e3), block_size=2, batch_size=1, max_features=8, seed=1, dtype="float64")
+    for i in range(200):
+        model.learn_one({"a": float(i % 7)}, float(i % 5))
+    assert not math.isfinite(model.predict_one({"a": 1.0}))
+    twin = model.clone()
+    twin.__setstate__(from_bytes(to_bytes(model.__getstate__())))
+    assert twin.state_digest() == model.state_digest()
 
 
 def test_a_record_that_lacks_a_field_is_refused_and_changes_nothing():

@@ -32,15 +32,14 @@ SINE = {
 
 @jit
 def _cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
-    """Cosine and sine of 2 pi turns; `floor` keeps even absurdly large turns within a period."""
-    half = turns.dtype.type(0.5)
+    """Cosine and sine of 2 pi turns; `rint` is exact, so that even absurdly many stay within a period."""
     quarter = turns.dtype.type(0.25)
     if sine.shape[0] == 5:
         # Written out: a loop over the coefficients inside the loop over the features would not be vectorised.
         c0, c1, c2, c3, c4 = sine[0], sine[1], sine[2], sine[3], sine[4]
         for i in range(turns.shape[0]):
             t = turns[i]
-            r = t - np.floor(t + half)
+            r = t - np.rint(t)
             q = quarter - abs(r)
             p = quarter - abs(q)
             q2 = q * q
@@ -50,7 +49,7 @@ def _cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
     else:
         for i in range(turns.shape[0]):
             t = turns[i]
-            r = t - np.floor(t + half)
+            r = t - np.rint(t)
             q = quarter - abs(r)
             p = quarter - abs(q)
             c = sine[0]

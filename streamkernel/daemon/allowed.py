@@ -311,6 +311,15 @@ def is_plain(key: Name) -> bool:
     return key in RIVER_CLASSES or key in RIVER_NESTED_CLASSES or key in our_classes()
 
 
+def is_flat(cls: type) -> bool:
+    """Whether instances are written empty, and their attributes after everything else.
+
+    A pickle descends into what it writes, and gives up at a few hundred levels. Some of River's trees are one long
+    branch: a regression tree that sees a time stamp grows one of thousands.
+    """
+    return cls.__module__.startswith("river.tree.") and is_plain((cls.__module__, cls.__qualname__))
+
+
 def is_listed(key: Name) -> bool:
     """Whether the name may stand in a payload without a shim."""
     return is_plain(key) or key in TYPES or key in FUNCTIONS

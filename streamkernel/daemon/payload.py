@@ -5,12 +5,11 @@ A record holds arrays and plain values only. A pickle is read by the restricted 
 restored is known when its first checkpoint is written, not when it is needed.
 """
 
+import copyreg
 import inspect
 import io
 import json
 import pickle
-import sys
-import threading
 import types
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -24,11 +23,6 @@ from streamkernel.daemon import allowed, unpickler
 from streamkernel.daemon.checkpoint import CheckpointError
 
 Model = TypeVar("Model", bound=base.Base)
-
-# A pickle descends into what it writes, and some of River's trees are one long branch: measured 450 bytes of stack a
-# level, so these levels fit twice. Memory is taken as it is used, not as it is reserved.
-_DEEP_STACK = 1 << 29
-_DEEP_LEVELS = 500_000
 
 #: Arguments that River's own classes write over when they learn, so that they say nothing about the configuration.
 LEARNT_ARGUMENTS = frozenset(
@@ -270,45 +264,18 @@ def _is_ours(model: base.Base) -> bool:
 
 
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:
+    file = io.BytesIO()
+    writer = _Writer(file, packages)
     try:
-        try:
-            return _write(model, packages)
-        except RecursionError:
-            return _write_deep(model, packages)
+        writer.dump(model)
+        while writer.flat:
+            written, writer.flat = writer.flat, []
+            writer.dump([one.__getstate__() for one in written])
     except RecursionError as error:
-        raise CheckpointError("the model is nested too deeply to be written: limit the size of its trees") from error
+        raise CheckpointError("the model is nested too deeply to be written") from error
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CheckpointError(f"the model holds something that cannot be written: {error!s:.200}") from error
-
-
-def _write(model: base.Base, packages: Sequence[str]) -> bytes:
-    file = io.BytesIO()
-    _Writer(file, packages).dump(model)
     return file.getvalue()
-
-
-def _write_deep(model: base.Base, packages: Sequence[str]) -> bytes:
-    outcome: list[bytes | BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(_write(model, packages))
-        except BaseException as error:
-            outcome.append(error)
-
-    levels, stack = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
-    sys.setrecursionlimit(_DEEP_LEVELS)
-    try:
-        thread = threading.Thread(target=run, name="checkpoint")
-        thread.start()
-        threading.stack_size(stack)
-        thread.join()
-    finally:
-        threading.stack_size(stack)
-        sys.setrecursionlimit(levels)
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
 
 
 class _Writer(pickle.Pickler):
@@ -317,8 +284,12 @@ class _Writer(pickle.Pickler):
     def __init__(self, file: io.BytesIO, packages: Sequence[str]) -> None:
         super().__init__(file, protocol=5)
         self._packages = packages
+        self.flat: list[Any] = []
 
     def reducer_override(self, found: Any) -> Any:
+        if allowed.is_flat(type(found)):
+            self.flat.append(found)
+            return copyreg.__newobj__, (type(found),)  # type: ignore[attr-defined]
         if isinstance(found, partial):
             if not allowed.is_partial_target(found.func, self._packages):
                 self._refuse(f"a partial of {_name(found.func)}")

@@ -68,7 +68,7 @@ def loads(data: bytes, packages: Sequence[str] = ()) -> Any:
 
     """
     try:
-        return _Reader(data, packages).load()
+        return _Reader(data, packages).restore()
     except (CheckpointError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # the compiled parts of River raise a PanicException, which is no Exception
@@ -103,6 +103,18 @@ class _Reader(pickle._Unpickler):
         self.plain: set[type] = set()
         self.trusted: set[type] = set()
         self.built: dict[type, _Build] = {}
+        self.flat: list[Any] = []
+
+    def restore(self) -> Any:
+        """The first pickle in the payload; those after it hold the attributes of the flat instances, round by round."""
+        root = self.load()
+        while self.flat:
+            made, self.flat = self.flat, []
+            states = self.load()
+            _check(type(states) is list and len(states) == len(made), "a tree")
+            for one, state in zip(made, states, strict=True):
+                _set_attributes(one, state)
+        return root
 
     def spend(self, amount: int) -> None:
         """Account for something copied: a payload that refers to one thing many times must not multiply it."""
@@ -171,7 +183,10 @@ class _Reader(pickle._Unpickler):
             if target in self.trusted:
                 return target(*given) if called else target.__new__(target, *given)
             if target in self.plain and not called and not given:
-                return object.__new__(target)
+                made = object.__new__(target)
+                if allowed.is_flat(target):
+                    self.flat.append(made)
+                return made
         return _refuse(f"calls {_kind(target)} with {len(given)} arguments")
 
     def load_build(self) -> None:

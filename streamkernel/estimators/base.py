@@ -18,7 +18,7 @@ from streamkernel.inputs import Inputs
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import UNUSABLE
 from streamkernel.machine import Advanced, Machine
-from streamkernel.state import Array, Record, arguments, digest, rebuild
+from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
 from streamkernel.targets import Targets
 
 _VERSION = 1
@@ -185,11 +185,19 @@ class KernelMachine(base.Estimator, abc.ABC):
         version = record.get("version")
         if version != _VERSION:
             raise ValueError(f"this state is of version {version}, and this streamkernel reads version {_VERSION}")
-        given = arguments(self)
-        for name, value in record["arguments"].items():
-            if given.get(name) != value:
-                raise ValueError(f"this state is of a model with {name}={value}, and this one has {given.get(name)}")
-        self._machine.restore(record)
+        given, stated = arguments(self), record.get("arguments")
+        if not isinstance(stated, dict):
+            raise misfit("arguments")
+        for name in {**stated, **given}:
+            if given.get(name) != stated.get(name):
+                raise ValueError(
+                    f"this state is of a model with {name}={stated.get(name)}, and this one has {given.get(name)}"
+                )
+        # Into a fresh model first: a record that does not fit must change nothing.
+        fresh = self.clone()
+        fresh._machine.restore(record)
+        self._machine = fresh._machine
+        self._targets = fresh._targets
 
     def state_digest(self) -> str:
         """SHA-256 of the whole state, arguments included: equal for models that have learnt the same in the same order.
@@ -204,6 +212,7 @@ class KernelMachine(base.Estimator, abc.ABC):
     # What a user would plot -------------------------------------------------------------------------------------------
 
     _machine: Machine
+    _targets: Targets
 
     @property
     def n_records(self) -> int:

@@ -79,6 +79,8 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
 
     """
 
+    _targets: Classes | TwoSides
+
     def __init__(
         self,
         kernel: Kernel | None = None,

@@ -73,6 +73,8 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
 
     """
 
+    _targets: Numbers
+
     def __init__(
         self,
         kernel: Kernel | None = None,

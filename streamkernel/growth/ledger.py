@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.state import Array, Record, array, finite, whole
+from streamkernel.state import Array, Record, array, finite, number, whole
 
 
 class Ledger:
@@ -76,21 +76,20 @@ class Ledger:
 
     def record(self) -> Record:
         """The fields of the state."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in (*_COUNTS, *_SIZES)}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
         # JSON has no NaN.
         fields["last_margin"] = None if math.isnan(self.last_margin) else self.last_margin
         return {**fields, "beta": self.beta.copy()}
 
     def restore(self, record: Record) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
-        for name in _COUNTS:
-            setattr(self, name, whole(record, name))
-        for name in _SIZES:
-            setattr(self, name, finite(record, name, least=0.0))
+        self.t, self.n_grown, self.n_reused = (whole(record, name) for name in ("t", "n_grown", "n_reused"))
+        self.gamma_0 = finite(record, "gamma_0", least=0.0)
+        # A model that diverges by its user's steps must still come back, so these may be infinite.
+        self.largest_gradient = number(record, "largest_gradient")
         unknown = "last_margin" in record and record["last_margin"] is None
-        self.last_margin = math.nan if unknown else finite(record, "last_margin")
+        self.last_margin = math.nan if unknown else number(record, "last_margin")
         self._beta = array(record, "beta", np.float64, self.n_grown if self.keeps_beta else 0, None)
 
 
-_COUNTS = ("t", "n_grown", "n_reused")
-_SIZES = ("gamma_0", "largest_gradient")
+_SCALARS = ("t", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")

@@ -256,17 +256,28 @@ def test_packages_under_imports_are_written_and_restored(package: Any) -> None:
 
 def test_a_tree_that_is_one_long_branch_is_written() -> None:
     def make() -> Any:
-        return tree.HoeffdingTreeRegressor(grace_period=10**6)
+        return preprocessing.StandardScaler() | tree.HoeffdingTreeRegressor(grace_period=10**6)
 
     model = make()
     for second in range(3000):
         model.learn_one({"time": second}, float(second % 7))
     with pytest.raises(RecursionError):
         pickle.dumps(model, 5)
-    before = sys.getrecursionlimit()
     restored = load_model(dump_model(model), make())
-    assert sys.getrecursionlimit() == before
-    assert restored.predict_one({"time": 7}) == model.predict_one({"time": 7})
+    for second in range(3000, 3100):
+        assert restored.predict_one({"time": second}) == model.predict_one({"time": second})
+        restored.learn_one({"time": second}, 1.0)
+        model.learn_one({"time": second}, 1.0)
+
+
+def test_what_has_no_end_is_refused() -> None:
+    model = linear_model.LogisticRegression()
+    for _ in range(30_000):
+        model = linear_model.LogisticRegression(intercept_init=model)  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match="nested too deeply to be written"):
+        dump_model(model)
+    while isinstance(model, base.Base):  # or its end would be as deep
+        model, model.intercept_init = model.intercept_init, 0  # type: ignore[assignment]
 
 
 # Whatever the bytes are.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import river
-from river import base, drift, metrics, optim, proba, sketch, stats, utils
+from river import base, drift, metrics, optim, proba, sketch, stats, tree, utils
 
 from streamkernel.daemon import allowed
 from streamkernel.daemon.payload import LEARNT_ARGUMENTS, dump_model
@@ -98,6 +98,14 @@ def test_no_listed_class_holds_a_way_out() -> None:
         for one in cls.__mro__[:-1]:
             assert one.__module__.split(".")[0] in ("river", "abc", "collections", "typing"), (cls, one)
             assert not {"__reduce__", "__reduce_ex__", "__del__", "__setattr__", "__getattribute__"} & set(vars(one))
+
+
+def test_parts_of_trees_can_be_made_empty_and_filled_later() -> None:
+    flat = [allowed.resolve(*name) for name in allowed.RIVER_CLASSES if allowed.is_flat(allowed.resolve(*name))]
+    assert tree.splitter.ebst_splitter.EBSTNode in flat
+    for cls in flat:
+        assert not hasattr(cls, "__setstate__")
+        assert cls.__hash__ in (object.__hash__, None)
 
 
 def test_arguments_that_learning_writes_over_exist() -> None:

@@ -44,6 +44,7 @@ from river.utils.math import minkowski_distance
 
 from streamkernel import KernelClassifier
 from streamkernel.daemon.checkpoint import CheckpointError
+from streamkernel.daemon.payload import dump_model
 from streamkernel.daemon.unpickler import loads
 
 WATCHED = ("compile", "ctypes.", "exec", "open", "os.", "shutil.", "socket.", "subprocess.", "tempfile.", "urllib.")
@@ -618,6 +619,37 @@ def test_a_generator_reads_inside_its_table(position: Any) -> None:
     refused(file.getvalue(), "generator")
 
 
+LEAF = new(name("river.tree.nodes.htc_nodes", "LeafMajorityClass"))
+
+
+def test_the_attributes_of_trees_follow() -> None:
+    leaf = load(program(LEAF) + program(value([{"depth": 3}])))
+    assert leaf.depth == 3
+    pair = load(program(LEAF, LEAF, pickle.TUPLE2) + program(value([{"depth": 1}, {"depth": 2}])))
+    assert [leaf.depth for leaf in pair] == [1, 2]
+    inner = program(pickle.EMPTY_LIST, pickle.EMPTY_DICT, value("inner"), LEAF, pickle.SETITEM, pickle.APPEND)
+    assert load(program(LEAF) + inner + program(value([{"depth": 4}]))).inner.depth == 4
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        b"",
+        program(value([])),
+        program(value([{}, {}])),
+        program(value({})),
+        program(value([{"__class__": 1}])),
+        program(value([{"__setstate__": 1}])),
+        program(value([[]])),
+        program(value([(None, {"learn_one": 1})])),
+        program(name("os", "system")),
+    ],
+    ids=numbered,
+)
+def test_attributes_of_trees_are_as_plain_as_any(states: bytes) -> None:
+    refused(program(LEAF) + states)
+
+
 def test_a_cycle_is_no_trouble() -> None:
     loop: list[Any] = []
     loop.append((loop, {"loop": loop}))
@@ -627,6 +659,10 @@ def test_a_cycle_is_no_trouble() -> None:
 
 
 # What must come through.
+
+
+def written(model: Any) -> bytes:
+    return dump_model(model).partition(b"\n")[2]
 
 
 def _learnt(model: Any) -> Any:
@@ -654,7 +690,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 def test_a_model_comes_back(kind: str) -> None:
     model = _learnt(MODELS[kind]())
     x = {"a": 0.3, "b": 0.7}
-    assert load(pickle.dumps(model, 5)).predict_proba_one(x) == model.predict_proba_one(x)
+    assert load(written(model)).predict_proba_one(x) == model.predict_proba_one(x)
 
 
 @pytest.mark.parametrize(
@@ -791,7 +827,7 @@ def test_random_bytes_raise_or_give_a_value(data: bytes) -> None:
 
 
 CHANGES = ["change", "insert", "delete", "repeat"]
-VALID = [pickle.dumps(_learnt(MODELS[kind]()), 5) for kind in ("pipeline", "bayes", "neighbours", "ours")]
+VALID = [written(_learnt(MODELS[kind]())) for kind in ("pipeline", "bayes", "neighbours", "bagging", "ours")]
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
