@@ -46,14 +46,17 @@ def make_stream(path: Path, n_records: int) -> None:
             lines.write(",".join(f"{value:.6f}" for value in row) + f",{bool(label)}\n")
 
 
-def daemon(folder: Path, *limit: str) -> float:
+def daemon(folder: Path, n_records: int) -> float:
     """Seconds of a whole run of the process."""
     config = folder / "config.yaml"
     config.write_text(CONFIG.format(folder=folder, features=FEATURES))
     start = time.perf_counter()
-    command = [sys.executable, "-m", "streamkernel.daemon.cli", "run", str(config), "--fresh", *limit]
+    command = [sys.executable, "-m", "streamkernel", "run", str(config), "--fresh", "--max-records", str(n_records)]
     subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    with (folder / "predictions.jsonl").open() as lines:
+        assert sum(1 for _ in lines) == n_records, "the daemon did not predict every record"
+    return seconds
 
 
 def by_hand(folder: Path, n_records: int) -> float:
@@ -92,9 +95,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_stream(folder / "stream.csv", options.records)
-        daemon(folder, "--max-records", "1000")  # fills the compiler's cache, which a fresh machine fills once
+        daemon(folder, 1000)  # fills the compiler's cache, which a fresh machine fills once
         for _ in range(options.runs):
-            seconds, start = daemon(folder), daemon(folder, "--max-records", "100")
+            seconds, start = daemon(folder, options.records), daemon(folder, 100)
             whole.append(options.records / seconds)
             steady.append((options.records - 100) / (seconds - start))
             starts.append(start)

@@ -17,7 +17,7 @@ LAYERS = [
     {"growth", "steps"},
     {"machine"},
     {"estimators"},
-    {"daemon"},
+    {"daemon", "__main__"},
 ]
 
 

@@ -183,7 +183,7 @@ class _Reader(pickle._Unpickler):
             if target in self.trusted:
                 return target(*given) if called else target.__new__(target, *given)
             if target in self.plain and not called and not given:
-                made = object.__new__(target)
+                made: Any = object.__new__(target)
                 if allowed.is_flat(target):
                     self.flat.append(made)
                 return made
