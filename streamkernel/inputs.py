@@ -7,7 +7,6 @@ of the keys nor the moment an input first appears matters to the features: those
 import hashlib
 import json
 import math
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +78,6 @@ class Inputs:
         self._indicators: dict[Hashable, dict[str, int]] = {}
         self._keys: list[int] = []
         self._key_array = np.zeros(0, np.uint64)
-        self._warned = False
         self.forget()
 
     def __len__(self) -> int:
@@ -104,6 +102,15 @@ class Inputs:
         self.m2 = np.zeros(0)
         self._is_number = np.zeros(0, np.bool_)
         self._fit()
+
+    def check(self, xs: Sequence[Mapping[Any, Any]]) -> None:
+        """Raise what `encode` would, for records that are then encoded slice by slice."""
+        for x in xs:
+            for name, value in x.items():
+                if type(name) is not str:
+                    tag(name)
+                if value is not None and not isinstance(value, str):
+                    _finite(name, _number(name, value))
 
     def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool]) -> Rows:
         """Encode records; those to be learnt add the columns that are missing.
@@ -138,13 +145,6 @@ class Inputs:
             self.n_ignored = n_ignored
             raise
         self._fit()
-        if self.n_ignored > n_ignored and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"inputs past max_inputs={self.max_inputs} are ignored and counted in n_ignored_inputs",
-                RuntimeWarning,
-                stacklevel=4,  # past the machine and the estimator: the line that learns
-            )
         extra_keys = sorted({key for extra in extras for key in extra})
         extra_values = np.zeros((len(rows), len(extra_keys)))
         for r, extra in enumerate(extras):

@@ -25,6 +25,8 @@ from streamkernel.targets import Encoded, Targets
 
 #: Labelled records after which a bandwidth left to the data is fixed.
 WARM_UP = 200
+#: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
+SLICE = 256
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
 
@@ -90,7 +92,7 @@ class Machine:
         self.regularization = regularization
         self.ledger = Ledger(growth.keeps_beta)
         self.n_records = 0
-        self._warned = False
+        self._warned: set[str] = set()
         self._rehearsal = _Rehearsal() if expansion.kernel.bandwidth is None else None
         self._batch = _Batch(batch_size, expansion.dtype)
 
@@ -122,19 +124,29 @@ class Machine:
         """
         if len(ys) != len(xs):
             raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
-        targets, n_ignored = self.targets.prepare(ys)
+        targets, n_ignored_labels = self.targets.prepare(ys)
         weights = _weights(ws, len(targets))
-        rows = self.inputs.encode(xs, [y is not None for y in targets])
-        self.targets.n_ignored += n_ignored
-        if n_ignored and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"classes past max_classes={self.targets.n_outputs} are predicted only and counted in n_ignored_labels",
-                RuntimeWarning,
-                stacklevel=3,  # past the estimator: the line that learns
-            )
-        self.n_records += sum(y is not None for y in targets)
-        return self._pass(rows, targets, weights, predict)
+        n_ignored_inputs = self.inputs.n_ignored
+        if len(xs) > SLICE:
+            self.inputs.check(xs)
+        parts = []
+        for start in range(0, len(xs), SLICE):
+            part = slice(start, start + SLICE)
+            rows = self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+            self.n_records += sum(y is not None for y in targets[part])
+            parts.append(self._pass(rows, targets[part], weights[part], predict))
+        self.targets.n_ignored += n_ignored_labels
+        # Last, so that a user who makes warnings errors is not left with half a call.
+        ignored = []
+        if self.inputs.n_ignored > n_ignored_inputs:
+            ignored.append(f"inputs past max_inputs={self.inputs.max_inputs} are ignored, counted in n_ignored_inputs")
+        if n_ignored_labels:
+            ignored.append("classes past max_classes are predicted only, counted in n_ignored_labels")
+        for message in ignored:
+            if message not in self._warned:
+                self._warned.add(message)
+                warnings.warn(message, RuntimeWarning, stacklevel=3)  # past the estimator: the line that learns
+        return _joined(parts, self.targets.n_outputs)
 
     def record(self) -> Record:
         """The fields of the state."""

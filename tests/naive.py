@@ -37,9 +37,9 @@ def hash64(word, key):
 
 
 def shaped(count, dither):
-    """x (a + b x^2) of x = count - 24 + a dither in (-1/2, 1/2): one float32 rounding after each operation."""
-    x = np.float32(count - 24 + (2 * dither + 1 - 2**16) / 2**17)
-    return x * (np.float32(0.28614476445234344) + np.float32(4.2810563684661731e-05) * (x * x))
+    """x (a + b x^2) of x = count - 24 + two bytes of dither in (-1, 1): one float32 rounding after each operation."""
+    x = np.float32(count - 24 + (dither // 256 + dither % 256 - 255) / 256)
+    return x * (np.float32(0.28518261886330426) + np.float32(4.1825692287907671e-05) * (x * x))
 
 
 def gaussians(words, keys, scale, dtype):

@@ -194,8 +194,8 @@ def test_any_cut_at_length(case, cut):
     _assert_any_cut(case, cut)
 
 
-@settings(max_examples=25)
-@given(cases())
+@settings(max_examples=15)
+@given(cases(longest=600))
 def test_one_call_of_everything(case):
     _assert_any_cut(case, [("advance", len(case.xs))])
 

@@ -86,7 +86,8 @@ def test_blocks_continue_one_stream_and_seeds_have_their_own():
     expansion = _expansion(F=4)
     keys = _keys(3)
     assert np.array_equal(expansion._draw(0, 6, keys)[:, 8:16], expansion._draw(2, 4, keys))
-    assert not np.isin(_expansion(F=4, seed=4)._draw(0, 6, keys), expansion._draw(0, 6, keys)).any()
+    one, other = expansion._draw(0, 500, keys).ravel(), _expansion(F=4, seed=4)._draw(0, 500, keys).ravel()
+    assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(one))
 
 
 def test_the_cache_holds_the_first_blocks_that_fit():

@@ -5,6 +5,7 @@ import decimal
 import enum
 import fractions
 import math
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, key_of
 from streamkernel.kernels import Gaussian
+from streamkernel.machine import SLICE
 
 HUGE = 10**400
 
@@ -366,7 +368,7 @@ def test_without_standardize_values_are_used_as_they_are():
 def test_inputs_past_the_limit_are_ignored_counted_and_warned_of_once():
     model = _model(max_inputs=2)
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
-    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=2 are ignored and counted in n_ignored") as caught:
+    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=2 are ignored, counted in n_") as caught:
         model.learn_one({"a": 1.0, "c": 2.0, "d": "text"}, 1.0)
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -401,6 +403,40 @@ def test_what_is_past_the_limit_does_not_touch_scores():
     xs = _stream(40)
     model.advance(xs, [x["x0"] for x in xs])
     assert model.predict_one({"x0": 1.0, "x1": 2.0, "z": 5.0}) == model.predict_one({"x0": 1.0, "x1": 2.0})
+
+
+def test_a_user_who_makes_warnings_errors_is_not_left_with_half_a_call():
+    models = [_model(max_inputs=1) for _ in range(2)]
+    calls = [[{"a": 1.0}, {"b": 1.0}, {"a": 3.0}], [1.0, 2.0, 3.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            models[0].advance(*calls)
+        warnings.simplefilter("ignore")
+        models[1].advance(*calls)
+    assert models[0].state_digest() == models[1].state_digest()
+
+
+def test_a_fault_at_the_end_of_a_long_call_is_found_before_its_first_record_is_learnt():
+    model = _learnt()
+    before = model.state_digest()
+    good = [{"x0": 1.0, "text": f"value {i}"} for i in range(2 * SLICE)]
+    for bad in ({"x0": math.inf}, {"x0": HUGE}, {"x0": b""}, {b"name": 1.0}, {math.nan: "text"}, {"new": math.inf}):
+        with pytest.raises(ValueError, match=r"infinite|of type|names and labels"):
+            model.advance([*good, bad], [1.0] * (2 * SLICE + 1))
+        assert model.state_digest() == before
+
+
+@pytest.mark.parametrize("targets", [[None], [1.0]], ids=["predicted", "learnt"])
+def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_a_short_one(targets):
+    """A row has a column for each of them, so that all rows at once would take the square of their number."""
+    model = _model(cache_bytes=0, max_features=4)
+    xs = [{"id": str(i)} for i in range(3000)]
+    tracemalloc.start()
+    model.advance(xs, targets * len(xs))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
 
 
 def test_thousands_of_values_of_a_string_stay_within_the_limit():

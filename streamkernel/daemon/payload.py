@@ -36,7 +36,6 @@ LEARNT_ARGUMENTS = frozenset(
         "Beta.beta",
         "HalfSpaceTrees.limits",
         "KSWIN.window",
-        "RandomTreesEmbedding.limits",
         "StaticQuantizer.buckets",
     }
 )

@@ -67,14 +67,14 @@ def test_moments_of_the_law(law):
     assert moments[5] == pytest.approx(15, abs=0.02)
 
 
-@pytest.mark.parametrize(("nearest", "farthest"), [(0.0, 17.0), (17.0, 70.0)])
-def test_characteristic_function_of_the_law(law, nearest, farthest):
+@pytest.mark.parametrize(("nearest", "farthest", "error"), [(0.0, 17.0, 1.5e-4), (17.0, 70.0, 2e-3)])
+def test_characteristic_function_of_the_law(law, nearest, farthest, error):
     """E phi(x).phi(x') of inputs that differ in one coordinate, by up to 70 bandwidths."""
     values, weights = law
-    coarse = values.reshape(49, 1024, 64).mean(axis=2)  # 1,024 points a count tell the integral to 1e-6
+    coarse = np.sort(values, axis=1).reshape(49, 4096, 16).mean(axis=2)  # 4,096 points a count tell the integral
     t = np.arange(nearest, farthest, 0.1)
     ours = np.array([weights @ np.cos(u * coarse).mean(axis=1) for u in t])
-    assert np.abs(ours - np.exp(-(t**2) / 2)).max() < 2e-4
+    assert np.abs(ours - np.exp(-(t**2) / 2)).max() < error
 
 
 def test_a_large_sample_looks_standard_normal_and_independent():
@@ -95,8 +95,8 @@ def test_a_large_sample_looks_standard_normal_and_independent():
 
 
 GOLDEN = [
-    "0c30abd119bb5ac4ee03f274a283b5282b9710af817bc3cb0b88e269a041f178",
-    "a0e4500a0c31b6842fc35b94b291ceac16aa63613b73d5e3b7ab077f6123c1fb",
+    "f40163e384b477d543d1a5074535f4bb39073cecdd887e3d0c070875e871f46a",
+    "67f6a4957203df24935af26501403cbacd215a9ccafd8534dff79f0de8cf227a",
 ]
 DRAW = """
 import hashlib, numpy as np
