@@ -10,14 +10,14 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from connectors.ports import ConnectorError
-from streamkernel.daemon import resume
-from streamkernel.daemon.checkpoint import Checkpoint, CheckpointError, read
-from streamkernel.daemon.loop import DaemonError
-from streamkernel.daemon.payload import dump_model
-from streamkernel.daemon.plan import Plan
-from streamkernel.daemon.promises import caveats
-from streamkernel.daemon.server import Health, Server, ServerError
-from streamkernel.daemon.wiring import make_sink
+from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.payload import dump_model
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.settings.promises import caveats
+from streamkernel.daemon.settings.wiring import make_sink
+from streamkernel.daemon.shown.server import Health, Server, ServerError
+from streamkernel.daemon.stream.loop import DaemonError
 
 __all__ = ["Findings", "check"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from streamkernel.daemon.plan import Plan
+    from streamkernel.daemon.settings.plan import Plan
 
 __all__ = ["app", "main"]
 
@@ -42,7 +42,7 @@ def run(
     from rich.console import Console
 
     from streamkernel.daemon.runtime import run as run_daemon
-    from streamkernel.daemon.summary import summary_table
+    from streamkernel.daemon.shown.summary import summary_table
 
     plan = _prepare(config)
     view = run_daemon(plan, fresh=fresh, max_records=max_records)
@@ -81,15 +81,15 @@ def evaluate(
     from rich.console import Console
 
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
-    from streamkernel.daemon.log import start_logging
-    from streamkernel.daemon.loop import DaemonError
-    from streamkernel.daemon.problems import ConfigError
-    from streamkernel.daemon.stop import StopSignals
-    from streamkernel.daemon.summary import summary_table
+    from streamkernel.daemon.settings.problems import ConfigError
+    from streamkernel.daemon.shown.log import start_logging
+    from streamkernel.daemon.shown.summary import summary_table
+    from streamkernel.daemon.stream.loop import DaemonError
+    from streamkernel.daemon.stream.stop import StopSignals
 
     if plot is not None:
-        from streamkernel.daemon.plot import plot as draw
-        from streamkernel.daemon.plot import require_matplotlib
+        from streamkernel.daemon.shown.plot import plot as draw
+        from streamkernel.daemon.shown.plot import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
     plans = [_prepare(config) for config in configs]
@@ -123,7 +123,7 @@ def inspect(
     """Say what a checkpoint file or directory holds."""
     from rich.console import Console
 
-    from streamkernel.daemon.describe import describe, description_table
+    from streamkernel.daemon.shown.describe import describe, description_table
 
     described = describe(checkpoint)
     if as_json:
@@ -135,7 +135,7 @@ def inspect(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of the configuration, for editors."""
-    from streamkernel.daemon.config import Config
+    from streamkernel.daemon.settings.config import Config
 
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     print(_to_json({**dialect, **Config.model_json_schema()}))
@@ -172,8 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _failed(error: Exception) -> int:
     from connectors.ports import ConnectorError
-    from streamkernel.daemon.checkpoint import CheckpointError
-    from streamkernel.daemon.problems import ConfigError
+    from streamkernel.daemon.checkpoints.store import CheckpointError
+    from streamkernel.daemon.settings.problems import ConfigError
 
     if isinstance(error, ConfigError):
         print("\n".join(error.lines), file=sys.stderr)
@@ -193,8 +193,8 @@ def _failed(error: Exception) -> int:
 
 
 def _prepare(path: Path) -> Plan:
-    from streamkernel.daemon.log import start_logging
-    from streamkernel.daemon.plan import prepare
+    from streamkernel.daemon.settings.plan import prepare
+    from streamkernel.daemon.shown.log import start_logging
 
     plan = prepare(path)
     start_logging(plan.config.log, plan.redact)

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.memory import NullSink
-from streamkernel.daemon import resume
-from streamkernel.daemon.chunks import Processed
-from streamkernel.daemon.loop import DaemonError, Loop
-from streamkernel.daemon.outbox import Outbox
-from streamkernel.daemon.plan import Plan
-from streamkernel.daemon.progress import show_progress
+from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.runtime import make_processor
-from streamkernel.daemon.stop import StopSignals
-from streamkernel.daemon.view import View, growth_of
-from streamkernel.daemon.watch import Watch
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.shown.progress import show_progress
+from streamkernel.daemon.shown.view import View, growth_of
+from streamkernel.daemon.shown.watch import Watch
+from streamkernel.daemon.stream.chunks import Processed
+from streamkernel.daemon.stream.loop import DaemonError, Loop
+from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["Evaluation", "evaluate"]
 

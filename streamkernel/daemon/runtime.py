@@ -7,26 +7,26 @@ import logging
 from pathlib import Path
 
 from connectors.ports import SourceError
-from streamkernel.daemon import resume
-from streamkernel.daemon.account import DeadLetterRate
-from streamkernel.daemon.checkpoint import CheckpointStore
-from streamkernel.daemon.chunks import ChunkProcessor
-from streamkernel.daemon.config import Metrics, NoDeadLetters
-from streamkernel.daemon.keeping import Keeper
-from streamkernel.daemon.learner import learner_for
-from streamkernel.daemon.loop import DaemonError, Loop
-from streamkernel.daemon.marker import Marker
-from streamkernel.daemon.metrics import Exporter
-from streamkernel.daemon.outbox import Outbox
-from streamkernel.daemon.plan import Plan
-from streamkernel.daemon.progress import show_progress
-from streamkernel.daemon.promises import caveats
-from streamkernel.daemon.quality import ProgressiveLoss, Quality
-from streamkernel.daemon.server import Health, Server
-from streamkernel.daemon.stop import StopSignals
-from streamkernel.daemon.view import View, status_page
-from streamkernel.daemon.watch import Watch
-from streamkernel.daemon.wiring import make_sink
+from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.keeping import Keeper
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.settings.promises import caveats
+from streamkernel.daemon.settings.wiring import make_sink
+from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.shown.progress import show_progress
+from streamkernel.daemon.shown.server import Health, Server
+from streamkernel.daemon.shown.view import View, status_page
+from streamkernel.daemon.shown.watch import Watch
+from streamkernel.daemon.stream.account import DeadLetterRate
+from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.loop import DaemonError, Loop
+from streamkernel.daemon.stream.marker import Marker
+from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["make_processor", "run"]
 

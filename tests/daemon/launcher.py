@@ -17,14 +17,15 @@ def warm_up() -> None:
     from river import linear_model, preprocessing
 
     from streamkernel import KernelClassifier
-    from streamkernel.daemon import check, cli, describe, evaluate, runtime, summary  # noqa: F401
+    from streamkernel.daemon import check, cli, evaluate, runtime  # noqa: F401
 
     KernelClassifier(seed=1).advance([{"a": float(i)} for i in range(300)], [str(i % 2) for i in range(300)])
     preprocessing.StandardScaler() | linear_model.LogisticRegression()
 
 
 def run(job: dict[str, Any]) -> int:
-    from streamkernel.daemon import cli, crash
+    from streamkernel.daemon import cli
+    from streamkernel.daemon.checkpoints import crash
 
     os.environ.update(job["environment"])
     os.chdir(job["folder"])

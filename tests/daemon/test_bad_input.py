@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamkernel.daemon.loop import TooManyDeadLettersError
-from streamkernel.daemon.plan import prepare
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream.loop import TooManyDeadLettersError
 from tests.daemon.conftest import Home
 
 CLASSIFIER = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]

@@ -9,9 +9,9 @@ import pytest
 from river import compose, linear_model, multiclass, optim, preprocessing
 
 from streamkernel import KernelClassifier
-from streamkernel.daemon.build import build_model, last_step, task_of
-from streamkernel.daemon.names import NameRefused, resolve
-from streamkernel.daemon.problems import ConfigError
+from streamkernel.daemon.settings.build import build_model, last_step, task_of
+from streamkernel.daemon.settings.names import NameRefused, resolve
+from streamkernel.daemon.settings.problems import ConfigError
 
 LOGISTIC = "river.linear_model.LogisticRegression"
 

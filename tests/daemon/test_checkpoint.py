@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamkernel
-from streamkernel.daemon.checkpoint import (
+from streamkernel.daemon.checkpoints.store import (
     FORMAT_VERSION,
     MAGIC,
     Checkpoint,
@@ -276,7 +276,7 @@ sys.modules["streamkernel"] = package
 """
 
 WRITER = """
-from streamkernel.daemon.checkpoint import CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 
 store = CheckpointStore(pathlib.Path(sys.argv[1]))
 store.lock()
@@ -337,7 +337,7 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
 
 
 FULL = """
-from streamkernel.daemon.checkpoint import CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 
 store = CheckpointStore(pathlib.Path(sys.argv[1]))
 store.lock()
@@ -362,7 +362,7 @@ def test_a_write_that_the_system_cuts_short_leaves_nothing(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("calls", "dies"), [("point('a')", False), ("point('b', 2)", False), ("point('b', 3)", True)])
 def test_a_crash_point_counts_its_passes(calls: str, dies: bool) -> None:
-    code = f"{BARE}\nfrom streamkernel.daemon.crash import point; {calls}; print('alive')"
+    code = f"{BARE}\nfrom streamkernel.daemon.checkpoints.crash import point; {calls}; print('alive')"
     command = [sys.executable, "-c", code]
     done = subprocess.run(
         command, env={**os.environ, "STREAMKERNEL_CRASH": "b:3"}, capture_output=True, text=True, check=False

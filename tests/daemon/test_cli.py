@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.config import Config
+from streamkernel.daemon.settings.config import Config
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 

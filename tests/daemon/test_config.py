@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel.daemon import document
-from streamkernel.daemon.config import Config
-from streamkernel.daemon.plan import Plan, prepare
-from streamkernel.daemon.problems import ConfigError
+from streamkernel.daemon.settings import document
+from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.settings.plan import Plan, prepare
+from streamkernel.daemon.settings.problems import ConfigError
 from tests.daemon.conftest import Home, Launcher
 
 SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"

@@ -11,13 +11,14 @@ import pytest
 
 from connectors.memory import MemorySink
 from connectors.ports import SinkError
-from streamkernel.daemon import keeping, outbox
-from streamkernel.daemon.checkpoint import CheckpointStore
-from streamkernel.daemon.loop import DaemonError
-from streamkernel.daemon.outbox import Backoff, Outbox, is_disk_trouble
-from streamkernel.daemon.plan import prepare
+from streamkernel.daemon.checkpoints import keeping
+from streamkernel.daemon.checkpoints.saving import Saver
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.saving import Saver
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream import outbox
+from streamkernel.daemon.stream.loop import DaemonError
+from streamkernel.daemon.stream.outbox import Backoff, Outbox, is_disk_trouble
 from tests.daemon.conftest import Home, write_stream
 
 

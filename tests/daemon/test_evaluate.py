@@ -10,12 +10,12 @@ import pytest
 from river import datasets, linear_model, metrics, preprocessing
 
 from streamkernel import KernelClassifier
-from streamkernel.daemon import plot as plotting
 from streamkernel.daemon.evaluate import Evaluation, evaluate
-from streamkernel.daemon.loop import DaemonError
-from streamkernel.daemon.plan import prepare
-from streamkernel.daemon.stop import StopSignals
-from streamkernel.daemon.view import View
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.shown import plot as plotting
+from streamkernel.daemon.shown.view import View
+from streamkernel.daemon.stream.loop import DaemonError
+from streamkernel.daemon.stream.stop import StopSignals
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 PHISHING = {"kind": "river", "dataset": "Phishing"}

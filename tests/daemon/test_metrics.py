@@ -21,13 +21,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from river import linear_model, tree
 
 from streamkernel import KernelClassifier
-from streamkernel.daemon.account import Account
-from streamkernel.daemon.chunks import Processed
-from streamkernel.daemon.config import Metrics
-from streamkernel.daemon.metrics import Exporter
-from streamkernel.daemon.plan import prepare
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.server import Health, Server, ServerError
+from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.shown.server import Health, Server, ServerError
+from streamkernel.daemon.stream.account import Account
+from streamkernel.daemon.stream.chunks import Processed
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 TLS = Path(__file__).with_name("tls")

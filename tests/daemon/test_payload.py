@@ -28,9 +28,9 @@ from river import (
 )
 
 from streamkernel import KernelClassifier, KernelRegressor, growth, kernels, state
-from streamkernel.daemon.checkpoint import CheckpointError
-from streamkernel.daemon.payload import dump_model, first_difference, load_model, structure
-from streamkernel.daemon.unpickler import permits
+from streamkernel.daemon.checkpoints.payload import dump_model, first_difference, load_model, structure
+from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.checkpoints.unpickler import permits
 
 RECORDS = list(datasets.Phishing().take(400))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.ports import Position
-from streamkernel.daemon.marker import Marker, Suspects
+from streamkernel.daemon.stream.marker import Marker, Suspects
 from tests.daemon.conftest import Home, Launcher
 
 MODEL = """

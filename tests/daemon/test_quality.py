@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import metrics
 
-from streamkernel.daemon.quality import REPORTS, ProgressiveLoss, Quality, log_losses
+from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality, log_losses
 
 
 def stream(task: str, records: int) -> tuple[list[Any], list[Any], list[dict[str, float]] | None]:

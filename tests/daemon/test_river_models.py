@@ -17,9 +17,10 @@ from typing import Any
 import river
 from river import base, drift, metrics, optim, proba, sketch, stats, tree, utils
 
-from streamkernel.daemon import allowed
-from streamkernel.daemon.payload import LEARNT_ARGUMENTS, dump_model
-from streamkernel.daemon.unpickler import _SHIMS, loads
+from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints.payload import LEARNT_ARGUMENTS, dump_model
+from streamkernel.daemon.checkpoints.shims import SHIMS
+from streamkernel.daemon.checkpoints.unpickler import loads
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,16 +71,20 @@ def classes() -> set[allowed.Name]:
 
 
 def test_the_list_of_names_fits_the_installed_river() -> None:
-    listed = allowed.RIVER_CLASSES | {name for name in _SHIMS if name[0].startswith("river.")}
+    listed = allowed.RIVER_CLASSES | {name for name in SHIMS if name[0].startswith("river.")}
     python = {name for name in listed if not name[0].startswith("river._river_rust")}
     found = classes() - NOT_LISTED
-    assert sorted(found - python) == [], "new in River: look at them, then list them in streamkernel/daemon/allowed.py"
-    assert sorted(python - found) == [], "gone from River: take them off the list in streamkernel/daemon/allowed.py"
+    assert sorted(found - python) == [], (
+        "new in River: look at them, then list them in streamkernel/daemon/checkpoints/allowed.py"
+    )
+    assert sorted(python - found) == [], (
+        "gone from River: take them off the list in streamkernel/daemon/checkpoints/allowed.py"
+    )
 
 
 def test_every_name_is_there_and_itself() -> None:
     names = {*allowed.RIVER_CLASSES, *allowed.RIVER_NESTED_CLASSES, *allowed.TYPES, *allowed.FUNCTIONS}
-    for module, name in names | set(_SHIMS) | allowed.PARTIAL_TARGETS | allowed.METHODS:
+    for module, name in names | set(SHIMS) | allowed.PARTIAL_TARGETS | allowed.METHODS:
         assert callable(allowed.resolve(module, name))
 
 

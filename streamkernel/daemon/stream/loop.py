@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from connectors.ports import Position, Record, Source
-from streamkernel.daemon import crash, trial
-from streamkernel.daemon.chunks import ChunkProcessor, Processed
-from streamkernel.daemon.marker import Marker
-from streamkernel.daemon.outbox import Outbox
-from streamkernel.daemon.pace import Pace
+from streamkernel.daemon.checkpoints import crash
+from streamkernel.daemon.stream import trial
+from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
+from streamkernel.daemon.stream.marker import Marker
+from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.pace import Pace
 
 __all__ = ["DaemonError", "Loop", "Observer", "TooManyDeadLettersError"]
 

@@ -14,12 +14,12 @@ from importlib.metadata import version
 from typing import Any
 
 from connectors.ports import Position
-from streamkernel.daemon.account import Account
-from streamkernel.daemon.build import Model, last_step
-from streamkernel.daemon.checkpoint import Checkpoint, CheckpointError
-from streamkernel.daemon.payload import load_model
-from streamkernel.daemon.plan import Plan
-from streamkernel.daemon.problems import shown
+from streamkernel.daemon.checkpoints.payload import load_model
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError
+from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.settings.problems import shown
+from streamkernel.daemon.stream.account import Account
 
 __all__ = ["Start", "check_source", "check_versions", "header", "restore"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from streamkernel.daemon.problems import ConfigError, dotted
+from streamkernel.daemon.settings.problems import ConfigError, dotted
 
 __all__ = ["Document", "Redactor", "parse", "read"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamkernel.daemon.evaluate import Evaluation
-from streamkernel.daemon.loop import DaemonError
+from streamkernel.daemon.stream.loop import DaemonError
 
 __all__ = ["plot", "require_matplotlib"]
 

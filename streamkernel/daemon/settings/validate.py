@@ -9,9 +9,9 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from streamkernel.daemon.config import Config
-from streamkernel.daemon.document import Document
-from streamkernel.daemon.problems import dotted, hint, shown
+from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.settings.document import Document
+from streamkernel.daemon.settings.problems import dotted, hint, shown
 
 __all__ = ["validate"]
 

@@ -1,8 +1,8 @@
 """The model as bytes, and back: an estimator of ours as its state record, any other model as a pickle.
 
-A record holds arrays and plain values only. A pickle is read by the restricted reader of
-`streamkernel.daemon.unpickler`; its writer here refuses what that reader would refuse, so that a model which cannot be
-restored is known when its first checkpoint is written, not when it is needed.
+A record holds arrays and plain values only. A pickle is read by the restricted reader in `unpickler.py`; its writer
+here refuses what that reader would refuse, so that a model which cannot be restored is known when its first checkpoint
+is written, not when it is needed.
 """
 
 import copyreg
@@ -19,8 +19,8 @@ import numpy as np
 from river import base, compose
 
 from streamkernel import state
-from streamkernel.daemon import allowed, unpickler
-from streamkernel.daemon.checkpoint import CheckpointError
+from streamkernel.daemon.checkpoints import allowed, unpickler
+from streamkernel.daemon.checkpoints.store import CheckpointError
 
 Model = TypeVar("Model", bound=base.Base)
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.table import Table
 
-from streamkernel.daemon.checkpoint import Checkpoint, CheckpointError, read
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
 
 __all__ = ["describe", "description_table"]
 

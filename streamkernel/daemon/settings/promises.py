@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.config import CsvSource, JsonlSource
-from streamkernel.daemon.plan import Plan
+from streamkernel.daemon.settings.config import CsvSource, JsonlSource
+from streamkernel.daemon.settings.plan import Plan
 
 __all__ = ["caveats"]
 

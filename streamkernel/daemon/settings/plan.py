@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from connectors.ports import Source
-from streamkernel.daemon.build import Model, Task, build_model, task_of
-from streamkernel.daemon.config import Config, CsvSource, JsonlSource, ReportName
-from streamkernel.daemon.document import Document, Redactor, read
-from streamkernel.daemon.problems import ConfigError
-from streamkernel.daemon.quality import REPORTS
-from streamkernel.daemon.validate import validate
-from streamkernel.daemon.wiring import make_source
+from streamkernel.daemon.settings.build import Model, Task, build_model, task_of
+from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, ReportName
+from streamkernel.daemon.settings.document import Document, Redactor, read
+from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.settings.validate import validate
+from streamkernel.daemon.settings.wiring import make_source
+from streamkernel.daemon.stream.quality import REPORTS
 
 __all__ = ["Plan", "prepare"]
 

@@ -7,8 +7,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-from streamkernel.daemon.config import Log
-from streamkernel.daemon.document import Redactor
+from streamkernel.daemon.settings.config import Log
+from streamkernel.daemon.settings.document import Redactor
 
 __all__ = ["start_logging"]
 

@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
-from streamkernel.daemon.build import Model, last_step
-from streamkernel.daemon.chunks import Processed
-from streamkernel.daemon.saving import Saved
-from streamkernel.daemon.view import grows
+from streamkernel.daemon.checkpoints.saving import Saved
+from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.shown.view import grows
+from streamkernel.daemon.stream.chunks import Processed
 
 __all__ = ["Exporter"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from connectors.ports import Record
-from streamkernel.daemon.learner import Learner
+from streamkernel.daemon.stream.learner import Learner
 
 __all__ = ["DEATHS_BEFORE_TRIAL", "kills"]
 

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from connectors.ports import Position, SinkError
-from streamkernel.daemon import resume
-from streamkernel.daemon.checkpoint import CheckpointStore
-from streamkernel.daemon.chunks import ChunkProcessor
-from streamkernel.daemon.loop import DaemonError
-from streamkernel.daemon.metrics import Exporter
-from streamkernel.daemon.outbox import Outbox, is_disk_trouble
-from streamkernel.daemon.payload import dump_model
-from streamkernel.daemon.plan import Plan
-from streamkernel.daemon.saving import Saver
+from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.payload import dump_model
+from streamkernel.daemon.checkpoints.saving import Saver
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.loop import DaemonError
+from streamkernel.daemon.stream.outbox import Outbox, is_disk_trouble
 
 __all__ = ["Keeper"]
 

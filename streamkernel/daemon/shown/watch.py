@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Callable
 
-from streamkernel.daemon.chunks import ChunkProcessor, Processed
-from streamkernel.daemon.metrics import Exporter
-from streamkernel.daemon.view import View, growth_of
+from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.shown.view import View, growth_of
+from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
 
 __all__ = ["Watch"]
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from streamkernel.daemon import crash
+from streamkernel.daemon.checkpoints import crash
 
 #: Begins with a byte that is no text and holds both line ends, so that a copy in text mode shows at once.
 MAGIC = b"\x89SKC\r\n\x1a\n"
@@ -56,7 +56,7 @@ class Checkpoint:
     header
         What the daemon knows beside the model, as JSON values.
     payload
-        The model, as `streamkernel.daemon.payload.dump_model` wrote it.
+        The model, as `streamkernel.daemon.checkpoints.payload.dump_model` wrote it.
 
     """
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from river import base
 
-from streamkernel.daemon.build import Model, last_step, task_of
-from streamkernel.daemon.quality import log_losses
+from streamkernel.daemon.settings.build import Model, last_step, task_of
+from streamkernel.daemon.stream.quality import log_losses
 
 __all__ = ["Learner", "Lesson", "learner_for"]
 

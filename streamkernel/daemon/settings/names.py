@@ -9,7 +9,7 @@ from types import ModuleType
 
 from river import base
 
-from streamkernel.daemon.problems import hint
+from streamkernel.daemon.settings.problems import hint
 
 __all__ = ["HOME", "NameRefused", "resolve"]
 
@@ -41,10 +41,10 @@ def resolve(name: str, imports: Sequence[str] = ()) -> type[base.Base]:
     --------
     >>> resolve("river.preprocessing.StandardScaler").__name__
     'StandardScaler'
-    >>> resolve("os.system")
+    >>> resolve("os.system")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    streamkernel.daemon.names.NameRefused: os.system is outside river and streamkernel; list its package under imports
+    streamkernel.daemon.settings.names.NameRefused: os.system is outside river and streamkernel; ...
 
     """
     packages = (*HOME, *imports)

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from river import base, compose
 
-from streamkernel.daemon.names import NameRefused, resolve
-from streamkernel.daemon.problems import ConfigError, dotted, hint, shown
+from streamkernel.daemon.settings.names import NameRefused, resolve
+from streamkernel.daemon.settings.problems import ConfigError, dotted, hint, shown
 
 __all__ = ["Model", "Task", "build_model", "last_step", "task_of"]
 
@@ -138,11 +138,10 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
     --------
     >>> build_model([{"river.linear_model.LogisticRegression": {"l2": 0.1}}]).l2
     0.1
-    >>> build_model([{"river.linear_model.LogisticRegression": {"los": 0.1}}])
+    >>> build_model([{"river.linear_model.LogisticRegression": {"los": 0.1}}])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    streamkernel.daemon.problems.ConfigError: model[0].los: unknown argument of river.linear_model.LogisticRegression, \
-did you mean 'loss'?
+    streamkernel.daemon.settings.problems.ConfigError: model[0].los: unknown argument of ... did you mean 'loss'?
 
     """
     builder = _Builder(imports)

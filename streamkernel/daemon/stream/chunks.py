@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.ports import Position, Record
-from streamkernel.daemon import crash
-from streamkernel.daemon.account import Account, DeadLetterRate
-from streamkernel.daemon.learner import Learner, Lesson
-from streamkernel.daemon.lines import dead_letter, prediction
-from streamkernel.daemon.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.checkpoints import crash
+from streamkernel.daemon.stream.account import Account, DeadLetterRate
+from streamkernel.daemon.stream.learner import Learner, Lesson
+from streamkernel.daemon.stream.lines import dead_letter, prediction
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 
 __all__ = ["ChunkProcessor", "Processed"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connectors.ports import Sink, Source, SourceError
-from streamkernel.daemon import config as settings
-from streamkernel.daemon.problems import ConfigError
+from streamkernel.daemon.settings import config as settings
+from streamkernel.daemon.settings.problems import ConfigError
 
 if TYPE_CHECKING:
-    from streamkernel.daemon.config import Config
+    from streamkernel.daemon.settings.config import Config
 
 __all__ = ["make_sink", "make_source"]
 

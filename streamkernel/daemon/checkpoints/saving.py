@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from connectors.ports import SinkError
-from streamkernel.daemon.checkpoint import CheckpointStore
-from streamkernel.daemon.outbox import Backoff, is_disk_trouble
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.stream.outbox import Backoff, is_disk_trouble
 
 __all__ = ["Saved", "Saver"]
 

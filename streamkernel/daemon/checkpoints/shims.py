@@ -1,0 +1,279 @@
+"""What a payload may call, and how: each constructor or function with code of ours that checks its arguments first.
+
+The functions themselves are never handed out; a *shim* stands in their place, and only the reader knows how to use it.
+"""
+
+import datetime
+import functools
+import math
+import random
+import re
+import statistics
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.random import MT19937, RandomState, SeedSequence
+from river import base
+
+from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints.store import CheckpointError
+
+#: Far above what any estimator needs (the length of a rolling window), far below what hurts.
+MOST = 1 << 20
+
+Given = tuple[Any, ...]
+
+
+class Reader(Protocol):
+    """What a shim asks of the reader."""
+
+    packages: Sequence[str]
+
+    def spend(self, amount: int) -> None:
+        """Account for something copied."""
+
+
+Build = Callable[[Reader, Any, Given], Any]
+
+
+class Shim:
+    """Stands where a function would; only the opcode that calls functions knows what to do with it."""
+
+    def __init__(self, function: Any, build: Build) -> None:
+        self.function = function
+        self.build = build
+
+
+def refuse(what: str) -> NoReturn:
+    raise CheckpointError(f"the payload {what}, which no checkpoint may hold")
+
+
+def check(condition: bool, what: str) -> None:
+    if not condition:
+        refuse(f"gives {what} a value of the wrong kind")
+
+
+def kind_of(target: Any) -> str:
+    # Never its repr: that would run code on what the payload made.
+    named = target.function if isinstance(target, Shim) else target
+    named = named if isinstance(named, type | types.FunctionType | types.BuiltinFunctionType) else type(named)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
+    """A shim that calls its target with arguments of exactly these types, the first `least` of them at least."""
+
+    def build(reader: Reader, target: Any, given: Given) -> Any:
+        fit = (len(kinds) if least is None else least) <= len(given) <= len(kinds)
+        for value, kind in zip(given, kinds, strict=False):
+            fit = fit and type(value) in (kind if isinstance(kind, tuple) else (kind,))
+            reader.spend(len(value) if isinstance(value, dict | list | tuple) else 0)
+        check(fit, target.__qualname__)
+        return target(*given)
+
+    return build
+
+
+def _numbers(_: Reader, target: Any, given: Given) -> Any:
+    # The compiled parts of River abort the process, rather than raise, on a window too long for the memory.
+    check(_are_numbers(given), target.__qualname__)
+    return target(*given)
+
+
+def _are_numbers(values: Any) -> bool:
+    return all(type(v) is float or (type(v) in (int, bool) and abs(v) <= MOST) for v in values)
+
+
+def _anything(_: Reader, target: Any, given: Given) -> Any:
+    return target(*given)
+
+
+def _factory(_: Reader, target: Any, given: Given) -> Any:
+    check(len(given) == 1 and (given[0] is None or callable(given[0])), "a default factory")
+    return target(given[0])
+
+
+def _vector_dict(reader: Reader, target: Any, given: Given) -> Any:
+    data, factory, mask, copied = given
+    check(type(data) is dict and (factory is None or callable(factory)) and mask is None, "a VectorDict")
+    reader.spend(len(data))
+    return target(data, factory, None, copied is True)
+
+
+def _bound_method(reader: Reader, _: Any, given: Given) -> Any:
+    check(len(given) == 2 and type(given[1]) is str, "getattr")
+    owner, name = given
+    if owner is str and name == "lower":
+        return str.lower
+    method = allowed.find_method(owner, name, reader.packages)
+    if method is None:
+        refuse(f"fetches the attribute {name} of {kind_of(owner)}")
+    return types.MethodType(method, owner)
+
+
+def _partial(reader: Reader, target: Any, given: Given) -> Any:
+    check(len(given) == 1 and allowed.is_partial_target(given[0], reader.packages), "a partial")
+    return target(given[0])
+
+
+def _set_partial(_: Reader, target: functools.partial[Any], state: Any) -> None:
+    check(type(state) is tuple and len(state) == 4, "a partial")
+    func, given, keywords, attributes = state
+    check(func is target.func and type(given) is tuple and type(keywords) is dict and not attributes, "a partial")
+    if func is np.ones or func is np.array:
+        numbers = given[0] if given and type(given[0]) is list else given
+        check(len(given) == 1 and _are_numbers(numbers) and not keywords, "a partial")
+    target.__setstate__((func, given, keywords, None))  # type: ignore[attr-defined]
+
+
+def _rebuild(_: Reader, target: Any, given: Given) -> Any:
+    cls, arguments = given
+    ours = isinstance(cls, type) and (cls.__module__, cls.__qualname__) in allowed.our_classes()
+    check(ours and type(arguments) is dict and all(type(name) is str for name in arguments), "an estimator")
+    check(all(map(_is_argument, arguments.values())), "an estimator")
+    return target(cls, arguments)
+
+
+def _is_argument(value: Any) -> bool:
+    # A constructor shows what it does not accept: the text of a list of lists of lists may be endless.
+    if isinstance(value, list | tuple):
+        return all(_is_argument(item) and not isinstance(item, list | tuple) for item in value)
+    return value is None or type(value) in (bool, int, float, str) or isinstance(value, base.Base)
+
+
+_DTYPE = re.compile(r"b1|[iu][1248]|f[248]|c8|c16|O8|[SU][1-9]\d{0,3}")
+
+
+def _dtype(_: Reader, target: Any, given: Given) -> Any:
+    check(len(given) == 3 and type(given[0]) is str and _DTYPE.fullmatch(given[0]) is not None, "a numpy type")
+    return target(given[0])
+
+
+def _scalar(_: Reader, target: Any, given: Given) -> Any:
+    dtype, data = given
+    check(isinstance(dtype, np.dtype) and not dtype.hasobject and type(data) is bytes, "a numpy scalar")
+    check(len(data) == dtype.itemsize, "a numpy scalar")
+    return target(dtype, data)
+
+
+def _is_shape(shape: Any) -> bool:
+    # An empty array may have any shape at all, and numpy loops over some of them.
+    return type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and sum(shape) < 1 << 40
+
+
+def _array_from_buffer(_: Reader, target: Any, given: Given) -> Any:
+    check(len(given) in (4, 5), "an array")
+    buffer, dtype, shape, order = given[:4]
+    check(type(buffer) in (bytes, bytearray) and isinstance(dtype, np.dtype) and not dtype.hasobject, "an array")
+    check(_is_shape(shape) and len(buffer) == math.prod(shape) * dtype.itemsize and type(order) is str, "an array")
+    return target(buffer, dtype, shape, *given[3:])
+
+
+def _empty_array(_: Reader, __: Any, given: Given) -> Any:
+    check(given == (np.ndarray, (0,), b"b"), "an array")
+    return np.empty(0)
+
+
+def _set_array(reader: Reader, target: np.ndarray[Any, Any], state: Any) -> None:
+    check(type(state) is tuple and len(state) == 5 and target.size == 0 and target.flags.owndata, "an array")
+    _, shape, dtype, _, data = state
+    check(_is_shape(shape) and isinstance(dtype, np.dtype), "an array")
+    entries = math.prod(shape)
+    if dtype.hasobject:
+        check(type(data) is list and len(data) == entries, "an array")
+    else:
+        check(type(data) is bytes and len(data) == entries * dtype.itemsize, "an array")
+    reader.spend(len(data))
+    target.__setstate__(state)
+
+
+def _bit_generator(_: Reader, __: Any, given: Given) -> Any:
+    check(len(given) == 1 and given[0] is MT19937, "a bit generator")
+    return MT19937()
+
+
+def _seed_sequence(_: Reader, __: Any, given: Given) -> Any:
+    check(len(given) == 3 and given[0] is SeedSequence and given[2] is None, "a seed sequence")
+    return SeedSequence(0)
+
+
+def _is_twister(state: Any) -> bool:
+    # numpy believes the position and reads there.
+    key, position = state["state"]["key"], state["state"]["pos"]
+    sound = isinstance(key, np.ndarray) and key.dtype == np.uint32 and key.shape == (624,)
+    return sound and type(position) is int and 0 <= position <= 624 and state["bit_generator"] == "MT19937"
+
+
+def _set_bit_generator(_: Reader, target: Any, state: Any) -> None:
+    check(_is_twister(state[0]) and isinstance(state[1], SeedSequence | None), "a bit generator")
+    target.__setstate__(state)
+
+
+def _set_random_state(_: Reader, target: Any, state: Any) -> None:
+    check(_is_twister(state) and type(state["has_gauss"]) is int and type(state["gauss"]) is float, "a generator")
+    target.__setstate__(state)
+
+
+def _set_seed_sequence(_: Reader, target: Any, state: Any) -> None:
+    _, spawned, pool, size, key = state
+    sound = isinstance(pool, np.ndarray) and pool.dtype == np.uint32 and pool.shape == (size,)
+    check(sound and type(spawned) is int and type(size) is int and type(key) is tuple, "a seed sequence")
+    target.__setstate__(state)
+
+
+def _set_random(_: Reader, target: random.Random, state: Any) -> None:
+    check(type(state) is tuple and len(state) == 3 and state[0] == 3 and type(state[1]) is tuple, "a generator")
+    target.setstate(state)
+
+
+def _set_normal(_: Reader, target: Any, state: Any) -> None:
+    check(type(state) is tuple and _are_numbers(state), "a distribution")
+    target.__setstate__(state)
+
+
+def _set_position(_: Reader, target: Any, state: Any) -> None:
+    check(type(state) is int, "an iterator")
+    target.__setstate__(state)
+
+
+SHIMS: dict[allowed.Name, Build] = {
+    **dict.fromkeys(allowed.NUMERIC_CLASSES, _numbers),
+    ("builtins", "getattr"): _bound_method,
+    ("builtins", "iter"): _typed(list),
+    ("builtins", "range"): _typed(int, int, int),
+    ("collections", "Counter"): _typed(dict, least=0),
+    ("collections", "OrderedDict"): _typed(),
+    ("collections", "defaultdict"): _factory,
+    ("collections", "deque"): _typed(tuple, (int, types.NoneType), least=0),
+    ("datetime", "date"): _typed(bytes),
+    ("datetime", "datetime"): _typed(bytes, datetime.timezone, least=1),
+    ("datetime", "timedelta"): _typed(int, int, int),
+    ("datetime", "timezone"): _typed(datetime.timedelta),
+    ("functools", "partial"): _partial,
+    ("operator", "itemgetter"): _typed((str, int)),
+    ("random", "Random"): _typed(),
+    ("statistics", "NormalDist"): _typed(),
+    ("numpy", "dtype"): _dtype,
+    ("numpy._core.multiarray", "_reconstruct"): _empty_array,
+    ("numpy._core.multiarray", "scalar"): _scalar,
+    ("numpy._core.numeric", "_frombuffer"): _array_from_buffer,
+    ("numpy.random._pickle", "__bit_generator_ctor"): _bit_generator,
+    ("numpy.random._pickle", "__randomstate_ctor"): _typed(MT19937),
+    ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"): _seed_sequence,
+    ("river._river_rust.vectordict", "VectorDict"): _vector_dict,
+    ("river.imblearn.hard_sampling", "Triplet"): _anything,
+    ("streamkernel.state", "rebuild"): _rebuild,
+}
+
+STATES: dict[type, Callable[[Reader, Any, Any], None]] = {
+    MT19937: _set_bit_generator,
+    RandomState: _set_random_state,
+    SeedSequence: _set_seed_sequence,
+    functools.partial: _set_partial,
+    np.ndarray: _set_array,
+    random.Random: _set_random,
+    statistics.NormalDist: _set_normal,
+    type(iter([])): _set_position,
+}
