@@ -23,6 +23,7 @@ RAW_LIMIT = 1e15
 
 _NAN = math.nan
 _PLAIN = {float, int}
+_TEXT = {str}
 
 
 def key_of(tagged: list[Any]) -> int:
@@ -106,6 +107,12 @@ class Inputs:
     def check(self, xs: Sequence[Mapping[Any, Any]]) -> None:
         """Raise what `encode` would, for records that are then encoded slice by slice."""
         for x in xs:
+            if _PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
+                try:
+                    if math.isfinite(sum(x.values())):
+                        continue
+                except OverflowError:  # an integer past the largest float
+                    pass
             for name, value in x.items():
                 if type(name) is not str:
                     tag(name)
@@ -128,9 +135,9 @@ class Inputs:
             A value is infinite or of a type that is no input. No column is added then.
 
         """
-        plain = self._encode_plain(xs)
+        plain = self.encode_plain(xs)
         if plain is not None:
-            return Rows(plain, np.zeros((len(xs), 0)), np.zeros(0, np.uint64))
+            return plain
         n_columns, n_ignored = len(self.columns), self.n_ignored
         rows: list[list[float]] = []
         extras: list[dict[int, float]] = []
@@ -215,8 +222,8 @@ class Inputs:
             array(record, name, np.float64, len(self)) for name in ("input_count", "input_mean", "input_m2")
         )
 
-    def _encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Array | None:
-        """Records that all hold the same known numbers in the same order, as most do; None for any others."""
+    def encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Rows | None:
+        """Encode records that all hold the same known numbers in the same order, as most do; None for any others."""
         if not xs:
             return None
         names = tuple(xs[0])
@@ -237,7 +244,7 @@ class Inputs:
             return None
         values = np.full((len(rows), len(self.columns)), _NAN)
         values[:, columns] = given.reshape(len(rows), len(columns))
-        return values
+        return Rows(values, np.zeros((len(xs), 0)), np.zeros(0, np.uint64))
 
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)

@@ -6,7 +6,7 @@ moments with every one; how a stream is cut into calls never changes a bit.
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,14 +127,8 @@ class Machine:
         targets, n_ignored_labels = self.targets.prepare(ys)
         weights = _weights(ws, len(targets))
         n_ignored_inputs = self.inputs.n_ignored
-        if len(xs) > SLICE:
-            self.inputs.check(xs)
-        parts = []
-        for start in range(0, len(xs), SLICE):
-            part = slice(start, start + SLICE)
-            rows = self.inputs.encode(xs[part], [y is not None for y in targets[part]])
-            self.n_records += sum(y is not None for y in targets[part])
-            parts.append(self._pass(rows, targets[part], weights[part], predict))
+        parts = [self._pass(rows, targets[part], weights[part], predict) for part, rows in self._encoded(xs, targets)]
+        self.n_records += sum(y is not None for y in targets)
         self.targets.n_ignored += n_ignored_labels
         # Last, so that a user who makes warnings errors is not left with half a call.
         ignored = []
@@ -147,6 +141,18 @@ class Machine:
                 self._warned.add(message)
                 warnings.warn(message, RuntimeWarning, stacklevel=3)  # past the estimator: the line that learns
         return _joined(parts, self.targets.n_outputs)
+
+    def _encoded(self, xs: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
+        """Encode records: at once where they are known numbers only, else slice by slice, having checked them all."""
+        if len(xs) > SLICE:
+            rows = self.inputs.encode_plain(xs)
+            if rows is not None:
+                yield slice(len(xs)), rows
+                return
+            self.inputs.check(xs)
+        for start in range(0, len(xs), SLICE):
+            part = slice(start, start + SLICE)
+            yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
 
     def record(self) -> Record:
         """The fields of the state."""

@@ -63,21 +63,26 @@ def models(draw, **fixed):
 
 @st.composite
 def cases(draw, longest=260):
-    """Late inputs, strings, booleans, absent values, classes that join, weights, records without a label."""
+    """Late inputs, strings, booleans, absent values, classes that join, weights, records without a label.
+
+    Or, as records that hold the same numbers throughout have a way of their own, nothing but numbers.
+    """
     n = draw(st.integers(1, longest))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     d = draw(st.integers(1, 12))
-    late = draw(st.integers(0, 12))
+    numbers_only = draw(st.sampled_from([False, False, True]))
+    late = 0 if numbers_only else draw(st.integers(0, 12))
     n_values = draw(st.integers(1, 20))
-    missing = draw(st.sampled_from([0.0, 0.2]))
+    missing = 0.0 if numbers_only else draw(st.sampled_from([0.0, 0.2]))
     unlabelled = draw(st.sampled_from([0.0, 0.1, 0.5]))
     appears = {f"late{j}": int(rng.integers(0, n)) for j in range(late)}
     xs = []
     for i in range(n):
         x = {f"x{j}": float(v) for j, v in enumerate(rng.normal(size=d))}
         x |= {name: float(rng.normal()) for name, first in appears.items() if i >= first and rng.random() < 0.7}
-        x["text"] = f"v{rng.integers(0, 1 + n_values * i // n)}"
-        x["flag"] = bool(rng.random() < 0.3)
+        if not numbers_only:
+            x["text"] = f"v{rng.integers(0, 1 + n_values * i // n)}"
+            x["flag"] = bool(rng.random() < 0.3)
         x["whole"] = int(rng.integers(-3, 4))
         xs.append({name: v for name, v in x.items() if rng.random() >= missing})
     kind = draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))

@@ -405,6 +405,43 @@ def test_what_is_past_the_limit_does_not_touch_scores():
     assert model.predict_one({"x0": 1.0, "x1": 2.0, "z": 5.0}) == model.predict_one({"x0": 1.0, "x1": 2.0})
 
 
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(["x0", "x1"]),
+            st.one_of(st.floats(allow_infinity=False), st.integers(-(2**70), 2**70)),
+            min_size=1,
+        ),
+        min_size=1,
+        max_size=9,
+    ),
+    st.booleans(),
+)
+def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order):
+    if in_another_order:
+        xs = [dict(reversed(x.items())) for x in xs]
+    models = [_learnt() for _ in range(2)]
+    models[0].advance(xs, [1.0] * len(xs))
+    models[1]._machine.inputs._encode_plain = lambda _: None  # the general way in
+    for x in xs:
+        models[1].learn_one(x, 1.0)
+    assert models[0].state_digest() == models[1].state_digest()
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, HUGE, math.nan, True, None])
+def test_a_long_call_checks_what_its_sum_would_hide(value):
+    model = _learnt()
+    before = model.state_digest()
+    xs = [{"x0": 1e308, "x1": 1e308}] * SLICE + [{"x0": math.nan, "x1": value}]
+    if value in (math.inf, -math.inf, HUGE):
+        with pytest.raises(ValueError, match="input 'x1' is infinite"):
+            model.advance(xs, [1.0] * len(xs))
+        assert model.state_digest() == before
+    else:
+        model.advance(xs, [1.0] * len(xs))
+        assert model.n_records == 50 + SLICE + 1
+
+
 def test_a_user_who_makes_warnings_errors_is_not_left_with_half_a_call():
     models = [_model(max_inputs=1) for _ in range(2)]
     calls = [[{"a": 1.0}, {"b": 1.0}, {"a": 3.0}], [1.0, 2.0, 3.0]]
