@@ -145,7 +145,7 @@ class Machine:
     def _encoded(self, xs: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
         """Encode records: at once where they are known numbers only, else slice by slice, having checked them all."""
         if len(xs) > SLICE:
-            rows = self.inputs.encode_plain(xs)
+            rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
             if rows is not None:
                 yield slice(len(xs)), rows
                 return

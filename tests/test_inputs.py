@@ -422,7 +422,7 @@ def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order
         xs = [dict(reversed(x.items())) for x in xs]
     models = [_learnt() for _ in range(2)]
     models[0].advance(xs, [1.0] * len(xs))
-    models[1]._machine.inputs._encode_plain = lambda _: None  # the general way in
+    models[1]._machine.inputs.encode_plain = lambda _: None  # the general way in
     for x in xs:
         models[1].learn_one(x, 1.0)
     assert models[0].state_digest() == models[1].state_digest()
@@ -471,6 +471,17 @@ def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_
     xs = [{"id": str(i)} for i in range(3000)]
     tracemalloc.start()
     model.advance(xs, targets * len(xs))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
+
+
+def test_a_long_call_to_a_model_of_many_inputs_takes_no_more_memory_than_a_short_one():
+    model = _model(cache_bytes=0, max_features=4)
+    model.advance([{"n": 1.0}] + [{"id": str(i)} for i in range(2000)], [1.0] * 2001)
+    xs = [{"n": float(i)} for i in range(5000)]
+    tracemalloc.start()
+    model.advance(xs, [None] * len(xs))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 40e6

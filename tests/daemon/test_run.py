@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -235,3 +237,16 @@ def test_nothing_is_begun_where_the_first_checkpoint_cannot_be_written(
     monkeypatch.setattr(CheckpointStore, "write", full)
     with pytest.raises(DaemonError, match="the first checkpoint could not be written"):
         run(prepare(here.config))
+
+
+def test_the_log_shows_how_learning_goes_on(home: Home, launcher: Launcher) -> None:
+    write_stream(home.folder / "stream.csv", RECORDS)
+    home.configure()
+    said = launcher.call(home, "run", "config.yaml").stderr
+    lines = re.findall(r"([\d,]+) records: progressive loss ([\d.]+), ([\d,]+) features", said)
+    records, losses, features = zip(*lines, strict=True)
+    counts = [int(count.replace(",", "")) for count in records]
+    assert counts[0] >= 500
+    assert all(later >= 2 * earlier for earlier, later in itertools.pairwise(counts))
+    assert float(losses[-1]) < float(losses[0])
+    assert int(features[-1].replace(",", "")) > int(features[0].replace(",", ""))

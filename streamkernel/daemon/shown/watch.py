@@ -1,7 +1,8 @@
-"""Keeps what is shown of the daemon current: gauges, progress bar and status page, twice a second."""
+"""Keeps what is shown of the daemon current: gauges, progress bar and status page twice a second, the log at times."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -12,10 +13,15 @@ from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
 
 __all__ = ["Watch"]
 
+_log = logging.getLogger(__name__)
+
 _REFRESH_SECONDS = 0.5
 # Measuring the model walks through all it consists of, which takes a while for a large forest: at most 1% of the time.
 _MEMORY_PAUSE = 100
 _SILENCE_SECONDS = 120.0
+# A log line whenever the records have doubled shows how learning begins; one a minute that it goes on.
+_FIRST_LINE = 500
+_LINE_SECONDS = 60.0
 
 
 class Watch:
@@ -60,6 +66,9 @@ class Watch:
         self._before = processor.account.consumed
         self._start = self._turned = self._refreshed = clock()
         self._measure_at = -math.inf
+        self._told = 0
+        self._line_at = _FIRST_LINE
+        self._line_after = self._start + _LINE_SECONDS
         self._offset = offset
         self._last_record = math.nan
         self.view = View()
@@ -76,8 +85,16 @@ class Watch:
     def turn(self) -> None:
         """Take note that the loop is alive, and refresh when it is time."""
         self._turned = self._clock()
+        taken = self._processor.account.consumed - self._before
         if self._turned - self._refreshed >= _REFRESH_SECONDS:
             self.refresh()
+        if taken >= self._line_at or (self._turned >= self._line_after and taken > self._told):
+            view = self.refresh()
+            self._told = taken
+            self._line_at = max(2 * taken, _FIRST_LINE)
+            self._line_after = self._turned + _LINE_SECONDS
+            features = f", {view.growth['features']:,} features" if view.growth else ""
+            _log.info("%s records: progressive loss %.4g%s", f"{view.account['consumed']:,}", view.loss, features)
 
     def trouble(self) -> str | None:
         """Say what is wrong, for the health probe: the loop must turn, even where no record comes."""
