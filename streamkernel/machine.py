@@ -19,12 +19,12 @@ from streamkernel.growth import Growth, Situation, Step
 from streamkernel.growth.ledger import Ledger
 from streamkernel.inputs import Inputs, Rows
 from streamkernel.losses import curvature, gradient_bound
-from streamkernel.state import Array, Record, array, misfit, tag, untagged, whole
+from streamkernel.minibatch import MiniBatch
+from streamkernel.rehearsal import Rehearsal
+from streamkernel.state import Array, Record, misfit, whole
 from streamkernel.steps import default_step, first_step
 from streamkernel.targets import Encoded, Targets
 
-#: Labelled records after which a bandwidth left to the data is fixed.
-WARM_UP = 200
 #: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
 SLICE = 256
 #: How fast the largest gradient seen is forgotten, a step.
@@ -93,8 +93,8 @@ class Machine:
         self.ledger = Ledger(growth.keeps_beta)
         self.n_records = 0
         self._warned: set[str] = set()
-        self._rehearsal = _Rehearsal() if expansion.kernel.bandwidth is None else None
-        self._batch = _Batch(batch_size, expansion.dtype)
+        self._rehearsal = Rehearsal() if expansion.kernel.bandwidth is None else None
+        self._batch = MiniBatch(batch_size, expansion.dtype)
 
     def advance(
         self,
@@ -183,7 +183,7 @@ class Machine:
             raise misfit("beta")
         self._batch.restore(record, len(self.inputs))
         rehearses = any(name.startswith("rehearsal") for name in record)
-        self._rehearsal = _Rehearsal.restored(record, len(self.inputs)) if rehearses else None
+        self._rehearsal = Rehearsal.restored(record, len(self.inputs)) if rehearses else None
 
     def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> Advanced:
         """Take encoded records in stretches that end where the coefficients change."""
@@ -300,7 +300,7 @@ class Machine:
             )
         )
 
-    def _begin_anew(self, rehearsal: "_Rehearsal") -> None:
+    def _begin_anew(self, rehearsal: Rehearsal) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
         values, targets, weights = rehearsal.rows(len(self.inputs)), rehearsal.targets, rehearsal.weights
         bandwidth = self.expansion.kernel.median_bandwidth(_occupied(self.inputs.as_of_now(values)))
@@ -310,104 +310,6 @@ class Machine:
         self._batch.clear()
         self.expansion.bandwidth = bandwidth
         self._pass(Rows(values, np.zeros((len(values), 0)), _NO_KEYS), targets, np.array(weights), predict=False)
-
-
-class _Batch:
-    """The labelled records since the last step."""
-
-    def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
-        self._size = size
-        self._dtype = dtype
-        self.clear()
-
-    def clear(self) -> None:
-        self._X: list[Array] = []
-        self._scores: list[Array | None] = []
-        self.y = np.zeros(0)
-        self.w = np.zeros(0)
-
-    @property
-    def room(self) -> int:
-        return self._size - len(self.y)
-
-    def append(self, X: Array, y: Array, w: Array, scores: Array | None) -> None:
-        self._X.append(X)
-        self._scores.append(scores)
-        self.y = np.concatenate([self.y, y])
-        self.w = np.concatenate([self.w, w])
-
-    def rows(self, n_inputs: int) -> Array:
-        """The scaled rows, shape (n, n_inputs): an input that came later was absent before."""
-        out = np.zeros((len(self.y), n_inputs), self._dtype)
-        at = 0
-        for part in self._X:
-            out[at : at + len(part), : part.shape[1]] = part
-            at += len(part)
-        return out
-
-    @property
-    def scores(self) -> Array | None:
-        """The rows' scores if all were predicted on their way in; they are a cache, a row's bits never differ."""
-        known = [part for part in self._scores if part is not None]
-        return np.concatenate(known) if known and len(known) == len(self._scores) else None
-
-    def record(self, n_inputs: int) -> Record:
-        return {"batch_rows": self.rows(n_inputs), "batch_targets": self.y, "batch_weights": self.w}
-
-    def restore(self, record: Record, n_inputs: int) -> None:
-        self.clear()
-        y = array(record, "batch_targets", np.float64, None)
-        w = array(record, "batch_weights", np.float64, len(y))
-        X = array(record, "batch_rows", self._dtype, len(y), n_inputs)
-        if len(y) >= self._size:
-            raise misfit("batch_targets")
-        if len(y):
-            self.append(X, y, w, None)
-
-
-class _Rehearsal:
-    """The first labelled records as they came, kept until the bandwidth is fixed."""
-
-    def __init__(self) -> None:
-        self._values: list[Array] = []
-        self.targets: list[Any] = []
-        self.weights: list[float] = []
-
-    @property
-    def room(self) -> int:
-        return WARM_UP - len(self.targets)
-
-    def append(self, values: Array, targets: Sequence[Any], weights: Array) -> None:
-        self._values.append(values)
-        self.targets.extend(targets)
-        self.weights.extend(weights.tolist())
-
-    def rows(self, n_inputs: int) -> Array:
-        out = np.full((len(self.targets), n_inputs), np.nan)
-        at = 0
-        for part in self._values:
-            out[at : at + len(part), : part.shape[1]] = part
-            at += len(part)
-        return out
-
-    def record(self, n_inputs: int) -> Record:
-        return {
-            "rehearsal_values": self.rows(n_inputs),
-            "rehearsal_targets": [tag(y) for y in self.targets],
-            "rehearsal_weights": np.array(self.weights),
-        }
-
-    @classmethod
-    def restored(cls, record: Record, n_inputs: int) -> "_Rehearsal":
-        rehearsal = cls()
-        targets = untagged(record, "rehearsal_targets")
-        if len(targets) >= WARM_UP:
-            raise misfit("rehearsal_targets")
-        values = array(record, "rehearsal_values", np.float64, len(targets), n_inputs)
-        weights = array(record, "rehearsal_weights", np.float64, len(targets))
-        if targets:
-            rehearsal.append(values, targets, weights)
-        return rehearsal
 
 
 _NO_KEYS = np.zeros(0, np.uint64)
