@@ -1,5 +1,10 @@
 """Kernel machines that learn from an endless stream."""
 
-from streamkernel.estimators import KernelClassifier, KernelRegressor
+from streamkernel.estimators import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelRegressor,
+)
 
-__all__ = ["KernelClassifier", "KernelRegressor"]
+__all__ = ["AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"]

@@ -53,6 +53,12 @@ class Rows:
 
     def part(self, rows: slice) -> "Rows":
         """Some of the records, with the extras that these have."""
+        if not self.extra_keys.size:
+            return (
+                self
+                if rows == slice(0, len(self.values))
+                else Rows(self.values[rows], self.extras[rows], self.extra_keys)
+            )
         extras = self.extras[rows]
         used = (extras != 0).any(axis=0)
         return Rows(self.values[rows], extras[:, used], self.extra_keys[used])

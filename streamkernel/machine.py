@@ -5,8 +5,7 @@ moments with every one; how a stream is cut into calls never changes a bit.
 """
 
 import math
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from streamkernel.expansion import Expansion
 from streamkernel.growth import Growth, Situation, Step
 from streamkernel.growth.ledger import Ledger
 from streamkernel.inputs import Inputs, Rows
+from streamkernel.intake import Intake
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.minibatch import MiniBatch
 from streamkernel.rehearsal import Rehearsal
@@ -25,8 +25,6 @@ from streamkernel.state import Array, Record, misfit, whole
 from streamkernel.steps import default_step, first_step
 from streamkernel.targets import Encoded, Targets
 
-#: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
-SLICE = 256
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
 
@@ -92,16 +90,12 @@ class Machine:
         self.regularization = regularization
         self.ledger = Ledger(growth.keeps_beta)
         self.n_records = 0
-        self._warned: set[str] = set()
+        self._intake = Intake(inputs, targets)
         self._rehearsal = Rehearsal() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
 
     def advance(
-        self,
-        xs: Sequence[Mapping[Any, Any]],
-        ys: Sequence[Any],
-        ws: Sequence[float] | None = None,
-        predict: bool = True,
+        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None
     ) -> Advanced:
         """Predict records, then learn them, one after the other.
 
@@ -112,9 +106,7 @@ class Machine:
         ys
             Their targets; None is predicted and changes nothing.
         ws
-            Weights, which multiply the gradient; all 1 by default.
-        predict
-            False leaves out scores and losses, which then come back empty.
+            Weights, which multiply the gradient; None is 1 each.
 
         Raises
         ------
@@ -122,37 +114,17 @@ class Machine:
             A record cannot be used. Nothing of the call is learnt then.
 
         """
-        if len(ys) != len(xs):
-            raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
-        targets, n_ignored_labels = self.targets.prepare(ys)
-        weights = _weights(ws, len(targets))
-        n_ignored_inputs = self.inputs.n_ignored
-        parts = [self._pass(rows, targets[part], weights[part], predict) for part, rows in self._encoded(xs, targets)]
-        self.n_records += sum(y is not None for y in targets)
-        self.targets.n_ignored += n_ignored_labels
-        # Last, so that a user who makes warnings errors is not left with half a call.
-        ignored = []
-        if self.inputs.n_ignored > n_ignored_inputs:
-            ignored.append(f"inputs past max_inputs={self.inputs.max_inputs} are ignored, counted in n_ignored_inputs")
-        if n_ignored_labels:
-            ignored.append("classes past max_classes are predicted only, counted in n_ignored_labels")
-        for message in ignored:
-            if message not in self._warned:
-                self._warned.add(message)
-                warnings.warn(message, RuntimeWarning, stacklevel=3)  # past the estimator: the line that learns
+        parts = []
+        for rows, targets, weights in self._intake.take(xs, ys, ws):
+            parts.append(self._pass(rows, targets, weights, predict=True))
+            self.n_records += sum(y is not None for y in targets)
         return _joined(parts, self.targets.n_outputs)
 
-    def _encoded(self, xs: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
-        """Encode records: at once where they are known numbers only, else slice by slice, having checked them all."""
-        if len(xs) > SLICE:
-            rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
-            if rows is not None:
-                yield slice(len(xs)), rows
-                return
-            self.inputs.check(xs)
-        for start in range(0, len(xs), SLICE):
-            part = slice(start, start + SLICE)
-            yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+    def learn(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+        """Learn records as `advance` does, without what it finds out on the way."""
+        for rows, targets, weights in self._intake.take(xs, ys, ws):
+            self._pass(rows, targets, weights, predict=False)
+            self.n_records += sum(y is not None for y in targets)
 
     def record(self) -> Record:
         """The fields of the state."""
@@ -325,17 +297,6 @@ def _first_bandwidth(X: Array) -> float:
     """.7 sqrt(2 d), d measured as the rows' mean squared norm, which is d for standardised inputs."""
     d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
     return 0.7 * math.sqrt(2 * d) if d > 0 else 0.7
-
-
-def _weights(ws: Sequence[float] | None, n: int) -> Array:
-    if ws is None:
-        return np.ones(n)
-    weights = np.array(ws, np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError("a weight is negative or not finite: weights are numbers from 0 up")
-    return weights
 
 
 def _padded(scores: Array, n_outputs: int) -> Array:

@@ -14,12 +14,18 @@ LAYERS = [
     {"inputs", "targets", "kernels"},
     {"blockcache"},
     {"expansion"},
+    {"intake"},
+    {"adaptive"},
     {"growth", "steps", "minibatch"},
     {"rehearsal"},
     {"machine"},
     {"estimators"},
     {"daemon", "__main__"},
 ]
+
+
+# The two machines stand side by side: neither knows the other.
+APART = ({"adaptive"}, {"growth", "steps", "minibatch", "rehearsal", "machine"})
 
 
 def _modules(package):
@@ -53,6 +59,8 @@ def test_streamkernel_imports_downwards(path):
             assert part == "daemon", f"{path} imports {name}: only the daemon may"
         elif rest:
             assert _layer(rest[0]) <= _layer(part), f"{path} imports {name} from a later layer"
+            for one, other in (APART, APART[::-1]):
+                assert part not in one or rest[0] not in other, f"{path} imports {name}: the machines stand apart"
         else:
             assert part == "daemon", f"{path} imports the whole package"
 
@@ -73,7 +81,8 @@ def test_the_public_names():
     import streamkernel.growth
     import streamkernel.kernels
 
-    assert set(streamkernel.__all__) == {"KernelClassifier", "KernelRegressor"}
+    adaptive, growing = {"AdaptiveKernelClassifier", "AdaptiveKernelRegressor"}, {"KernelClassifier", "KernelRegressor"}
+    assert set(streamkernel.__all__) == adaptive | growing
     assert {"CDSG", "DSG", "UDSG"} <= set(streamkernel.growth.__all__)
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)
     for module in (streamkernel, streamkernel.growth, streamkernel.kernels):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, key_of
+from streamkernel.intake import SLICE
 from streamkernel.kernels import Gaussian
-from streamkernel.machine import SLICE
 
 HUGE = 10**400
 

@@ -132,6 +132,44 @@ def paired_features(X: Array, W: Array, first: int, sine: Array, out: Array) -> 
 
 
 @jit
+def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: int, sine: Array, out: Array) -> None:
+    """[cos, sin] F^-1/2 of the scaled inputs, 1, and the first inputs themselves over a root.
+
+    Parameters
+    ----------
+    X
+        Rows, float32 of shape (n, d).
+    W
+        Frequencies in turns, float32 of shape (d, F).
+    scales
+        What each input is multiplied by before it is projected, float32 of shape (d,).
+    root
+        The divisor of the inputs themselves.
+    n_linear
+        How many of these there are.
+    sine
+        The polynomial, `SINE[X.dtype]`.
+    out
+        Filled; float64 of shape (n, 2 F + 1 + n_linear).
+    """
+    F = W.shape[1]
+    turns = np.empty(F, X.dtype)
+    scaled = np.empty(X.shape[1], X.dtype)
+    norm = 1 / np.sqrt(F)
+    for r in range(X.shape[0]):
+        row = out[r]
+        for j in range(X.shape[1]):
+            scaled[j] = X[r, j] * scales[j]
+        _project(scaled, W, 0, turns)
+        _cos_sin(turns, sine, row[:F], row[F : 2 * F])
+        for i in range(2 * F):
+            row[i] *= norm
+        row[2 * F] = 1.0
+        for j in range(n_linear):
+            row[2 * F + 1 + j] = X[r, j] / root
+
+
+@jit
 def mean_outer(phi: Array, g: Array, out: Array) -> None:
     """G = (1/B) sum_i g_i phi_i, float64 of shape (K, 2 F), from phi (B, 2 F) and g (B, K); row by row, in order."""
     out[:] = 0

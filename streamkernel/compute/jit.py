@@ -31,7 +31,7 @@ def jit_reduction(function: Function) -> Function:
 def _compile(function: Function, fastmath: bool | set[str]) -> Function:
     global _warned
     try:
-        return cast(Function, numba.njit(cache=True, fastmath=fastmath)(function))
+        return cast(Function, numba.njit(cache=True, fastmath=fastmath, error_model="numpy")(function))
     except RuntimeError as error:
         if not _warned:
             warnings.warn(
@@ -41,4 +41,4 @@ def _compile(function: Function, fastmath: bool | set[str]) -> Function:
                 stacklevel=3,
             )
             _warned = True
-        return cast(Function, numba.njit(fastmath=fastmath)(function))
+        return cast(Function, numba.njit(fastmath=fastmath, error_model="numpy")(function))

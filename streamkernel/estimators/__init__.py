@@ -1,7 +1,9 @@
 """The River-facing classes, one task a file."""
 
+from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
+from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.base import Outcome
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.regressor import KernelRegressor
 
-__all__ = ["KernelClassifier", "KernelRegressor", "Outcome"]
+__all__ = ["AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor", "Outcome"]

@@ -1,28 +1,19 @@
-"""What the growing kernel machines have in common: arguments, state, learning."""
+"""What all our estimators have in common: learning, state, and River's interface to both."""
 
 import abc
-import math
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from river import base
-from river.optim.base import Scheduler
 from river.utils.dataframe import into_frame, into_series
 
-from streamkernel.expansion import Expansion
-from streamkernel.growth import CDSG, Growth
 from streamkernel.inputs import Inputs
-from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import UNUSABLE
-from streamkernel.machine import Advanced, Machine
 from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
-from streamkernel.targets import Targets
 
 _VERSION = 1
-_DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -45,56 +36,30 @@ class Outcome:
     losses: Array
 
 
-class KernelMachine(base.Estimator, abc.ABC):
-    """A growing kernel machine behind River's interface."""
+class StreamMachine(Protocol):
+    """What an estimator asks of the machine behind it."""
 
-    kernel: Kernel | None
-    growth: Growth | None
-    block_size: int
-    batch_size: int
-    max_features: int | None
-    step: Scheduler | None
-    regularization: float
-    standardize: bool | None
-    max_inputs: int
-    cache_bytes: int
-    dtype: str
-    seed: int | None
+    inputs: Inputs
+    n_records: int
 
-    def _build(self, targets: Targets) -> Machine:
-        """A fresh machine from the constructor's arguments."""
-        self._check("kernel", self.kernel, Kernel)
-        self._check("growth", self.growth, Growth)
-        self._check("step", self.step, Scheduler)
-        self._at_least("block_size", 1)
-        self._at_least("batch_size", 1)
-        if self.max_features is not None:
-            self._at_least("max_features", self.block_size)
-        self._at_least("max_inputs", 1)
-        self._at_least("cache_bytes", 0)
-        nu = self.regularization
-        if not (isinstance(nu, int | float | np.number) and 0 <= nu < math.inf):
-            raise ValueError(f"regularization must be a number from 0 up, got {nu!r}")
-        if not isinstance(self.standardize, bool | None):
-            raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
-        if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
-        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
-        if self.seed is not None and not whole:
-            raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
-        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
-        kernel = self.kernel or Gaussian()
-        standardize = kernel.shift_invariant if self.standardize is None else bool(self.standardize)
-        return Machine(
-            Inputs(self.max_inputs, standardize),
-            targets,
-            Expansion(kernel, int(self.block_size), np.dtype(self.dtype), self.cache_bytes, seed),
-            self.growth or CDSG(),
-            self.batch_size,
-            self.max_features,
-            self.step,
-            float(self.regularization),
-        )
+    def advance(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> Any:
+        """Predict records, then learn them."""
+
+    def learn(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+        """Learn records."""
+
+    def record(self) -> Record:
+        """The fields of the state."""
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave."""
+
+
+class StreamEstimator(base.Estimator, abc.ABC):
+    """An estimator of ours behind River's interface: a machine that advances, and its state as a record."""
+
+    _machine: StreamMachine
+    _targets: Any
 
     def _check(self, name: str, value: object, *kinds: type) -> None:
         if isinstance(value, tuple(UNUSABLE)):
@@ -124,7 +89,7 @@ class KernelMachine(base.Estimator, abc.ABC):
         ys
             Their targets. A record whose target is None is predicted and changes nothing.
         ws
-            Weights, which multiply the gradient. All 1 by default.
+            Weights. All 1 by default.
 
         Raises
         ------
@@ -136,11 +101,11 @@ class KernelMachine(base.Estimator, abc.ABC):
         return self._outcome(self._machine.advance(xs, ys, ws))
 
     @abc.abstractmethod
-    def _outcome(self, advanced: Advanced) -> Outcome:
+    def _outcome(self, advanced: Any) -> Outcome:
         """Scores as labels, probabilities or numbers."""
 
     def _predict(self, xs: Sequence[Mapping[Any, Any]]) -> Outcome:
-        return self._outcome(self._machine.advance(xs, [None] * len(xs)))
+        return self._outcome(self._machine.advance(xs, [None] * len(xs), None))
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a record.
@@ -152,10 +117,10 @@ class KernelMachine(base.Estimator, abc.ABC):
         y
             The target; None changes nothing.
         w
-            Weight, which multiplies the gradient. Defaults to 1.
+            Weight. Defaults to 1.
 
         """
-        self._machine.advance([x], [y], [w], predict=False)
+        self._machine.learn([x], [y], [w])
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
         """Learn the rows of a data frame, exactly as `learn_one` would one after the other.
@@ -171,7 +136,7 @@ class KernelMachine(base.Estimator, abc.ABC):
 
         """
         targets = y if isinstance(y, list | tuple | np.ndarray) else into_series(y).to_list()
-        self._machine.advance(_records(X), list(targets), w, predict=False)
+        self._machine.learn(records(X), list(targets), w)
 
     # State ------------------------------------------------------------------------------------------------------------
 
@@ -211,53 +176,10 @@ class KernelMachine(base.Estimator, abc.ABC):
 
     # What a user would plot -------------------------------------------------------------------------------------------
 
-    _machine: Machine
-    _targets: Targets
-
     @property
     def n_records(self) -> int:
         """Labelled records learnt."""
         return self._machine.n_records
-
-    @property
-    def n_features(self) -> int:
-        """Features in use; a feature is one frequency, its cosine and sine count once."""
-        return self._machine.expansion.n_features
-
-    @property
-    def n_blocks(self) -> int:
-        """Blocks of features in use."""
-        return self._machine.expansion.n_blocks
-
-    @property
-    def n_steps(self) -> int:
-        """Mini-batches learnt."""
-        return self._machine.ledger.t
-
-    @property
-    def n_grown(self) -> int:
-        """Steps that made a new block."""
-        return self._machine.ledger.n_grown
-
-    @property
-    def n_reused(self) -> int:
-        """Steps that touched an old block."""
-        return self._machine.ledger.n_reused
-
-    @property
-    def last_check_margin(self) -> float:
-        """By how much inequality (9) held when CDSG last reused a block, right side minus left; NaN before."""
-        return self._machine.ledger.last_margin
-
-    @property
-    def gamma_0(self) -> float:
-        """The first step size of the default rule; 0 before the first mini-batch."""
-        return self._machine.ledger.gamma_0
-
-    @property
-    def bandwidth(self) -> float:
-        """The kernel's length scale in use; 0 before the first mini-batch."""
-        return self._machine.expansion.bandwidth
 
     @property
     def input_names(self) -> list[str]:
@@ -268,11 +190,6 @@ class KernelMachine(base.Estimator, abc.ABC):
     def n_ignored_inputs(self) -> int:
         """Inputs ignored because they came past `max_inputs`, counted at every record learnt."""
         return self._machine.inputs.n_ignored
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of coefficients and of cached frequencies."""
-        return self._machine.expansion.nbytes
 
     @classmethod
     def _unit_test_params(cls) -> Any:
@@ -286,5 +203,5 @@ class KernelMachine(base.Estimator, abc.ABC):
         return clone
 
 
-def _records(X: Any) -> list[dict[Any, Any]]:
+def records(X: Any) -> list[dict[Any, Any]]:
     return cast(list[dict[Any, Any]], list(into_frame(X).iter_rows(named=True)))

@@ -7,7 +7,8 @@ from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss
 from river.utils.dataframe import into_frame, to_native_frame, to_native_series
 
-from streamkernel.estimators.base import KernelMachine, Outcome, _records
+from streamkernel.estimators.base import Outcome, records
+from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
@@ -141,13 +142,13 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
-        probabilities = self._predict(_records(X)).probabilities or []
+        probabilities = self._predict(records(X)).probabilities or []
         labels = list(probabilities[0]) if probabilities else []
         return to_native_frame({label: [p[label] for p in probabilities] for label in labels}, like=into_frame(X))
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._predict(_records(X)).predictions, name=None, like=into_frame(X))
+        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
 
     def _outcome(self, advanced: Advanced) -> Outcome:
         probabilities = self._targets.probabilities(advanced.encoded, advanced.scores)

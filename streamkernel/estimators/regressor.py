@@ -7,7 +7,8 @@ from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 from river.utils.dataframe import into_frame, to_native_series
 
-from streamkernel.estimators.base import KernelMachine, Outcome, _records
+from streamkernel.estimators.base import Outcome, records
+from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.machine import Advanced, Machine
@@ -114,7 +115,7 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
 
     def predict_many(self, X: Any) -> Any:
         """The targets of the rows of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._predict(_records(X)).predictions, name=None, like=into_frame(X))
+        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
 
     def _outcome(self, advanced: Advanced) -> Outcome:
         return Outcome(self._targets.values(advanced.encoded, advanced.scores), None, advanced.losses)

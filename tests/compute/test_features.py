@@ -83,6 +83,15 @@ def test_paired_features(dtype, first, F):
     assert np.allclose(np.square(out, dtype=np.float64).sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.parametrize(("n", "d", "F", "n_linear"), [(4, 3, 8, 3), (1, 1, 1, 1), (3, 5, 33, 0), (2, 6, 2, 4)])
+def test_adaptive_columns(n, d, F, n_linear):
+    rng = np.random.default_rng(F)
+    X, W, scales = (rng.normal(size=shape).astype(np.float32) for shape in ((n, d), (d, F), d))
+    out = np.full((n, 2 * F + 1 + n_linear), np.nan)
+    kernels.adaptive_columns(X, W, scales, 1.7, n_linear, SINE[X.dtype], out)
+    assert np.allclose(out, naive.adaptive_columns(X, W, scales, 1.7, n_linear), atol=1e-5, rtol=0)
+
+
 @settings(max_examples=60)
 @given(
     n=st.integers(1, 9),

@@ -1,0 +1,296 @@
+"""The tables of the accuracy benchmark, made of the runs kept in accuracy.jsonl."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, pstdev
+
+from benchmarks import peers
+from benchmarks.progressive import Result
+from benchmarks.ranks import Ranking, plot, ranking
+from benchmarks.report import machine, table, write
+from benchmarks.streams import FILES, HARD, SIXTEEN, Stream
+
+TITLES = {SIXTEEN: "The sixteen streams", HARD: "Known to be hard for random features", FILES: "Files"}
+POINTS, SHARE = 0.005, 0.02  # what counts as level: half a point of accuracy, 2% of the error
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of a model on a stream, over its seeds."""
+
+    stream: Stream
+    runs: tuple[Result, ...]
+
+    @property
+    def measure(self) -> str:
+        return "accuracy" if self.stream.n_classes else "mae"
+
+    @property
+    def finished(self) -> bool:
+        return all(run.finished for run in self.runs)
+
+    def mean(self, score: str) -> float:
+        return fmean(run.scores.get(score, math.nan) for run in self.runs)
+
+    @property
+    def loss(self) -> float:
+        """The share of errors, or the absolute error; infinite where a run did not reach the end or diverged."""
+        value = 1 - self.mean("accuracy") if self.stream.n_classes else self.mean("mae")
+        return value if self.finished and math.isfinite(value) else math.inf
+
+    @property
+    def records_per_second(self) -> float:
+        return median(run.reached / run.seconds for run in self.runs if run.seconds > 0)
+
+    @property
+    def memory(self) -> float:
+        return median(run.memory for run in self.runs)
+
+    def score(self) -> str:
+        """Mean and deviation; in brackets, with the records reached, where the end was not."""
+        values = [run.scores.get(self.measure, math.nan) for run in self.runs]
+        text = number(fmean(values), self.measure)
+        if len(values) > 1 and all(map(math.isfinite, values)):
+            text += f" ± {number(pstdev(values), self.measure, fmean(values))}"
+        if self.finished:
+            return text
+        word = "failed at" if any(run.failure for run in self.runs) else "at"
+        return f"({text} {word} {min(run.reached for run in self.runs):,})"
+
+
+Board = Mapping[str, Mapping[str, Cell]]  # stream, model
+
+
+def number(value: float, measure: str, scale: float | None = None) -> str:
+    """A percentage, or an error with four digits of its scale."""
+    if not math.isfinite(value) or abs(value) >= 1e9:
+        return "diverged"
+    if measure == "accuracy":
+        return f"{100 * value:.2f}"
+    size = abs(value if scale is None else scale)
+    return f"{value:,.{max(0, min(6, 3 - math.floor(math.log10(size)))) if size else 3}f}"
+
+
+def board(streams: Sequence[Stream], results: Sequence[Result], n_records: int | None) -> Board:
+    """The newest run of every stream, model and seed that read so many records."""
+    newest = {(r.stream, r.model, r.seed, r.n_records): r for r in results}
+    cells: dict[str, dict[str, Cell]] = {}
+    for stream in streams:
+        size = min(stream.n_records, n_records or stream.n_records)
+        for model in peers.models():
+            runs = tuple(r for (s, m, _, n), r in newest.items() if (s, m, n) == (stream.name, model.name, size))
+            if runs:
+                cells.setdefault(stream.name, {})[model.name] = Cell(stream, runs)
+    return cells
+
+
+def best(row: Mapping[str, Cell], ours: bool) -> tuple[str, float] | None:
+    """The model of River's, or of ours, with the lowest loss among those that reached the end."""
+    names = {model.name for model in peers.models() if model.ours is ours}
+    losses = {name: cell.loss for name, cell in row.items() if name in names and math.isfinite(cell.loss)}
+    return min(losses.items(), key=lambda item: item[1]) if losses else None
+
+
+def level(loss: float, other: float, classes: bool) -> bool:
+    """Whether a loss is lower than another or within the margin of it."""
+    return loss <= (other + POINTS if classes else other * (1 + SHARE))
+
+
+def verdict(cell: Cell, rival: float) -> str:
+    """How a model of ours stands against the best of River."""
+    if cell.loss < rival:
+        return "best"
+    return "level" if level(cell.loss, rival, cell.stream.n_classes > 0) else "behind"
+
+
+def main_table(cells: Board, streams: Sequence[Stream], classes: bool) -> str:
+    """A row a stream, a column a model; the best of all in bold."""
+    rows = [(s, cells[s.name]) for s in streams if s.name in cells and (s.n_classes > 0) is classes]
+    names = [model.name for model in peers.models() if any(model.name in row for _, row in rows)]
+    if not rows:
+        return ""
+    lines = []
+    for stream, row in rows:
+        lowest = min(cell.loss for cell in row.values())
+        texts = [
+            "" if name not in row else f"**{row[name].score()}**" if row[name].loss == lowest else row[name].score()
+            for name in names
+        ]
+        rival = best(row, ours=False)
+        lines.append(
+            [f"{stream.name} ({next(iter(row.values())).runs[0].n_records:,})", *texts, rival[0] if rival else ""]
+        )
+    return table([f"{'accuracy %' if classes else 'MAE'} (records)", *names, "best of River"], lines)
+
+
+def standing(cells: Board, streams: Sequence[Stream]) -> str:
+    """For each model of ours: on how many streams it is ahead of, level with or behind the best of River."""
+    lines = []
+    for model in (m for m in peers.models() if m.ours):
+        words: dict[str, list[str]] = {"best": [], "level": [], "behind": []}
+        for stream in streams:
+            row = cells.get(stream.name, {})
+            rival = best(row, ours=False)
+            if model.name in row and rival:
+                words[verdict(row[model.name], rival[1])].append(stream.name)
+        count = sum(map(len, words.values()))
+        if count:
+            lines.append([model.name, count, len(words["best"]), ", ".join(words["level"]), ", ".join(words["behind"])])
+    header = ["", "streams", "strictly better than all of River", "within .5 points, or 2% of the MAE", "behind"]
+    return table(header, lines) if lines else ""
+
+
+def speed_table(cells: Board) -> str:
+    """Records a second and memory of every model, medians over the streams."""
+    lines = []
+    for model in peers.models():
+        texts: list[object] = [model.name]
+        for classes in (True, False):
+            own = [
+                row[model.name]
+                for row in cells.values()
+                if model.name in row and (row[model.name].stream.n_classes > 0) is classes
+            ]
+            texts += (
+                [f"{median(c.records_per_second for c in own):,.0f}", f"{median(c.memory for c in own) / 1e3:,.0f}"]
+                if own
+                else ["", ""]
+            )
+        lines.append(texts)
+    return table(["", "records/s, classes", "kB", "records/s, regression", "kB"], lines)
+
+
+def details(cells: Board) -> str:
+    """Every score of every model on every stream."""
+    parts = []
+    for classes in (True, False):
+        names = ("macro_f1", "log_loss") if classes else ("rmse",)
+        lines = []
+        for name, row in cells.items():
+            for model, cell in row.items():
+                if (cell.stream.n_classes > 0) is classes:
+                    others = [f"{cell.mean(s):.3f}" if s != "rmse" else number(cell.mean(s), "rmse") for s in names]
+                    lines.append(
+                        [
+                            name,
+                            model,
+                            cell.score(),
+                            *others,
+                            f"{cell.records_per_second:,.0f}",
+                            f"{cell.memory / 1e3:,.0f}",
+                        ]
+                    )
+        header = ["accuracy %", "macro-F1", "log-loss"] if classes else ["MAE", "RMSE"]
+        parts += [table(["stream", "model", *header, "records/s", "kB"], lines)] if lines else []
+    return "\n\n".join(parts)
+
+
+def rankings(cells: Board, streams: Sequence[Stream]) -> list[Ranking]:
+    """Ranks over all of the streams, the classifications and the regressions, of the models that ran on each."""
+    found = []
+    for title, kinds in (("All", (True, False)), ("Classification", (True,)), ("Regression", (False,))):
+        tasks = [s for s in streams if (s.n_classes > 0) in kinds and s.name in cells]
+        names = [m.name for m in peers.models() if all(m.fits(int(kind)) for kind in kinds)]
+        names = [
+            name
+            for name in names
+            if all(any(name in cells[s.name] and (s.n_classes > 0) is k for s in tasks) for k in kinds)
+        ]
+        common = [cells[s.name] for s in tasks if all(name in cells[s.name] for name in names)]
+        if len(names) > 1 and len(common) > 1:
+            found.append(ranking(title, names, [[row[name].loss for name in names] for row in common]))
+    return found
+
+
+def stopped(results: Board) -> str:
+    """The runs that did not reach the end, one phrase each."""
+    phrases = [
+        f"{stream}, {model}, seed {run.seed}: "
+        + (
+            f"failed after {run.reached:,} records ({run.failure})"
+            if run.failure
+            else f"{run.limit:g} s were over after {run.reached:,} records"
+        )
+        for stream, row in results.items()
+        for model, cell in row.items()
+        for run in cell.runs
+        if not run.finished
+    ]
+    return (
+        "Stopped before the end:\n\n" + "\n".join(f"- {phrase}" for phrase in phrases)
+        if phrases
+        else "Every run reached the end."
+    )
+
+
+def stale(cells: Board) -> str:
+    """A warning where scores of ours are of another state of the code."""
+    current = {model.name: model.source() for model in peers.models()}
+    names = sorted(
+        {
+            name
+            for row in cells.values()
+            for name, cell in row.items()
+            for run in cell.runs
+            if run.source != current[name]
+        }
+    )
+    return f"Measured, on some streams, with an older state of the code: {', '.join(names)}." if names else ""
+
+
+def method(seeds: int, limits: Sequence[float]) -> str:
+    """How the scores came about, and what they do not say."""
+    budgets = " or ".join(f"{limit:g}" for limit in limits)
+    repeats = "one seed" if seeds == 1 else f"up to {seeds} seeds"
+    return (
+        "Every record is predicted, then learnt. All models have their defaults; River's stand behind a "
+        "StandardScaler, with strings one-hot (every category known beforehand), dates as ordinals, and OneVsRest "
+        "where a model knows two classes only; ours get the records as they are, but for the dates. Linear is "
+        "LogisticRegression or LinearRegression, and stands behind the RBFSampler too. "
+        f"Mean ± deviation of {repeats}; a model without chance in it runs once. A model that has used up its "
+        f"{budgets} CPU seconds on a stream is stopped: its score is then that of the records it reached, printed in "
+        "brackets with their number; it compares with no other, is left out of 'best of River' and ranks last. A "
+        "record without a prediction counts as a wrong class, or as a prediction of 0. Records/s: CPU time of the "
+        "model's own calls, predict and learn, in one thread; memory: River's `_raw_memory_usage` at the end; log-loss "
+        "clipped at 1e-15."
+    )
+
+
+def report(
+    out: Path, streams: Sequence[Stream], results: Sequence[Result], n_records: int | None, command: str
+) -> None:
+    """Write accuracy.md and, where there is something to rank, accuracy.png."""
+    cells = board(streams, results, n_records)
+    limits = sorted({run.limit for row in cells.values() for cell in row.values() for run in cell.runs})
+    seeds = max((len(cell.runs) for row in cells.values() for cell in row.values()), default=0)
+    parts = [
+        "# Accuracy: progressive validation against River",
+        f"`{command}` on {machine()}.",
+        method(seeds, limits),
+    ]
+    for group, title in TITLES.items():
+        chosen = [s for s in streams if s.group == group and s.name in cells]
+        if chosen:
+            parts += [
+                f"## {title}",
+                *(main_table(cells, chosen, kind) for kind in (True, False)),
+                standing(cells, chosen),
+            ]
+    if "bike" in cells:
+        parts.append(
+            "Two inputs of `bike` add up to the exponential of its target: it asks for a function, not a forecast."
+        )
+    if n_records is None and (missing := [s.name for s in streams if s.name not in cells]):
+        parts.append(f"Not measured: {', '.join(missing)}.")
+    found = rankings(cells, [s for s in streams if s.group == SIXTEEN])
+    if found:
+        plot(found, out / "accuracy.png")
+        parts += [
+            "## Ranks on the sixteen",
+            "![Mean ranks; bars join models that the Nemenyi test (5%) does not tell apart](accuracy.png)",
+        ]
+    parts += ["## Speed and memory", "Medians over the streams.", speed_table(cells), stopped(cells), stale(cells)]
+    parts += ["## Every score", details(cells)]
+    write(out / "accuracy.md", "\n\n".join(part for part in parts if part))

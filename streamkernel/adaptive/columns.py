@@ -1,0 +1,151 @@
+"""The columns the heads live on: paired random features under a metric, a constant, and the inputs themselves."""
+
+import math
+
+import numpy as np
+
+from streamkernel.compute.features import SINE, adaptive_columns
+from streamkernel.compute.gaussians import feature_words
+from streamkernel.kernels import Kernel
+from streamkernel.state import Array, Record, array, finite, whole
+
+_DTYPE = np.dtype("float32")
+
+
+class Columns:
+    """[cos, sin] F^-1/2 of F frequencies, 1, and x / sqrt(d0), in this order, so that a later input comes last.
+
+    Parameters
+    ----------
+    kernel
+        Draws the frequencies.
+    n_features
+        F.
+    seed
+        The stream of frequencies, an unsigned 64-bit number.
+
+    Attributes
+    ----------
+    n_inputs
+        d, the inputs that have a place; 0 before the first record.
+    d0
+        The inputs at the last beginning.
+    n_linear
+        Inputs that are columns themselves: all while d <= 2 F, none in a model that starts beyond.
+    scales
+        The metric: what each input is multiplied by before it is projected, float64 of shape (d,).
+    bandwidth
+        The kernel's length scale in use.
+
+    """
+
+    def __init__(self, kernel: Kernel, n_features: int, seed: int) -> None:
+        self.kernel = kernel
+        self.n_features = n_features
+        self.seed = seed
+        self.n_inputs = 0
+        self.d0 = 0
+        self.n_linear = 0
+        self.scales = np.zeros(0)
+        self.bandwidth = 0.0
+        self._words = np.empty(n_features, np.uint64)
+        feature_words(np.uint64(seed), 0, self._words)
+        self._W = np.zeros((0, n_features), _DTYPE)
+        self._keys = np.zeros(0, np.uint64)
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return 2 * self.n_features + 1 + self.n_linear
+
+    @property
+    def has_linear(self) -> bool:
+        """Whether inputs are columns themselves, or will be: not in a model that began beyond 2 F."""
+        return self.n_linear == min(self.n_inputs, 2 * self.n_features)
+
+    def begin(self, n_inputs: int) -> None:
+        """Take the first inputs, each as important as any other."""
+        self.n_inputs = self.d0 = n_inputs
+        self.n_linear = n_inputs if n_inputs <= 2 * self.n_features else 0
+        self.scales = np.ones(n_inputs)
+        self.bandwidth = self.kernel.bandwidth or 0.7 * math.sqrt(2 * max(n_inputs, 1))
+        self._forget_draws()
+
+    def add_input(self) -> bool:
+        """Give one more input its place, and say whether it also became a column."""
+        self.n_inputs += 1
+        self.scales = np.append(self.scales, 1.0)
+        linear = self.n_linear == self.n_inputs - 1 and self.n_inputs <= 2 * self.n_features
+        self.n_linear += linear
+        return linear
+
+    def set_metric(self, scales: Array, bandwidth: float) -> None:
+        """Look at the inputs by another metric from now on."""
+        self.scales = scales
+        self.bandwidth = bandwidth
+        self.d0 = self.n_inputs
+        self._forget_draws()
+
+    def frequencies(self, keys: Array) -> Array:
+        """Frequencies in turns for scaled inputs, float32 of shape (d, F)."""
+        known = len(self._keys)
+        if keys is not self._keys and (len(keys) != known or not np.array_equal(keys, self._keys)):
+            if known > len(keys) or not np.array_equal(keys[:known], self._keys):
+                known = 0
+            drawn = np.empty((len(keys) - known, self.n_features), _DTYPE)
+            self.kernel.frequencies(self._words, keys[known:], self.bandwidth, drawn)
+            self._W = np.concatenate([self._W[:known], drawn])
+            self._keys = keys
+        return self._W
+
+    def of(self, X: Array, keys: Array, extra_keys: Array) -> Array:
+        """The columns of scaled rows.
+
+        Parameters
+        ----------
+        X
+            float32 of shape (n, d + e).
+        keys
+            The keys of the d inputs, uint64.
+        extra_keys
+            The keys of e inputs met in these rows only.
+
+        Returns
+        -------
+        float64 of shape (n, D).
+
+        """
+        W, scales = self.frequencies(keys), self.scales.astype(_DTYPE)
+        if len(extra_keys):
+            drawn = np.empty((len(extra_keys), self.n_features), _DTYPE)
+            self.kernel.frequencies(self._words, extra_keys, self.bandwidth, drawn)
+            W = np.concatenate([W, drawn])
+            scales = np.concatenate([scales, np.ones(len(extra_keys), _DTYPE)])
+        out = np.empty((len(X), self.n_columns))
+        adaptive_columns(X, W, scales, math.sqrt(max(self.d0, 1)), self.n_linear, SINE[_DTYPE], out)
+        return out
+
+    def record(self) -> Record:
+        """The fields of the state."""
+        return {
+            "seed": self.seed,
+            "d0": self.d0,
+            "n_linear": self.n_linear,
+            "metric_scales": self.scales,
+            "bandwidth": self.bandwidth,
+        }
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave; ValueError where they do not fit."""
+        self.seed = whole(record, "seed", most=2**64 - 1)
+        self.scales = array(record, "metric_scales", np.float64, None)
+        self.n_inputs = len(self.scales)
+        self.d0 = whole(record, "d0")
+        self.n_linear = whole(record, "n_linear", self.n_inputs)
+        self.bandwidth = finite(record, "bandwidth", least=0.0)
+        feature_words(np.uint64(self.seed), 0, self._words)
+        self._forget_draws()
+
+    def _forget_draws(self) -> None:
+        self._W = np.zeros((0, self.n_features), _DTYPE)
+        self._keys = np.zeros(0, np.uint64)

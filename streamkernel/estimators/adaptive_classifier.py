@@ -1,0 +1,142 @@
+"""The recommended classifier."""
+
+from typing import Any
+
+from river import base
+from river.utils.dataframe import into_frame, to_native_frame, to_native_series
+
+from streamkernel.adaptive.experts import LabelExperts
+from streamkernel.adaptive.machine import Answered, LabelMachine
+from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
+from streamkernel.estimators.base import Outcome, records
+from streamkernel.kernels import Kernel
+from streamkernel.losses import Softmax
+from streamkernel.targets import Classes
+
+
+class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifier):
+    """A kernel classifier that learns all a record says, at once, in bounded memory.
+
+    Recursive least squares on random features, at three drift rates, and two linear experts, mixed by how well each did
+    lately; the inputs are weighed by a metric that is learnt from the last records.
+
+    Parameters
+    ----------
+    kernel
+        The kernel. None (the default) is `Gaussian()`, whose bandwidth follows the metric.
+    n_features
+        F, random frequencies, each a cosine and a sine. Defaults to 128.
+    ridge
+        rho, above 0. Defaults to .1.
+    drift_rates
+        q, how fast the coefficients of each head may drift; one head a rate. Defaults to 0, .001 and .03.
+    metric_schedule
+        Labelled records after which the metric is learnt anew. Defaults to 100, 250, 500, 1,000 and 2,000.
+    buffer_size
+        The last records, from which it is learnt. Defaults to 1,000.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 1,000.
+    max_classes
+        Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+    seed
+        The stream of random features. None (the default) draws one.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkernel import AdaptiveKernelClassifier
+    >>> model = AdaptiveKernelClassifier(seed=1)
+    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> accuracy.get() > 0.9
+    True
+    >>> max(model.feature_importances_, key=model.feature_importances_.get)
+    'empty_server_form_handler'
+
+    References
+    ----------
+    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007.
+    [^2]: Radhakrishnan et al., "Mechanism for feature learning in neural networks and backpropagation-free machine
+          learning models", 2024 (the average gradient outer product).
+    [^3]: Herbster and Warmuth, "Tracking the best expert", 1998.
+
+    """
+
+    _machine: LabelMachine
+    _targets: Classes
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        n_features: int = 128,
+        ridge: float = 0.1,
+        drift_rates: tuple[float, ...] = (0.0, 1e-3, 3e-2),
+        metric_schedule: tuple[int, ...] = (100, 250, 500, 1000, 2000),
+        buffer_size: int = 1000,
+        standardize: bool | None = None,
+        max_inputs: int = 1_000,
+        max_classes: int = 1_000,
+        seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_features = n_features
+        self.ridge = ridge
+        self.drift_rates = drift_rates
+        self.metric_schedule = metric_schedule
+        self.buffer_size = buffer_size
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.max_classes = max_classes
+        self.seed = seed
+        self._at_least("max_classes", 2)
+        inputs, columns = self._parts()
+        self._targets = Classes(Softmax(), max_classes)
+        experts = LabelExperts(float(ridge), tuple(drift_rates))
+        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule, int(buffer_size))
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels seen so far."""
+        return list(self._targets.labels)
+
+    @property
+    def n_ignored_labels(self) -> int:
+        """Records predicted only because their label came past `max_classes`."""
+        return self._targets.n_ignored
+
+    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
+        """The probability of each label seen so far, for one record; empty before the first."""
+        return (self._predict([x]).probabilities or [{}])[0]
+
+    def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
+        """The most probable label of one record; None before the first."""
+        return self._predict([x]).predictions[0]
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
+        probabilities = self._predict(records(X)).probabilities or []
+        labels = list(probabilities[0]) if probabilities else []
+        return to_native_frame({label: [p[label] for p in probabilities] for label in labels}, like=into_frame(X))
+
+    def predict_many(self, X: Any) -> Any:
+        """The most probable label of each row of a data frame, as a series in its backend, with its index."""
+        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
+
+    def _outcome(self, advanced: Answered) -> Outcome:
+        labels = self._targets.labels
+        probabilities = [
+            dict(zip(labels[:known], row, strict=False))
+            for known, row in zip(advanced.known.tolist(), advanced.said.tolist(), strict=True)
+        ]
+        predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
+        return Outcome(predictions, probabilities, advanced.losses)

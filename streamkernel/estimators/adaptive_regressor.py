@@ -1,0 +1,116 @@
+"""The recommended regressor."""
+
+from typing import Any
+
+from river import base, proba
+from river.optim.losses import Squared
+from river.utils.dataframe import into_frame, to_native_series
+
+from streamkernel.adaptive.experts import NumberExperts
+from streamkernel.adaptive.machine import Answered, NumberMachine
+from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
+from streamkernel.estimators.base import Outcome, records
+from streamkernel.kernels import Kernel
+from streamkernel.targets import Numbers
+
+
+class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor):
+    """A kernel regressor that learns all a record says, at once, in bounded memory.
+
+    As `AdaptiveKernelClassifier`, for numbers, which are standardised inside.
+
+    Parameters
+    ----------
+    kernel
+        The kernel. None (the default) is `Gaussian()`, whose bandwidth follows the metric.
+    n_features
+        F, random frequencies, each a cosine and a sine. Defaults to 128.
+    ridge
+        rho, above 0. Defaults to .03.
+    drift_rates
+        q, how fast the coefficients of each head may drift; one head a rate. Defaults to 0, .001 and .03.
+    metric_schedule
+        Labelled records after which the metric is learnt anew. Defaults to 100, 250, 500, 1,000 and 2,000.
+    buffer_size
+        The last records, from which it is learnt. Defaults to 1,000.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 1,000.
+    seed
+        The stream of random features. None (the default) draws one.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamkernel import AdaptiveKernelRegressor
+    >>> model = AdaptiveKernelRegressor(seed=1)
+    >>> error = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    >>> error.get() < 0.35
+    True
+
+    References
+    ----------
+    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007.
+    [^2]: Radhakrishnan et al., "Mechanism for feature learning in neural networks and backpropagation-free machine
+          learning models", 2024 (the average gradient outer product).
+    [^3]: Herbster and Warmuth, "Tracking the best expert", 1998.
+
+    """
+
+    _machine: NumberMachine
+    _targets: Numbers
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        n_features: int = 128,
+        ridge: float = 0.03,
+        drift_rates: tuple[float, ...] = (0.0, 1e-3, 3e-2),
+        metric_schedule: tuple[int, ...] = (100, 250, 500, 1000, 2000),
+        buffer_size: int = 1000,
+        standardize: bool | None = None,
+        max_inputs: int = 1_000,
+        seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_features = n_features
+        self.ridge = ridge
+        self.drift_rates = drift_rates
+        self.metric_schedule = metric_schedule
+        self.buffer_size = buffer_size
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.seed = seed
+        inputs, columns = self._parts()
+        self._targets = Numbers(Squared())
+        experts = NumberExperts(float(ridge), tuple(drift_rates))
+        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule, int(buffer_size))
+
+    def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
+        """The target of one record; 0 before the first.
+
+        Parameters
+        ----------
+        x
+            Inputs by name.
+        with_dist
+            Whether to give River's Gaussian distribution, its deviation that of the last prediction errors.
+
+        """
+        mean, deviation = self._machine.advance([x], [None]).said[0].tolist()
+        if with_dist:
+            return proba.Gaussian._from_state(n=1, m=mean, var=deviation**2, ddof=0)
+        return mean
+
+    def predict_many(self, X: Any) -> Any:
+        """The targets of the rows of a data frame, as a series in its backend, with its index."""
+        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
+
+    def _outcome(self, advanced: Answered) -> Outcome:
+        return Outcome(advanced.said[:, 0].tolist(), None, advanced.losses)

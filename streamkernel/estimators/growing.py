@@ -1,0 +1,115 @@
+"""The growing kernel machines: their arguments, and what a user would plot of them."""
+
+import math
+import secrets
+
+import numpy as np
+from river.optim.base import Scheduler
+
+from streamkernel.estimators.base import StreamEstimator
+from streamkernel.expansion import Expansion
+from streamkernel.growth import CDSG, Growth
+from streamkernel.inputs import Inputs
+from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.machine import Machine
+from streamkernel.targets import Targets
+
+_DTYPES = ("float32", "float64")
+
+
+class KernelMachine(StreamEstimator):
+    """A growing kernel machine behind River's interface."""
+
+    kernel: Kernel | None
+    growth: Growth | None
+    block_size: int
+    batch_size: int
+    max_features: int | None
+    step: Scheduler | None
+    regularization: float
+    standardize: bool | None
+    max_inputs: int
+    cache_bytes: int
+    dtype: str
+    seed: int | None
+    _machine: Machine
+
+    def _build(self, targets: Targets) -> Machine:
+        """A fresh machine from the constructor's arguments."""
+        self._check("kernel", self.kernel, Kernel)
+        self._check("growth", self.growth, Growth)
+        self._check("step", self.step, Scheduler)
+        self._at_least("block_size", 1)
+        self._at_least("batch_size", 1)
+        if self.max_features is not None:
+            self._at_least("max_features", self.block_size)
+        self._at_least("max_inputs", 1)
+        self._at_least("cache_bytes", 0)
+        nu = self.regularization
+        if not (isinstance(nu, int | float | np.number) and 0 <= nu < math.inf):
+            raise ValueError(f"regularization must be a number from 0 up, got {nu!r}")
+        if not isinstance(self.standardize, bool | None):
+            raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
+        if self.seed is not None and not whole:
+            raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
+        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+        kernel = self.kernel or Gaussian()
+        standardize = kernel.shift_invariant if self.standardize is None else bool(self.standardize)
+        return Machine(
+            Inputs(self.max_inputs, standardize),
+            targets,
+            Expansion(kernel, int(self.block_size), np.dtype(self.dtype), self.cache_bytes, seed),
+            self.growth or CDSG(),
+            self.batch_size,
+            self.max_features,
+            self.step,
+            float(self.regularization),
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Features in use; a feature is one frequency, its cosine and sine count once."""
+        return self._machine.expansion.n_features
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of features in use."""
+        return self._machine.expansion.n_blocks
+
+    @property
+    def n_steps(self) -> int:
+        """Mini-batches learnt."""
+        return self._machine.ledger.t
+
+    @property
+    def n_grown(self) -> int:
+        """Steps that made a new block."""
+        return self._machine.ledger.n_grown
+
+    @property
+    def n_reused(self) -> int:
+        """Steps that touched an old block."""
+        return self._machine.ledger.n_reused
+
+    @property
+    def last_check_margin(self) -> float:
+        """By how much inequality (9) held when CDSG last reused a block, right side minus left; NaN before."""
+        return self._machine.ledger.last_margin
+
+    @property
+    def gamma_0(self) -> float:
+        """The first step size of the default rule; 0 before the first mini-batch."""
+        return self._machine.ledger.gamma_0
+
+    @property
+    def bandwidth(self) -> float:
+        """The kernel's length scale in use; 0 before the first mini-batch."""
+        return self._machine.expansion.bandwidth
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of coefficients and of cached frequencies."""
+        return self._machine.expansion.nbytes

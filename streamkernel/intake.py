@@ -1,0 +1,83 @@
+"""The intake of a call: records checked as a whole, so that a bad one costs nothing, then encoded part by part."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from streamkernel.inputs import Inputs, Rows
+from streamkernel.state import Array
+from streamkernel.targets import Targets
+
+#: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
+SLICE = 256
+
+
+class Intake:
+    """Checks, encodes and counts what a call brings.
+
+    Parameters
+    ----------
+    inputs, targets
+        The machine's; new columns are added to the first.
+
+    """
+
+    def __init__(self, inputs: Inputs, targets: Targets) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self._warned: set[str] = set()
+
+    def take(
+        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None
+    ) -> Iterator[tuple[Rows, list[Any], Array]]:
+        """Encoded rows, prepared targets (None is not to be learnt) and weights, part by part.
+
+        Raises
+        ------
+        ValueError
+            A record cannot be used. It comes before the first part, and nothing is changed then.
+
+        """
+        if len(ys) != len(xs):
+            raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
+        targets, n_ignored_labels = self.targets.prepare(ys)
+        weights = _weights(ws, len(targets))
+        n_ignored_inputs = self.inputs.n_ignored
+        for part, rows in self._encoded(xs, targets):
+            yield rows, targets[part], weights[part]
+        self.targets.n_ignored += n_ignored_labels
+        # Last, so that a user who makes warnings errors is not left with half a call.
+        ignored = []
+        if self.inputs.n_ignored > n_ignored_inputs:
+            ignored.append(f"inputs past max_inputs={self.inputs.max_inputs} are ignored, counted in n_ignored_inputs")
+        if n_ignored_labels:
+            ignored.append("classes past max_classes are predicted only, counted in n_ignored_labels")
+        for message in ignored:
+            if message not in self._warned:
+                self._warned.add(message)
+                warnings.warn(message, RuntimeWarning, stacklevel=4)  # past machine and estimator: the line that learns
+
+    def _encoded(self, xs: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
+        """Encode records: at once where they are known numbers only, else slice by slice, having checked them all."""
+        if len(xs) > SLICE:
+            rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
+            if rows is not None:
+                yield slice(len(xs)), rows
+                return
+            self.inputs.check(xs)
+        for start in range(0, len(xs), SLICE):
+            part = slice(start, start + SLICE)
+            yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+
+
+def _weights(ws: Sequence[float] | None, n: int) -> Array:
+    if ws is None:
+        return np.ones(n)
+    weights = np.array(ws, np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError("a weight is negative or not finite: weights are numbers from 0 up")
+    return weights

@@ -1,0 +1,53 @@
+"""Streams that begin oddly: without inputs, with one of many, with records of absurd weight."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from tests import naive
+
+BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+
+
+@BOTH
+def test_a_first_record_without_inputs(kind):
+    rng = np.random.default_rng(0)
+    model = kind(n_features=8, seed=1)
+    model.learn_one({}, 1)
+    for i in range(30):
+        model.learn_one({"a": float(rng.normal())}, i % 2)
+    assert len(model.expert_weights) == 5
+    again = pickle.loads(pickle.dumps(model))
+    assert again.state_digest() == model.state_digest()
+    assert again.predict_one({"a": 0.3}) == model.predict_one({"a": 0.3})
+
+
+def test_the_linear_experts_say_at_a_new_metric_what_they_said():
+    """The first record has one input of ten, so that the metric counts the inputs anew."""
+    rng = np.random.default_rng(0)
+    model = AdaptiveKernelRegressor(n_features=8, metric_schedule=(100,), seed=1)
+    row, said = np.array([1.0] + [1.0, -0.5] * 5), []
+    for i in range(100):
+        x = {f"i{j}": float(rng.normal()) for j in range(10 if i else 1)}
+        model.learn_one(x, 100 + 10 * sum(x.values()))
+        experts, root = model._machine.experts, np.sqrt(model._machine.columns.d0)
+        said.append(experts.linear_W[:, 0] @ (row / np.append(1.0, np.full(10, root))) if i else None)
+    assert model._machine.columns.d0 == 10
+    assert np.abs(said[-1] - said[-2]).max() < 0.1
+
+
+@BOTH
+@pytest.mark.parametrize("weight", [1e6, 1e20, 1e300])
+def test_records_of_absurd_weight(kind, weight):
+    """Two inputs are one, so that without its ridge the fit of the metric has no solution."""
+    rng = np.random.default_rng(0)
+    model = kind(n_features=8, metric_schedule=(100,), seed=1)
+    for i in range(300):
+        a = float(rng.normal())
+        x = {"a": a, "b": a, "c": 3.0}
+        model.learn_one(x, a if kind is AdaptiveKernelRegressor else a > 0, w=weight if i % 3 else 1.0)
+    assert np.isfinite(model.predict_one(x))
+    for P in model._machine.experts.heads_P:
+        assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0

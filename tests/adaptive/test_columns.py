@@ -1,0 +1,197 @@
+"""The columns: where each stands, and that none moves when inputs arrive."""
+
+import math
+
+import numpy as np
+import pytest
+
+from streamkernel.adaptive.columns import Columns
+from streamkernel.kernels import Gaussian
+from streamkernel.state import from_bytes, to_bytes
+from tests import naive
+
+NO_KEYS = np.zeros(0, np.uint64)
+KEYS = np.array([2**63 + 5, 17, 3, 2**40, 99, 1234], np.uint64)
+F = 8
+
+
+def _columns(d, n_features=F, seed=5, kernel=None):
+    columns = Columns(kernel or Gaussian(), n_features, seed)
+    columns.begin(d)
+    return columns
+
+
+def _rows(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
+
+
+def test_features_then_the_constant_then_the_inputs():
+    columns, X = _columns(3), _rows(6, 3)
+    Phi = columns.of(X, KEYS[:3], NO_KEYS)
+    assert Phi.shape == (6, columns.n_columns) == (6, 2 * F + 1 + 3)
+    assert Phi.dtype == np.float64
+    W = naive.gaussians(
+        naive.feature_words(5, 0, F), [int(key) for key in KEYS[:3]], 1 / (2 * math.pi * columns.bandwidth), np.float32
+    )
+    assert np.allclose(Phi[:, : 2 * F], naive.paired_features(X, W, 0, F), atol=1e-6)
+    assert (Phi[:, 2 * F] == 1).all()
+    assert np.allclose(Phi[:, 2 * F + 1 :], X / math.sqrt(3), atol=1e-7)
+
+
+def test_the_features_are_the_kernel_under_the_metric():
+    columns, X = _columns(3, n_features=4_000), _rows(5, 3)
+    columns.set_metric(np.array([0.2, 1.0, 1.4]), 1.5)
+    Phi = columns.of(X, KEYS[:3], NO_KEYS)[:, :8_000]
+    scaled = X * columns.scales
+    assert np.abs(Phi @ Phi.T - Gaussian().matrix(scaled, scaled, 1.5)).max() < 0.06
+    # The inputs themselves are not scaled.
+    assert np.allclose(columns.of(X, KEYS[:3], NO_KEYS)[:, 8_001:], X / math.sqrt(3), atol=1e-7)
+
+
+@pytest.mark.parametrize("d", [1, 3, 16])
+def test_the_first_bandwidth(d):
+    assert _columns(d).bandwidth == pytest.approx(0.7 * math.sqrt(2 * d))
+    assert _columns(d, kernel=Gaussian(2.5)).bandwidth == 2.5
+
+
+def test_later_inputs_come_last_and_move_nothing():
+    columns, X = _columns(2), _rows(5, 4)
+    before = columns.of(X[:, :2], KEYS[:2], NO_KEYS)
+    bandwidth = columns.bandwidth
+    assert columns.add_input()
+    assert columns.add_input()
+    absent = X.copy()
+    absent[:, 2:] = 0
+    after = columns.of(absent, KEYS[:4], NO_KEYS)
+    assert columns.n_columns == after.shape[1] == before.shape[1] + 2
+    assert after[:, :-2].tobytes() == before.tobytes()
+    assert not after[:, -2:].any()
+    # d0 and the bandwidth stay, so that what was learnt keeps its meaning.
+    assert (columns.d0, columns.bandwidth) == (2, bandwidth)
+    assert np.allclose(columns.of(X, KEYS[:4], NO_KEYS)[:, 2 * F + 1 :], X / math.sqrt(2), atol=1e-7)
+
+
+def test_a_new_metric_counts_the_inputs_anew():
+    columns, X = _columns(2), _rows(5, 3)
+    columns.add_input()
+    before = columns.of(X, KEYS[:3], NO_KEYS)
+    columns.set_metric(np.array([1.0, 0.5, 1.5]), 2.0)
+    after = columns.of(X, KEYS[:3], NO_KEYS)
+    assert columns.d0 == 3
+    assert not np.allclose(before[:, : 2 * F], after[:, : 2 * F], atol=0.01)
+    assert np.allclose(after[:, 2 * F + 1 :], X / math.sqrt(3), atol=1e-7)
+
+
+def test_the_order_of_the_inputs_does_not_matter_to_the_features():
+    columns, X = _columns(4), _rows(5, 4)
+    order = np.array([2, 0, 3, 1])
+    plain = columns.of(X, KEYS[:4], NO_KEYS)
+    turned = columns.of(X[:, order], KEYS[:4][order], NO_KEYS)
+    assert np.allclose(plain[:, : 2 * F], turned[:, : 2 * F], atol=1e-5)
+    assert np.array_equal(plain[:, 2 * F + 1 :][:, order], turned[:, 2 * F + 1 :])
+    # and back again: what was drawn for other keys is not taken for these
+    assert columns.of(X, KEYS[:4], NO_KEYS).tobytes() == plain.tobytes()
+
+
+def test_drawing_input_by_input_is_drawing_at_once():
+    grown, X = _columns(2), _rows(5, 5)
+    grown.of(X[:, :2], KEYS[:2], NO_KEYS)
+    for d in (3, 4, 5):
+        grown.add_input()
+        grown.of(X[:, :d], KEYS[:d], NO_KEYS)
+    assert np.array_equal(grown.frequencies(KEYS[:5]), _drawn(KEYS[:5], grown.bandwidth))
+    assert np.array_equal(grown.frequencies(KEYS[:2]), _drawn(KEYS[:2], grown.bandwidth))
+
+
+def _drawn(keys, bandwidth):
+    return _columns(1, kernel=Gaussian(bandwidth)).frequencies(keys)
+
+
+def test_inputs_met_in_these_rows_only_have_features_and_no_columns():
+    columns, X = _columns(2), _rows(5, 4)
+    Phi = columns.of(X, KEYS[:2], KEYS[2:4])
+    assert Phi.shape == (5, columns.n_columns)
+    assert columns.n_inputs == 2
+    known = _columns(2)
+    known.add_input()
+    known.add_input()
+    assert np.array_equal(known.of(X, KEYS[:4], NO_KEYS)[:, : 2 * F + 3], Phi)
+    # they leave no trace
+    fresh = _columns(2)
+    assert np.array_equal(columns.of(X[:, :2], KEYS[:2], NO_KEYS), fresh.of(X[:, :2], KEYS[:2], NO_KEYS))
+
+
+def test_a_rows_bits_do_not_depend_on_its_company():
+    columns, X = _columns(3), _rows(20, 3)
+    together = columns.of(X, KEYS[:3], NO_KEYS)
+    alone = np.concatenate([columns.of(X[i : i + 1], KEYS[:3], NO_KEYS) for i in range(20)])
+    assert alone.tobytes() == together.tobytes()
+    # nor on inputs of other rows that it does not have
+    extra = np.concatenate([X, np.zeros((20, 2), np.float32)], axis=1)
+    assert columns.of(extra, KEYS[:3], KEYS[3:5]).tobytes() == together.tobytes()
+
+
+def test_linear_columns_end_at_2f():
+    columns = _columns(3, n_features=2)
+    assert [columns.add_input() for _ in range(3)] == [True, False, False]
+    assert (columns.n_inputs, columns.n_linear, columns.n_columns) == (6, 4, 9)
+    assert columns.has_linear
+    X = _rows(4, 6)
+    assert np.allclose(columns.of(X, KEYS, NO_KEYS)[:, 5:], X[:, :4] / math.sqrt(3), atol=1e-7)
+
+
+def test_a_beginning_beyond_2f_has_no_linear_columns():
+    columns = _columns(5, n_features=2)
+    assert not columns.add_input()
+    assert (columns.n_inputs, columns.n_linear, columns.n_columns) == (6, 0, 5)
+    assert columns.of(_rows(4, 6), KEYS, NO_KEYS).shape == (4, 5)
+    assert not columns.has_linear
+    assert _columns(4, n_features=2).n_linear == 4
+
+
+def test_a_beginning_without_inputs():
+    columns = _columns(0)
+    assert columns.has_linear
+    Phi = columns.of(np.zeros((2, 0), np.float32), NO_KEYS, NO_KEYS)
+    assert np.allclose(Phi, [math.sqrt(1 / F)] * F + [0.0] * F + [1.0], atol=1e-6)
+    assert columns.add_input()
+    assert np.allclose(columns.of(_rows(2, 1), KEYS[:1], NO_KEYS)[:, -1:], _rows(2, 1))
+
+
+@pytest.mark.parametrize("seed", [0, 5, 2**64 - 1])
+def test_the_record_comes_back(seed):
+    columns, X = _columns(2, seed=seed), _rows(5, 4)
+    columns.add_input()
+    columns.set_metric(np.array([0.1, 1.0, 1.3]), 1.25)
+    columns.add_input()
+    other = Columns(Gaussian(), F, seed=1)
+    other.of(np.zeros((1, 0), np.float32), NO_KEYS, NO_KEYS)
+    other.restore(from_bytes(to_bytes(columns.record())))
+    assert (other.n_inputs, other.d0, other.n_linear, other.n_columns) == (4, 3, 4, 2 * F + 5)
+    assert other.of(X, KEYS[:4], NO_KEYS).tobytes() == columns.of(X, KEYS[:4], NO_KEYS).tobytes()
+    assert to_bytes(other.record()) == to_bytes(columns.record())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("seed", 2**64),
+        ("seed", -1),
+        ("seed", "1"),
+        ("d0", -1),
+        ("n_linear", 4),
+        ("n_linear", 1.0),
+        ("bandwidth", -1.0),
+        ("bandwidth", math.nan),
+        ("metric_scales", [1.0, 1.0, 1.0]),
+        ("metric_scales", np.ones(3, np.float32)),
+        ("metric_scales", np.ones((3, 1))),
+    ],
+)
+def test_a_record_that_does_not_fit_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        _columns(3).restore({**_columns(3).record(), name: value})
+    incomplete = _columns(3).record()
+    del incomplete[name]
+    with pytest.raises(ValueError, match=name):
+        _columns(3).restore(incomplete)

@@ -1,0 +1,200 @@
+"""The least squares head: ridge regression, record by record."""
+
+import numpy as np
+import pytest
+
+from streamkernel.adaptive.columns import Columns
+from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.compute.recursive import learn_least_squares
+from streamkernel.kernels import Gaussian
+from tests import naive
+
+RIDGE = 0.1
+DRIFTS = (0.0, 1e-3, 3e-2)
+
+
+class _Head:
+    def __init__(self, D, K, drift=0.0):
+        self.P, self.W, self.drift = np.eye(D) / RIDGE, np.zeros((K, D)), drift
+
+    def learn(self, phi, target, weight=1.0):
+        errors = target - self.W @ phi
+        learn_least_squares(self.P, self.W, phi, errors, weight, self.drift, 1 / RIDGE, np.empty(len(phi)))
+
+
+def _records(n, d, F, seed=0, copies=0):
+    """Columns as the heads see them, some inputs twice."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    X = np.concatenate([X, X[:, :copies]], axis=1)
+    columns = Columns(Gaussian(), F, seed)
+    columns.begin(d + copies)
+    return columns.of(X, np.arange(1, d + copies + 1, dtype=np.uint64), np.zeros(0, np.uint64))
+
+
+def _inverse(Phi, weights):
+    return np.linalg.inv((Phi * weights[:, None]).T @ Phi + RIDGE * np.eye(Phi.shape[1]))
+
+
+@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_drift_it_is_ridge_regression(K, weighted):
+    Phi = _records(400, 4, 8)
+    rng = np.random.default_rng(1)
+    targets = np.sin(Phi[:, 1:4] @ rng.normal(size=(3, K)) * 9) + rng.normal(size=(400, K))
+    weights = rng.uniform(0.1, 5, size=400) if weighted else np.ones(400)
+    head = _Head(Phi.shape[1], K)
+    for n in range(400):
+        head.learn(Phi[n], targets[n], weights[n])
+        if n + 1 in (1, 5, 50, 400):  # fewer records than columns, too
+            done = slice(n + 1)
+            exact = _inverse(Phi[done], weights[done])
+            assert np.abs(naive.symmetric(head.P) - exact).max() < 1e-8
+            solution = (exact @ (Phi[done] * weights[done, None]).T @ targets[done]).T
+            assert np.abs(head.W - solution).max() < 1e-8
+
+
+def _assert_sound(P, largest=1 / RIDGE):
+    assert np.diag(P).max() <= largest
+    assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0
+
+
+def _stay_sound(n, d, F, copies, drifts):
+    Phi = _records(min(n, 20_000), d, F, copies=copies)
+    D = Phi.shape[1]
+    experts = NumberExperts(RIDGE, drifts)
+    experts.begin(D, d + copies, 1)
+    targets = np.random.default_rng(2).normal(size=len(Phi)) + Phi[:, 0] * 9
+    for _ in range(n // len(Phi)):
+        experts.learn(Phi, targets, np.ones(len(Phi)))
+        for P in [*experts.heads_P, *experts.linear_P]:
+            _assert_sound(P)
+    return Phi, experts
+
+
+def test_p_is_the_inverse_after_20000_records_with_inputs_that_are_copies():
+    Phi, experts = _stay_sound(20_000, 5, 12, 2, DRIFTS)
+    exact = _inverse(Phi, np.ones(len(Phi)))
+    assert np.abs(naive.symmetric(experts.heads_P[0]) - exact).max() < 1e-8
+
+
+@pytest.mark.long
+def test_p_is_the_inverse_after_a_million_records():
+    n = 1_000_000
+    Phi, experts = _stay_sound(n, 8, 32, 3, DRIFTS)
+    exact = np.linalg.inv(n // len(Phi) * Phi.T @ Phi + RIDGE * np.eye(Phi.shape[1]))
+    assert np.abs(naive.symmetric(experts.heads_P[0]) - exact).max() < 1e-8
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1.0, 1e6])
+def test_p_stays_positive_whatever_the_weights(weight):
+    Phi = _records(2_000, 3, 6, copies=2)
+    for drift in DRIFTS:
+        head = _Head(Phi.shape[1], 1, drift)
+        for i, phi in enumerate(Phi):
+            head.learn(phi, np.ones(1), weight if i % 2 else 1.0)
+        _assert_sound(head.P)
+        assert np.isfinite(head.W).all()
+
+
+@pytest.mark.parametrize("drift", DRIFTS[1:])
+def test_the_diagonal_never_exceeds_the_ridge(drift):
+    Phi = _records(1_500, 3, 5)
+    Phi[500:900, 3:] = 0.0  # columns that say nothing for a while drift back up
+    head = _Head(Phi.shape[1], 1, drift)
+    quiet = []
+    for i, phi in enumerate(Phi):
+        head.learn(phi, phi[:1])
+        _assert_sound(head.P)
+        if i in (499, 899):
+            quiet.append(head.P[-1, -1])
+    assert quiet[0] < quiet[1]
+
+
+def test_a_drifting_head_follows_a_change_that_the_other_averages():
+    rng = np.random.default_rng(4)
+    Phi = rng.normal(size=(3_000, 4))
+    truth = np.array([1.0, -1.0, 0.5, 0.0])
+    still, drifting = _Head(4, 1), _Head(4, 1, 3e-2)
+    for i, phi in enumerate(Phi):
+        for head in (still, drifting):
+            head.learn(phi, np.array([phi @ truth * (1 if i < 1_500 else -1)]))
+    assert np.abs(drifting.W[0] + truth).max() < 0.01
+    assert np.abs(still.W[0] + truth).max() > 0.5
+
+
+@pytest.mark.parametrize("arrival", [1, 60])
+def test_a_later_column_is_one_that_was_zero_before(arrival):
+    n, L = 150, 3
+    Phi = _records(n, 3, 4)[:, -8:]
+    Phi[:arrival, -1] = 0.0
+    rng = np.random.default_rng(5)
+    y, w = Phi @ rng.normal(size=8) + rng.normal(size=n), rng.uniform(0.5, 2, size=n)
+    late, known = NumberExperts(RIDGE, DRIFTS), NumberExperts(RIDGE, DRIFTS)
+    late.begin(7, L - 1, 1)
+    known.begin(8, L, 1)
+    said = [late.learn(np.ascontiguousarray(Phi[:arrival, :-1]), y[:arrival], w[:arrival])]
+    late.add_column()
+    said.append(late.learn(Phi[arrival:], y[arrival:], w[arrival:]))
+    assert np.allclose(np.concatenate(said), known.learn(Phi, y, w), atol=1e-10, rtol=1e-10)
+    for mine, other in zip(late.record().values(), known.record().values(), strict=True):
+        assert mine.flags.c_contiguous
+        assert np.allclose(*(np.tril(part) if part.ndim == 3 and part.shape[1] > 1 else part for part in (mine, other)))
+
+
+def test_a_later_column_of_classes():
+    """All but the expert that forgets, whose bound on the trace of P grows with the columns."""
+    Phi = _records(120, 3, 4)[:, -8:]
+    Phi[:50, -1] = 0.0
+    labels, w = np.random.default_rng(6).integers(0, 3, size=120), np.ones(120)
+    late, known = LabelExperts(RIDGE, DRIFTS), LabelExperts(RIDGE, DRIFTS)
+    late.begin(7, 2, 3)
+    known.begin(8, 3, 3)
+    late.learn(np.ascontiguousarray(Phi[:50, :-1]), labels[:50], w[:50])
+    late.add_column()
+    late.learn(Phi[50:], labels[50:], w[50:])
+    known.learn(Phi, labels, w)
+    for mine, other in ((late.heads_P, known.heads_P), (late.linear_P[:1], known.linear_P[:1])):
+        assert np.allclose(np.tril(mine), np.tril(other), atol=1e-10)
+    for mine, other in ((late.heads_W, known.heads_W), (late.linear_W[:1], known.linear_W[:1])):
+        assert np.allclose(mine, other, atol=1e-10)
+
+
+def test_a_later_output_is_one_whose_targets_were_zero_before():
+    Phi = _records(100, 2, 3)
+    D = Phi.shape[1]
+    targets = np.random.default_rng(7).normal(size=(100, 3))
+    targets[:40, 2] = 0.0
+    known = _Head(D, 3)
+    late = LabelExperts(RIDGE, (0.0,))
+    late.begin(D, 2, 2)
+    for i, (phi, target) in enumerate(zip(Phi, targets, strict=True)):
+        known.learn(phi, target)
+        if i == 40:
+            late.add_output()
+        W = late.heads_W[0]
+        errors = target[: len(W)] - W @ phi
+        learn_least_squares(late.heads_P[0], W, phi, errors, 1.0, 0.0, 1 / RIDGE, np.empty(D))
+    assert late.heads_W.flags.c_contiguous
+    assert late.linear_W.shape == (2, 3, 3)
+    assert np.allclose(late.heads_W[0], known.W, atol=1e-12)
+    assert np.allclose(late.heads_P[0], known.P, atol=1e-12)
+
+
+def test_forget_heads_leaves_the_linear_experts_and_the_mixture():
+    Phi = _records(60, 3, 4)
+    for experts, targets, kept in (
+        (LabelExperts(RIDGE, DRIFTS), np.arange(60) % 2, ("linear_P", "linear_W", "losses", "log_temperatures")),
+        (NumberExperts(RIDGE, DRIFTS), Phi[:, 0], ("linear_P", "linear_W", "losses", "linear_moments")),
+    ):
+        experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1)
+        fresh = experts.record()
+        experts.learn(Phi, targets, np.ones(60))
+        before = experts.record()
+        experts.forget_heads()
+        after = experts.record()
+        for name in kept:
+            assert np.array_equal(before[name], after[name])
+            assert not np.array_equal(before[name], fresh[name])
+        for name in {"heads_P", "heads_W", "moments"} & set(fresh):
+            assert np.array_equal(after[name], fresh[name])

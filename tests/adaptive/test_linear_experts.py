@@ -1,0 +1,181 @@
+"""The linear experts: softmax regression by Newton steps, and least squares, on the inputs themselves."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from streamkernel.adaptive.experts import FORGETTING, LINEAR_DRIFTS, LabelExperts, NumberExperts
+from streamkernel.compute.recursive import learn_newton
+from streamkernel.state import from_bytes, to_bytes
+from tests import naive
+
+RIDGE = 0.1
+DRIFTS = (0.0, 1e-3, 3e-2)
+
+
+class _Newton:
+    def __init__(self, D, K, forgetting=1.0):
+        self.P, self.W, self.forgetting = np.eye(D) / RIDGE, np.zeros((K, D)), forgetting
+
+    def probabilities(self, phi):
+        return naive.softmax_into(self.W @ phi, 1.0)
+
+    def learn(self, phi, label, weight=1.0):
+        p = self.probabilities(phi)
+        learn_newton(self.P, self.W, phi, p, int(label), weight, self.forgetting, RIDGE, np.empty(len(phi)))
+        return p[label]
+
+    def loss(self, Phi, labels):
+        return np.mean([-np.log(self.probabilities(phi)[y]) for phi, y in zip(Phi, labels, strict=True)])
+
+
+def _classes(n, K, seed=0):
+    """Classes drawn from a softmax, as logistic regression believes them to be."""
+    rng = np.random.default_rng(seed)
+    Phi = np.concatenate([np.ones((n, 1)), rng.normal(size=(n, 3))], axis=1)
+    scores = Phi @ rng.normal(size=(4, K)) * 1.5
+    return Phi, np.argmax(scores + rng.gumbel(size=(n, K)), axis=1)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_passes_approach_logistic_regression(K):
+    Phi, labels = _classes(500, K)
+    solution = LogisticRegression(C=1e6, fit_intercept=False, tol=1e-8, max_iter=1000).fit(Phi, labels)
+    best = -np.log(solution.predict_proba(Phi)[np.arange(500), labels]).mean()
+    expert = _Newton(4, K)
+    losses = [expert.loss(Phi, labels)]
+    assert losses[0] == pytest.approx(np.log(K))
+    for _ in range(30):
+        for phi, y in zip(Phi, labels, strict=True):
+            expert.learn(phi, y)
+        losses.append(expert.loss(Phi, labels))
+    assert losses[0] > losses[1] > losses[5] > losses[30]
+    gap = np.array(losses) - best
+    assert gap[1] < 0.2 * gap[0]
+    assert 0 < gap[30] < 0.2 * gap[1]
+
+
+def test_one_step_lowers_the_loss_of_its_record():
+    Phi, labels = _classes(200, 3, seed=1)
+    for forgetting in FORGETTING:
+        expert = _Newton(4, 3, forgetting)
+        for phi, y in zip(Phi, labels, strict=True):
+            before = expert.learn(phi, y, weight=0.5)
+            assert expert.probabilities(phi)[y] > before
+
+
+def test_the_trace_is_bounded_where_it_forgets():
+    Phi, labels = _classes(3_000, 2, seed=2)
+    Phi[1_000:2_500, 2:] = 0.0  # nothing holds these columns' part of P down but the bound
+    expert = _Newton(4, 2, 0.99)
+    for i, (phi, y) in enumerate(zip(Phi, labels, strict=True)):
+        expert.learn(phi, y)
+        assert np.trace(expert.P) <= 4 / RIDGE * (1 + 1e-12)
+        if i % 100 == 99:
+            assert np.linalg.eigvalsh(naive.symmetric(expert.P))[0] > 0
+    assert np.isfinite(expert.W).all()
+
+
+def test_p_stays_positive_over_20000_records():
+    Phi, labels = _classes(20_000, 2, seed=3)
+    Phi = np.concatenate([Phi, Phi[:, 1:2]], axis=1)  # an input twice
+    for forgetting in FORGETTING:
+        expert = _Newton(5, 2, forgetting)
+        for phi, y in zip(Phi, labels, strict=True):
+            expert.learn(phi, y)
+        assert np.linalg.eigvalsh(naive.symmetric(expert.P))[0] > 0
+
+
+def test_the_expert_that_forgets_follows_a_stream_that_turns():
+    rng = np.random.default_rng(4)
+    Phi = rng.normal(size=(4_000, 2))
+    angle = np.arange(4_000) / 200
+    labels = (Phi[:, 0] * np.cos(angle) + Phi[:, 1] * np.sin(angle) > 0).astype(int)
+    right = {}
+    for forgetting in FORGETTING:
+        expert = _Newton(2, 2, forgetting)
+        said = [expert.learn(phi, y) for phi, y in zip(Phi, labels, strict=True)]
+        right[forgetting] = np.mean(np.array(said)[1_000:] > 0.5)
+    assert right[0.99] > 0.85
+    assert right[0.99] > right[1.0] + 0.2
+
+
+def test_the_linear_experts_of_numbers_are_ridge_regression_where_the_target_has_settled():
+    rng = np.random.default_rng(5)
+    Phi = np.concatenate([rng.normal(size=(4_000, 6)), np.ones((4_000, 1)), rng.normal(size=(4_000, 3))], axis=1)
+    y = 100 + 10 * Phi[:, -3:] @ np.array([1.0, -2.0, 0.5])
+    experts = NumberExperts(RIDGE, DRIFTS)
+    experts.begin(10, 3, 1)
+    experts.learn(Phi, y, np.ones(4_000))
+    for W in experts.linear_W:
+        predicted = experts.linear_moments[1] + np.sqrt(experts.linear_moments[2] / 4_000) * (Phi[:, -4:] @ W[0])
+        assert np.abs(predicted - y).max() < 1.0
+
+
+@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+def test_a_model_without_linear_columns_has_no_linear_experts(kind):
+    experts = kind(RIDGE, DRIFTS)
+    experts.begin(5, None, 1)
+    assert len(experts.linear_P) == len(experts.linear_W) == 0
+    assert len(experts.losses) == len(experts.weights) == 3
+    Phi = np.random.default_rng(6).normal(size=(50, 5))
+    experts.learn(Phi, np.zeros(50, np.int64) if kind is LabelExperts else Phi[:, 0], np.ones(50))
+    assert all(np.isfinite(part).all() for part in experts.record().values())
+    experts.add_output()
+    experts.restore(experts.record(), 5, None, 2)
+
+
+@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+@pytest.mark.parametrize("n_linear", [None, 0, 2])
+def test_the_record_comes_back_and_goes_on_alike(kind, n_linear):
+    rng = np.random.default_rng(7)
+    Phi, y, w = rng.normal(size=(80, 6)), rng.integers(0, 2, size=80), np.ones(80)
+    y = y if kind is LabelExperts else y.astype(float)
+    K = 2 if kind is LabelExperts else 1
+    one, other = kind(RIDGE, DRIFTS), kind(RIDGE, DRIFTS)
+    one.begin(6, n_linear, K)
+    one.learn(Phi[:40], y[:40], w[:40])
+    kept = one.record()
+    other.restore(from_bytes(to_bytes(kept)), 6, n_linear, K)
+    assert one.learn(Phi[40:], y[40:], w[40:]).tobytes() == other.learn(Phi[40:], y[40:], w[40:]).tobytes()
+    assert all(np.array_equal(a, b) for a, b in zip(one.record().values(), other.record().values(), strict=True))
+    # what was recorded did not move with the model
+    assert not np.array_equal(kept["heads_W"], one.heads_W)
+
+
+@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+def test_a_record_that_does_not_fit_is_refused(kind):
+    experts = kind(RIDGE, DRIFTS)
+    experts.begin(6, 2, 2)
+    record = experts.record()
+    for name in record:
+        for wrong in ({**record, name: record[name][..., :-1]}, {k: v for k, v in record.items() if k != name}):
+            with pytest.raises(ValueError, match=name):
+                kind(RIDGE, DRIFTS).restore(wrong, 6, 2, 2)
+    for shape in ((7, 2, 2), (6, 3, 2), (6, 2, 3), (6, 0, 2), (6, None, 2)):
+        with pytest.raises(ValueError, match="does not fit"):
+            kind(RIDGE, DRIFTS).restore(record, *shape)
+
+
+@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+@pytest.mark.parametrize("n", [0, 3, 500])
+def test_rescaled_inputs_change_nothing_that_was_said(kind, n):
+    Phi, labels = _classes(max(n, 1), 2, seed=8)
+    experts = kind(RIDGE, DRIFTS)
+    experts.begin(4, 3, 2 if kind is LabelExperts else 1)
+    experts.learn(Phi[:n], labels[:n] if kind is LabelExperts else Phi[:n, 1] + labels[:n], np.ones(n))
+    before = experts.record()
+    experts.rescale_inputs(0.25)
+    rescaled = Phi * [1, 0.25, 0.25, 0.25]
+    assert np.allclose(experts.linear_W @ rescaled.T, before["linear_W"] @ Phi.T, atol=1e-12)
+    for P, earlier in zip(experts.linear_P, before["linear_P"], strict=True):
+        assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0
+        assert np.diag(P).max() <= max(1 / RIDGE, np.diag(earlier).max()) * (1 + 1e-12)
+        if n == 500 and np.diag(earlier)[1:].max() < 0.25**2 / RIDGE:  # room: the same curvature in other units
+            whole = naive.symmetric(earlier) / np.outer([1, 0.25, 0.25, 0.25], [1, 0.25, 0.25, 0.25])
+            assert np.allclose(naive.symmetric(P), whole)
+
+
+def test_there_are_two_of_each():
+    assert FORGETTING == (1.0, 0.99)
+    assert LINEAR_DRIFTS == (0.0, 1e-3)
