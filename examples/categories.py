@@ -1,8 +1,8 @@
 """Strings, missing values and inputs that appear late need no preparation."""
 
-from streamkernel import KernelClassifier
+from streamkernel import AdaptiveKernelClassifier
 
-model = KernelClassifier(batch_size=8, seed=1)
+model = AdaptiveKernelClassifier(seed=1)
 for i in range(2000):
     x = {"weekday": ["mon", "tue", "wed", "thu", "fri"][i % 5], "load": (i * 37 % 100) / 100 if i % 3 else None}
     if i > 1000:
@@ -10,4 +10,4 @@ for i in range(2000):
     model.learn_one(x, x["weekday"] in ("mon", "fri"))
 
 print({day: model.predict_one({"weekday": day}) for day in ("mon", "tue", "wed", "thu", "fri")})
-print(model.input_names)
+print({name: round(share, 3) for name, share in model.feature_importances_.items()})

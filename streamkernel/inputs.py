@@ -8,11 +8,11 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import clip_rows, scale_rows
 from streamkernel.state import Array, Record, array, misfit, real, tag, untag, whole
 
@@ -22,6 +22,7 @@ SCALED_LIMIT = 10.0
 RAW_LIMIT = 1e15
 
 _NAN = math.nan
+_NO_KEYS = np.zeros(0, np.uint64)
 _PLAIN = {float, int}
 _TEXT = {str}
 
@@ -32,8 +33,7 @@ def key_of(tagged: list[Any]) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Encoded records.
 
     Attributes
@@ -84,7 +84,11 @@ class Inputs:
         self._numbers: dict[Hashable, int] = {}
         self._indicators: dict[Hashable, dict[str, int]] = {}
         self._keys: list[int] = []
-        self._key_array = np.zeros(0, np.uint64)
+        self._key_array = _NO_KEYS
+        # Where the numbers of the last plain records were found.
+        self._plain_names: tuple[Any, ...] | None = None
+        self._plain_columns: list[int] = []
+        self._plain_in_order = False
         self.forget()
 
     def __len__(self) -> int:
@@ -191,6 +195,14 @@ class Inputs:
         out[:, d:] = rows.extras
         return out
 
+    def scaling(self, n_columns: int) -> Scaling:
+        """The moments of the first columns, for compiled code to read and update."""
+        limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
+        if n_columns == len(self.count):
+            return Scaling(self.standardize, limit, self._is_number, self.count, self.mean, self.m2)
+        parts = (part[:n_columns] for part in (self._is_number, self.count, self.mean, self.m2))
+        return Scaling(self.standardize, limit, *parts)
+
     def as_of_now(self, values: Array) -> Array:
         """Encoded values of shape (n, d), scaled by the moments as they stand."""
         if self.standardize:
@@ -233,24 +245,31 @@ class Inputs:
         if not xs:
             return None
         names = tuple(xs[0])
-        columns = [self._numbers.get(name, -1) for name in names]
-        if -1 in columns:
-            return None
-        rows = []
-        for x in xs:
-            row = x.values()
-            if tuple(x) != names or not _PLAIN.issuperset(map(type, row)):
+        if names != self._plain_names:
+            columns = [self._numbers.get(name, -1) for name in names]
+            if -1 in columns:
                 return None
-            rows.append([*row])
+            self._plain_names, self._plain_columns = names, columns
+            self._plain_in_order = columns == list(range(len(columns)))
+        rows = []
+        finite = True
         try:
-            given = np.array(rows, np.float64)
-        except OverflowError:
+            for x in xs:
+                row = [*x.values()]
+                if tuple(x) != names or not _PLAIN.issuperset(map(type, row)):
+                    return None
+                finite = finite and math.isfinite(sum(row))
+                rows.append(row)
+            given = np.array(rows, np.float64).reshape(len(rows), len(names))
+        except OverflowError:  # an integer past the largest float
             return None
-        if np.isinf(given).any():
+        if not finite and np.isinf(given).any():
             return None
-        values = np.full((len(rows), len(self.columns)), _NAN)
-        values[:, columns] = given.reshape(len(rows), len(columns))
-        return Rows(values, np.zeros((len(xs), 0)), np.zeros(0, np.uint64))
+        values = given
+        if not self._plain_in_order or len(names) != len(self.columns):
+            values = np.full((len(rows), len(self.columns)), _NAN)
+            values[:, self._plain_columns] = given
+        return Rows(values, np.zeros((len(xs), 0)), _NO_KEYS)
 
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)
@@ -335,7 +354,8 @@ class Inputs:
                 del self._numbers[name]
         del self.columns[n_columns:]
         del self._keys[n_columns:]
-        self._key_array = np.zeros(0, np.uint64)
+        self._key_array = _NO_KEYS
+        self._plain_names = None
 
     def _fit(self) -> None:
         """Give every column its moments."""

@@ -273,15 +273,15 @@ _NOT_AVAILABLE = ("NAType", "NaTType")
 
 def arguments(component: base.Base) -> dict[str, Any]:
     """The constructor arguments of an estimator, kernel or loss as plain values, nested objects by class name."""
-    described = {}
-    for name in component._get_params():
-        value = getattr(component, name)
-        if isinstance(value, base.Base):
-            value = {f"{type(value).__module__}.{type(value).__qualname__}": arguments(value)}
-        elif isinstance(value, np.generic):
-            value = value.item()
-        described[name] = value
-    return described
+    return {name: _argument(getattr(component, name)) for name in component._get_params()}
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, base.Base):
+        return {f"{type(value).__module__}.{type(value).__qualname__}": arguments(value)}
+    if isinstance(value, tuple | list):  # JSON knows lists only
+        return [_argument(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def rebuild(cls: type, given: dict[str, Any]) -> Any:

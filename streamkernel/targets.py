@@ -90,6 +90,7 @@ class Classes:
         self.loss: Any = loss
         self.max_classes = max_classes
         self.labels: list[Hashable] = []
+        self._columns: dict[Hashable, int] = {}
         self.n_ignored = 0
 
     @property
@@ -97,11 +98,13 @@ class Classes:
         return len(self.labels)
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        labels = [_plain_label(y) for y in ys]
+        if all(label is None or label in self._columns for label in labels):
+            return labels, 0
         seen = dict.fromkeys(self.labels)
         n_ignored = 0
         prepared: list[Any] = []
-        for y in ys:
-            label = _plain_label(y)
+        for label in labels:
             if label is not None and label not in seen:
                 if len(seen) < self.max_classes:
                     seen[label] = None
@@ -111,8 +114,16 @@ class Classes:
             prepared.append(label)
         return prepared, n_ignored
 
+    def is_new(self, label: Hashable) -> bool:
+        """Whether a label has no column yet."""
+        return label is not None and label not in self._columns
+
+    def codes(self, labels: Sequence[Any]) -> Array:
+        """The columns of known labels, int64 of shape (n,); -1 for None."""
+        return np.array([-1 if label is None else self._columns[label] for label in labels], np.int64)
+
     def admit(self, ys: Sequence[Any]) -> Encoded:
-        column = {label: i for i, label in enumerate(self.labels)}
+        column = self._columns
         y = np.full(len(ys), np.nan)
         before = np.zeros((len(ys), 2))
         for i, label in enumerate(ys):
@@ -155,10 +166,12 @@ class Classes:
         self.labels = untagged(record, "labels")
         if len(set(self.labels)) != len(self.labels):
             raise misfit("labels")
+        self._columns = {label: i for i, label in enumerate(self.labels)}
         self.n_ignored = whole(record, "n_ignored_labels")
 
     def forget(self) -> None:
         self.labels = []
+        self._columns = {}
 
 
 class TwoSides:

@@ -22,6 +22,10 @@ def mix64(word):
     return word ^ (word >> 31)
 
 
+def random_signs(word, n, m):
+    return [[1 if mix64((word + c) % WORD) >> s & 1 else -1 for c in range(m)] for s in range(n)]
+
+
 def feature_words(seed, first, n):
     base = mix64((seed + GOLDEN) % WORD)
     return [mix64((base + i * GOLDEN) % WORD) for i in range(first, first + n)]
@@ -137,15 +141,6 @@ def clip_rows(raw, limit):
 # recursive.py ---------------------------------------------------------------------------------------------------------
 
 
-def _four_rows(r0, r1, r2, r3, x0, x1, x2, x3, x, v):
-    """Their sums with x, and v with their shares added."""
-    n, shares = len(r0), zip((r0, r1, r2, r3), (x0, x1, x2, x3), strict=True)
-    v = np.array(v)
-    for row, x_i in shares:
-        v[:n] += row * x_i
-    return tuple(_dot(row, x[:n]) for row in (r0, r1, r2, r3)), v
-
-
 def _subtract(row, factor, v):
     return [row[j] - factor * v[j] for j in range(len(row))]
 
@@ -159,12 +154,26 @@ def symmetric(P):
     return np.tril(P) + np.tril(P, -1).T
 
 
-def symmetric_product(P, x):
-    return symmetric(P) @ x
+def symmetric_product(P, owed, largest, x):
+    """Two steps of what the kernel does in one pass."""
+    P = symmetric(P) if owed is None else settle(P, owed, largest)
+    return P, P @ x
 
 
-def downdate(P, v, factor):
-    return symmetric(P) - factor * np.outer(v, v)
+def settle(P, owed, largest):
+    *u, gain, drift = owed
+    P = downdate(P, u, gain, 1)
+    P[np.diag_indices_from(P)] = np.minimum(np.diag(P) + drift, largest)
+    return P
+
+
+def downdate(P, v, factor, scale):
+    return scale * (symmetric(P) - factor * np.outer(v, v))
+
+
+def _absorb(W, phi, errors, weight, v):
+    gain = 1 / (1 / weight + _dot(phi, v))
+    return W + gain * np.outer(errors, v), gain
 
 
 def learn_least_squares(P, W, phi, errors, weight, drift, largest):
@@ -173,6 +182,11 @@ def learn_least_squares(P, W, phi, errors, weight, drift, largest):
     W = W + weight * np.outer(errors, P @ phi)
     P[np.diag_indices_from(P)] = np.minimum(np.diag(P) + drift, largest)
     return P, W
+
+
+def learn_least_squares_late(P, W, owed, phi, errors, weight, drift, largest):
+    """Nothing is late: P takes what it is owed, and the record at once."""
+    return learn_least_squares(settle(P, owed, largest), W, phi, errors, weight, drift, largest)
 
 
 def learn_newton(P, W, phi, p, label, weight, forgetting, rho):
@@ -187,6 +201,11 @@ def learn_newton(P, W, phi, p, label, weight, forgetting, rho):
 
 
 # experts.py -----------------------------------------------------------------------------------------------------------
+
+
+def speak(heads_W, linear_W, phi):
+    scores = [[_dot(w, phi) for w in W] for W in heads_W]
+    return scores + [[_dot(w, phi[len(phi) - len(w) :]) for w in W] for W in linear_W]
 
 
 def softmax_into(scores, temperature):
@@ -204,113 +223,387 @@ def step_temperature(log_temperature, scores, p, label):
     return float(np.clip(log_temperature - 0.05 * np.clip(slope, -2, 2), 0, 4))
 
 
+def count_loss(block, loss):
+    return np.add(block, [1, loss, loss**2])
+
+
 def deviation(moments):
     count, _, squares = moments
     return math.sqrt(squares / count) if count else 0.0
 
 
 def take_target(moments, y):
-    """Two samples put together, the second a single number."""
+    """Two samples put together, the second a single number, which the whole then standardises."""
     count, mean, squares = moments
-    return np.array([count + 1, (count * mean + y) / (count + 1), squares + count / (count + 1) * (y - mean) ** 2])
+    after = np.array([count + 1, (count * mean + y) / (count + 1), squares + count / (count + 1) * (y - mean) ** 2])
+    return after, (y - after[1]) / (deviation(after) or 1)
+
+
+def teach_heads(P, W, owed, drifts, ridge, phi, truth, scores, weight):
+    """The heads' matrices and coefficients after the record; nothing is owed then."""
+    taught = [
+        learn_least_squares_late(P[j], W[j], owed[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
+        for j in range(len(W))
+    ]
+    return [P for P, _ in taught], [W for _, W in taught], np.zeros_like(owed)
+
+
+def rehearse(Phi, truths, sample_weights, P, W, owed, drifts, ridge):
+    for phi, truth, weight in zip(Phi, truths, sample_weights, strict=True):
+        if weight > 0:
+            P, W, owed = teach_heads(P, W, owed, drifts, ridge, phi, truth, np.array(speak(W, [], phi)), weight)
+    return P, W, owed
+
+
+def standardise_targets(targets, sample_weights, moments):
+    """The moments after all targets, and each as those up to it standardise it."""
+    out = []
+    for y, weight in zip(targets, sample_weights, strict=True):
+        moments, standardised = take_target(moments, y) if weight > 0 else (moments, 0)
+        out.append(standardised)
+    return moments, out
+
+
+class Ensemble:
+    """Trees, and what `learn_trees` is to know of them."""
+
+    def __init__(self, n_trees, size, n_outputs):
+        self.trees, self.window = [], []
+        self.n_trees, self.size, self.n_outputs = n_trees, size, n_outputs
+        self.since = self.grown = 0
+
+    def speak(self, x):
+        return speak_trees(self.trees, x, self.n_outputs)
+
+    def learn(self, x, target, weight):
+        self.since, self.grown = learn_trees(
+            self.trees, self.window, x, target, weight, self.size, self.n_trees, self.since, self.grown
+        )
+
+
+# label_pass.py --------------------------------------------------------------------------------------------------------
+
+
+def mix(weights, p, n):
+    return sum(weights[j] * np.array(p[j]) for j in range(n))
+
+
+def shift(p, by, least):
+    moved = [max(a + b, least) for a, b in zip(p, by, strict=True)]
+    return np.array(moved) / sum(moved)
 
 
 def pass_labels(
     Phi,
+    values,
     labels,
     sample_weights,
     heads_P,
     heads_W,
+    owed,
     drifts,
     ridge,
     linear_P,
     linear_W,
     forgetting,
+    ensembles,
     log_temperatures,
     losses,
+    block,
     eta,
-    only_heads,
 ):
-    heads_P, heads_W, linear_P, linear_W = (list(part) for part in (heads_P, heads_W, linear_P, linear_W))
-    temperatures, losses, out = list(log_temperatures), np.array(losses), []
+    """`ensembles` is empty, or of the classes and of what is left over; they learn in place."""
+    linear_P, linear_W, temperatures, losses, out = list(linear_P), list(linear_W), log_temperatures, losses, []
     H, E, K = len(heads_W), len(linear_W), len(heads_W[0])
-    for phi, label, weight in zip(Phi, labels, sample_weights, strict=True):
+    for phi, x, label, weight in zip(Phi, values, labels, sample_weights, strict=True):
         linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
-        scores = [W @ phi for W in heads_W]
-        p = [softmax_into(score, math.exp(t)) for score, t in zip(scores, temperatures, strict=True)]
-        p += [softmax_into(W @ linear, 1) for W in linear_W]
-        out.append(hedge_weights(losses, eta) @ np.array(p))
+        scores = np.array(speak(heads_W, linear_W, phi))
+        p = [softmax_into(score, math.exp(t)) for score, t in zip(scores[:H], temperatures, strict=True)]
+        p += [softmax_into(score, 1) for score in scores[H:]]
+        smooth = mix(hedge_weights(losses[: H + E], eta), p, H + E)
+        if ensembles:
+            classes, left_over = (ensemble.speak(x) for ensemble in ensembles)
+            p.append(shift(np.maximum(classes, 0), np.full(K, 0.02 / K), 0))
+            p.append(shift(smooth, left_over, 0.002 / K))
+        out.append(mix(hedge_weights(losses, eta), p, len(p)))
         if label < 0:
             continue
+        block = count_loss(block, min(-math.log(out[-1][label]), 10))
         truth = np.eye(K)[label]
-        for j in range(H):
-            heads_P[j], heads_W[j] = learn_least_squares(
-                heads_P[j], heads_W[j], phi, truth - 1 / K - scores[j], weight, drifts[j], 1 / ridge
-            )
-        if only_heads:
-            continue
-        losses = 0.99 * losses - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
+        heads_P, heads_W, owed = teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth - 1 / K, scores, weight)
+        losses = 0.99 * np.array(losses) - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
         temperatures = [step_temperature(temperatures[j], scores[j], p[j], label) for j in range(H)]
         for e in range(E):
             linear_P[e], linear_W[e] = learn_newton(
                 linear_P[e], linear_W[e], linear, p[H + e], label, weight, forgetting[e], ridge
             )
-    return heads_P, heads_W, linear_P, linear_W, temperatures, losses, out
+        for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
+            ensemble.learn(x, target, weight)
+    return heads_P, heads_W, owed, linear_P, linear_W, temperatures, losses, block, out
+
+
+def advance_labels(values, extras, labels, sample_weights, scaling, lens, window, *experts):
+    """The parts of the kernel one after the other, each for all records."""
+    labels = np.array(labels)
+    Phi, observed = arrive(values, extras, labels, sample_weights, labels >= 0, scaling, lens, window)
+    taught = np.where(np.array(sample_weights) > 0, labels, -1)
+    return observed, pass_labels(Phi, values, taught, sample_weights, *experts)
+
+
+# number_pass.py -------------------------------------------------------------------------------------------------------
 
 
 def pass_numbers(
     Phi,
+    values,
     targets,
     sample_weights,
     heads_P,
     heads_W,
+    owed,
     drifts,
     ridge,
     linear_P,
     linear_W,
     linear_drifts,
+    ensembles,
+    levels,
     moments,
     linear_moments,
     losses,
     squared_errors,
+    block,
     eta,
-    only_heads,
 ):
-    heads_P, heads_W, linear_P, linear_W = (list(part) for part in (heads_P, heads_W, linear_P, linear_W))
-    losses, out = np.array(losses), []
+    """`ensembles` is empty, or of what is left over, which learns in place."""
+    linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
-    for phi, y, weight in zip(Phi, targets, sample_weights, strict=True):
+    for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
         linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
-        scores = [W @ phi for W in heads_W]
-        linear_scores = [W @ linear for W in linear_W]
-        predictions = [moments[1] + deviation(moments) * score[0] for score in scores]
-        predictions += [linear_moments[1] + deviation(linear_moments) * score[0] for score in linear_scores]
+        scores = np.array(speak(heads_W, linear_W, phi))
+        predictions = [moments[1] + deviation(moments) * score[0] for score in scores[:H]]
+        predictions += [linear_moments[1] + deviation(linear_moments) * score[0] for score in scores[H:]]
+        smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
+        corrected = np.array([smooth] + [smooth + ensemble.speak(x)[0] for ensemble in ensembles])
+        predictions += [*corrected[1:], *(corrected + levels)]
         mixed = np.dot(hedge_weights(losses, eta), predictions)
         total, number = squared_errors
         variance = deviation(linear_moments) ** 2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
         if math.isnan(y):
             continue
-        if not only_heads:
-            squared_errors = 0.99 * np.array(squared_errors) + [(y - mixed) ** 2, 1]
-            squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
-            losses = 0.99 * losses + 0.2 * squared / (np.median(squared) + 0.05)
-            linear_moments = take_target(linear_moments, y)
-            standardised = (y - linear_moments[1]) / (deviation(linear_moments) or 1)
-            for e in range(E):
-                linear_P[e], linear_W[e] = learn_least_squares(
-                    linear_P[e],
-                    linear_W[e],
-                    linear,
-                    standardised - linear_scores[e],
-                    weight,
-                    linear_drifts[e],
-                    1 / ridge,
-                )
-        moments = take_target(moments, y)
-        standardised = (y - moments[1]) / (deviation(moments) or 1)
-        for j in range(H):
-            heads_P[j], heads_W[j] = learn_least_squares(
-                heads_P[j], heads_W[j], phi, standardised - scores[j], weight, drifts[j], 1 / ridge
+        block = count_loss(block, min((y - mixed) ** 2 / variance, 4))
+        squared_errors = 0.99 * np.array(squared_errors) + [(y - mixed) ** 2, 1]
+        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
+        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(squared) + 0.05)
+        if linear_moments[0]:
+            levels = 0.4**weight * levels + (1 - 0.4**weight) * (y - corrected)
+            for ensemble in ensembles:
+                ensemble.learn(x, np.array([y - smooth]), weight)
+        linear_moments, standardised = take_target(linear_moments, y)
+        for e in range(E):
+            linear_P[e], linear_W[e] = learn_least_squares(
+                linear_P[e], linear_W[e], linear, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
             )
-    return heads_P, heads_W, linear_P, linear_W, moments, linear_moments, losses, squared_errors, out
+        moments, standardised = take_target(moments, y)
+        heads_P, heads_W, owed = teach_heads(
+            heads_P, heads_W, owed, drifts, ridge, phi, np.array([standardised]), scores, weight
+        )
+    return (
+        heads_P,
+        heads_W,
+        owed,
+        linear_P,
+        linear_W,
+        levels,
+        moments,
+        linear_moments,
+        losses,
+        squared_errors,
+        block,
+        out,
+    )
+
+
+def advance_numbers(values, extras, targets, sample_weights, scaling, lens, window, *experts):
+    """The parts of the kernel one after the other, each for all records."""
+    targets = np.array(targets)
+    Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, lens, window)
+    taught = np.where(np.array(sample_weights) > 0, targets, math.nan)
+    return observed, pass_numbers(Phi, values, taught, sample_weights, *experts)
+
+
+# slopes.py ------------------------------------------------------------------------------------------------------------
+
+
+def slopes(phi, coefficients, W, scales, root, n_linear):
+    """Of the cosines and sines by the chain rule, and of the inputs that are columns."""
+    d, F = W.shape
+    out = []
+    for j in range(d):
+        slope = 0.0
+        for i in range(F):
+            turning = 2 * math.pi * scales[j] * W[j, i]
+            slope += turning * (coefficients[F + i] * phi[i] - coefficients[i] * phi[F + i])
+        out.append(slope + (coefficients[2 * F + 1 + j] / root if j < n_linear else 0))
+    return out
+
+
+def squared_slopes(Phi, coefficients, W, scales, root, n_linear):
+    return sum(np.square(slopes(phi, c, W, scales, root, n_linear)) for phi in Phi for c in coefficients)
+
+
+# arrival.py -----------------------------------------------------------------------------------------------------------
+
+
+def remember(window, x, target, weight):
+    """`window` is a list of all that came, of which the last count."""
+    window.append((x, target, weight))
+
+
+def arrive(values, extras, targets, weights, learnt, scaling, lens, window):
+    """Columns of all rows, and what every input has observed by now; `window` takes the rows learnt.
+
+    `scaling` is whether to standardize, the limit, which inputs are numbers, and what each had observed before.
+    """
+    standardize, limit, is_number, observed = scaling
+    if standardize:
+        scaled, observed = scale_rows(values, learnt, is_number, limit, observed)
+    else:
+        scaled = clip_rows(values, limit)
+    for r in np.flatnonzero(learnt):
+        remember(window, scaled[r], targets[r], weights[r])
+    W, scales, root, n_linear = lens
+    return adaptive_columns(np.concatenate([scaled, extras], axis=1), W, scales, root, n_linear), observed
+
+
+# trees.py -------------------------------------------------------------------------------------------------------------
+
+
+def bin_column(x):
+    """Codes and cuts."""
+    observed = [value for value in x if not math.isnan(value)]
+    cuts = []
+    if observed and min(observed) < max(observed):
+        step = max(1, len(x) // 256)
+        sample = sorted([value for value in x[::step] if not math.isnan(value)] + [min(observed), max(observed)])
+        for b in range(1, 31):
+            below = sample[b * len(sample) // 31]
+            if below < sample[-1]:
+                above = min(value for value in sample if value > below)
+                cuts.append(below + 0.5 * (above - below))
+        cuts = sorted(set(cuts))
+    if observed and len(observed) < len(x):
+        cuts.append(math.inf)
+    return [len(cuts) if math.isnan(value) else sum(value > cut for cut in cuts) for value in x], cuts
+
+
+def explains_more(gain, other, base):
+    return gain > other + 1e-9 * (other + base)
+
+
+def explained(sums):
+    return sum(total**2 for total in sums[:-1]) / sums[-1]
+
+
+def best_cut(codes, rows, R):
+    """The gain and the last interval below."""
+    gain, cut = 0, -1
+    base = explained(R[rows].sum(axis=0))
+    for b in sorted({int(codes[i]) for i in rows})[:-1]:
+        sides = [[i for i in rows if codes[i] <= b], [i for i in rows if codes[i] > b]]
+        if min(map(len, sides)) >= 3:
+            more = sum(explained(R[side].sum(axis=0)) for side in sides) - base
+            if explains_more(more, gain, base):
+                gain, cut = more, b
+    return gain, cut
+
+
+def partition(codes, cut, rows):
+    return [i for i in rows if codes[i] <= cut], [i for i in rows if codes[i] > cut]
+
+
+def watched(targets, weights, word):
+    weights = np.reshape(weights, (-1, 1))
+    K = len(targets[0])
+    if K == 2:
+        targets = np.asarray(targets)[:, :1]
+    if K > 8:
+        targets = targets @ np.transpose(random_signs(word, 8, K))
+    return np.hstack([targets * weights, weights])
+
+
+def grow(codes, cuts, targets, weights, word, most):
+    """The nodes of a tree in their order: (feature, threshold, first child, values, weight)."""
+    d, n = codes.shape
+    R = watched(targets, weights, word)
+    nodes = [{"rows": list(range(n)), "depth": 0, "parent": None, "split": None}]
+    order = list(range(d))
+    for number, node in enumerate(nodes):  # which grows on the way
+        rows = node["rows"]
+        if len(rows) < 6 or node["depth"] >= 10 or len(nodes) + 2 > most:
+            continue
+        best = (0, None, None)
+        for t in range(min(d, 32)):
+            if d > 32:
+                drawn = t + mix64((word + (number << 16) + t) % WORD) % (d - t)
+                order[t], order[drawn] = order[drawn], order[t]
+            gain, cut = best_cut(codes[order[t]], rows, R)
+            if explains_more(gain, best[0], explained(R[rows].sum(axis=0))):
+                best = (gain, order[t], cut)
+        _, feature, cut = best
+        if feature is not None:
+            node["split"] = (feature, cuts[feature][cut], len(nodes))
+            sides = partition(codes[feature], cut, rows)
+            nodes.extend({"rows": side, "depth": node["depth"] + 1, "parent": node, "split": None} for side in sides)
+    tree = []
+    for node in nodes:
+        rows = node["rows"]
+        weight = sum(weights[i] for i in rows)
+        parent = node["parent"]["values"] if node["parent"] else 0
+        node["values"] = (sum(weights[i] * targets[i] for i in rows) + parent) / (weight + 1)
+        feature, threshold, child = node["split"] or (-1, None, None)
+        tree.append((feature, threshold, child, node["values"], weight))
+    return tree
+
+
+def leaf_of(x, tree):
+    node = 0
+    while tree[node][0] >= 0:
+        feature, threshold, child = tree[node][:3]
+        node = child if x[feature] <= threshold else child + 1
+    return node
+
+
+def follow(values, node_weight, target, weight):
+    node_weight += weight
+    rate = min(max(weight / (node_weight + 1), 0.02 * weight), 1)
+    return values + rate * (target - values), node_weight
+
+
+def speak_trees(trees, x, n_outputs):
+    """The mean of the leaves of an ensemble."""
+    return np.mean([tree[leaf_of(x, tree)][3] for tree in trees], axis=0) if trees else np.zeros(n_outputs)
+
+
+def learn_trees(trees, window, x, target, weight, size, n_trees, since, grown):
+    """The trees of an ensemble, after a record; `window` holds the records that came, of which the last count."""
+    for tree in trees:
+        leaf = leaf_of(x, tree)
+        values, node_weight = follow(tree[leaf][3], tree[leaf][4], target, weight)
+        tree[leaf] = (*tree[leaf][:3], values, node_weight)
+    window.append((x, target, weight))
+    n = min(len(window), size)
+    if n >= 30 and since + 1 >= max(10, n // n_trees):
+        # In the places of a ring, as the order of sums is theirs.
+        last = sorted(range(len(window) - n, len(window)), key=lambda i: i % size)
+        tree = grow_oldest([window[i] for i in last], grown)
+        trees[grown % n_trees : grown % n_trees + 1] = [tree]
+        return 0, grown + 1
+    return since + 1, grown
+
+
+def grow_oldest(records, grown):
+    X, targets, weights = (np.array(part) for part in zip(*records, strict=True))
+    codes, cuts = zip(*(bin_column(column) for column in X.T), strict=True)
+    return grow(np.array(codes), cuts, targets, weights, mix64(grown), 511)

@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from river import base
 from river.optim.losses import Absolute, Hinge, Huber
 from river.optim.schedulers import InverseScaling
 
-from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore
 
 GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=3.0)]
 TWO_SIDED = [losses.Log(), losses.SquaredHinge(), Hinge()]
+FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive"])
 NUMERIC = [None, Huber(1.0), Absolute(), losses.EpsilonInsensitive(), losses.Quantile(0.7)]
 
 
@@ -62,7 +64,23 @@ def models(draw, **fixed):
 
 
 @st.composite
-def cases(draw, longest=260):
+def adaptive_models(draw, **fixed):
+    return {
+        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5)])),
+        "n_features": draw(st.sampled_from([1, 5, 16, 40])),
+        "ridge": draw(st.sampled_from([0.03, 0.1, 2.0])),
+        "drift_rates": draw(st.sampled_from([(0.0, 1e-3, 3e-2), (0.1,), (0.0, 1.0)])),
+        "metric_schedule": draw(st.sampled_from([(100, 250, 500, 1000), None, (1, 2, 60, 61), (5, 40, 300), (1,)])),
+        "buffer_size": draw(st.sampled_from([1000, 1, 30])),
+        "standardize": draw(st.sampled_from([None, None, False])),
+        "max_inputs": draw(st.sampled_from([1000, 1000, 9])),
+        "seed": draw(st.integers(0, 2**64 - 1)),
+        **fixed,
+    }
+
+
+@st.composite
+def cases(draw, family, longest=260):
     """Late inputs, strings, booleans, absent values, classes that join, weights, records without a label.
 
     Or, as records that hold the same numbers throughout have a way of their own, nothing but numbers.
@@ -86,18 +104,32 @@ def cases(draw, longest=260):
         x["whole"] = int(rng.integers(-3, 4))
         xs.append({name: v for name, v in x.items() if rng.random() >= missing})
     kind = draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
+    adaptive = family == "adaptive"
     if kind == "classes":
         K = draw(st.integers(1, 12))
         known = 1 + np.arange(n) * K // n
         ys = [f"c{rng.integers(0, k)}" for k in known]
-        model = KernelClassifier(**draw(models(max_classes=draw(st.sampled_from([1000, 1000, 3])))))
+        limits = {"max_classes": draw(st.sampled_from([1000, 1000, 3]))}
+        model = (
+            AdaptiveKernelClassifier(**draw(adaptive_models(**limits)))
+            if adaptive
+            else KernelClassifier(**draw(models(**limits)))
+        )
     elif kind == "sides":
         names = draw(st.sampled_from([(False, True), (0, 1), ("a", "b")]))
         ys = [names[int(rng.random() < 0.5)] for _ in range(n)]
-        model = KernelClassifier(**draw(models(loss=draw(st.sampled_from(TWO_SIDED)))))
+        model = (
+            AdaptiveKernelClassifier(**draw(adaptive_models()))
+            if adaptive
+            else KernelClassifier(**draw(models(loss=draw(st.sampled_from(TWO_SIDED)))))
+        )
     else:
         ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
-        model = KernelRegressor(**draw(models(loss=draw(st.sampled_from(NUMERIC)))))
+        model = (
+            AdaptiveKernelRegressor(**draw(adaptive_models()))
+            if adaptive
+            else KernelRegressor(**draw(models(loss=draw(st.sampled_from(NUMERIC)))))
+        )
     ys = [None if rng.random() < unlabelled else y for y in ys]
     ws = [float(w) for w in (rng.choice([1.0, 0.0, 0.5, 3.0], n) if draw(st.booleans()) else np.ones(n))]
     return Case(model, xs, ys, ws)
@@ -186,28 +218,34 @@ def _assert_any_cut(case, cut):
     assert other.state_digest() == one.state_digest()
 
 
+@FAMILIES
 @settings(max_examples=60)
-@given(cases(), cuts())
-def test_any_cut_gives_the_same_state_and_predictions(case, cut):
-    _assert_any_cut(case, cut)
+@given(data=st.data(), cut=cuts())
+def test_any_cut_gives_the_same_state_and_predictions(family, data, cut):
+    _assert_any_cut(data.draw(cases(family)), cut)
 
 
 @pytest.mark.long
+@FAMILIES
 @settings(max_examples=2000, derandomize=False)
-@given(cases(longest=700), cuts())
-def test_any_cut_at_length(case, cut):
-    _assert_any_cut(case, cut)
+@given(data=st.data(), cut=cuts())
+def test_any_cut_at_length(family, data, cut):
+    _assert_any_cut(data.draw(cases(family, longest=700)), cut)
 
 
+@FAMILIES
 @settings(max_examples=15)
-@given(cases(longest=600))
-def test_one_call_of_everything(case):
+@given(data=st.data())
+def test_one_call_of_everything(family, data):
+    case = data.draw(cases(family, longest=600))
     _assert_any_cut(case, [("advance", len(case.xs))])
 
 
+@FAMILIES
 @settings(max_examples=30)
-@given(cases(longest=120), st.data())
-def test_no_inference_changes_the_state(case, data):
+@given(data=st.data())
+def test_no_inference_changes_the_state(family, data):
+    case = data.draw(cases(family, longest=120))
     model = case.fresh()
     seen = data.draw(st.integers(0, len(case.xs)))
     _in_cuts(model, case, [("advance", 50)]) if seen == len(case.xs) else model.advance(case.xs[:seen], case.ys[:seen])
@@ -218,7 +256,10 @@ def test_no_inference_changes_the_state(case, data):
         model.predict_one(x)
     model.predict_many(frame)
     model.predict_many(_frame(pl.DataFrame, asked))
-    if isinstance(model, KernelClassifier):
+    if isinstance(model, AdaptiveKernelRegressor):
+        for x in asked:
+            model.predict_one(x, with_dist=True)
+    if isinstance(model, base.Classifier):
         for x in asked:
             model.predict_proba_one(x)
         model.predict_proba_many(frame)
@@ -234,9 +275,11 @@ def test_no_inference_changes_the_state(case, data):
     assert model.state_digest() == before
 
 
+@FAMILIES
 @settings(max_examples=30)
-@given(cases(longest=120))
-def test_predictions_of_many_are_those_of_one(case):
+@given(data=st.data())
+def test_predictions_of_many_are_those_of_one(family, data):
+    case = data.draw(cases(family, longest=120))
     model = case.fresh()
     model.advance(case.xs, case.ys, case.ws)
     rows = [x for x in case.xs[-30:] if x] or [{"x0": 1.0}]
@@ -247,7 +290,7 @@ def test_predictions_of_many_are_those_of_one(case):
     assert many.tolist() == ones
     assert many.index.tolist() == frame.index.tolist()
     assert model.predict_many(_frame(pl.DataFrame, rows)).to_list() == ones
-    if isinstance(model, KernelClassifier):
+    if isinstance(model, base.Classifier):
         probabilities = [model.predict_proba_one(x) for x in rows]
         many = model.predict_proba_many(frame)
         assert many.to_dict("records") == probabilities
@@ -275,10 +318,12 @@ COPIES = {"pickle": _by_pickle, "deepcopy": copy.deepcopy, "clone": _by_clone, "
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@FAMILIES
 @settings(max_examples=25)
-@given(case=cases(), cut=cuts(), data=st.data())
-def test_copies_continue_bit_for_bit(copied, case, cut, data):
+@given(cut=cuts(), data=st.data())
+def test_copies_continue_bit_for_bit(copied, family, cut, data):
     """From anywhere: in the middle of a mini-batch, of the rehearsal, before the first record."""
+    case = data.draw(cases(family))
     at = data.draw(st.integers(0, len(case.xs)))
     model = case.fresh()
     begun = replace(case, xs=case.xs[:at], ys=case.ys[:at], ws=case.ws[:at])
@@ -299,8 +344,9 @@ def test_copies_continue_bit_for_bit(copied, case, cut, data):
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
-def test_an_undetermined_seed_is_kept_by_copies(copied):
-    model = KernelClassifier(batch_size=2)
+@pytest.mark.parametrize("model", [KernelClassifier(batch_size=2), AdaptiveKernelClassifier(n_features=8)])
+def test_an_undetermined_seed_is_kept_by_copies(copied, model):
+    model = model.clone()
     xs = [{"a": i / 3} for i in range(20)]
     model.advance(xs, [i % 2 for i in range(20)])
     twin = copied(model)
@@ -308,7 +354,7 @@ def test_an_undetermined_seed_is_kept_by_copies(copied):
     assert twin.advance(xs, [i % 2 for i in range(20)]).losses.tolist() == (
         model.advance(xs, [i % 2 for i in range(20)]).losses.tolist()
     )
-    assert model.clone()._machine.expansion.seed != model._machine.expansion.seed
+    assert model.clone().__getstate__()["seed"] != model.__getstate__()["seed"]
 
 
 def test_the_restart_begins_anew_at_the_two_hundredth_label():
@@ -342,11 +388,13 @@ def test_a_partial_mini_batch_is_never_flushed():
 
 
 def test_nothing_is_learnt_from_nothing():
-    for model in (KernelClassifier(seed=1), KernelRegressor(seed=1)):
+    growing = KernelClassifier(seed=1), KernelRegressor(seed=1)
+    for model in (*growing, AdaptiveKernelClassifier(seed=1), AdaptiveKernelRegressor(seed=1)):
         before = model.state_digest()
         outcome = model.advance([], [])
         assert (outcome.predictions, outcome.losses.shape) == ([], (0,))
         model.learn_many(pd.DataFrame({"a": []}), [])
         assert model.state_digest() == before
         model.advance([{}] * 70, [1] * 70)  # records without any input
-        assert model.n_steps == 2
+        assert model.n_records == 70
+    assert [model.n_steps for model in growing] == [2, 2]

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from river.optim import schedulers
 
-from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 
 BOTH = [KernelClassifier, KernelRegressor]
+ADAPTIVE = [AdaptiveKernelClassifier, AdaptiveKernelRegressor]
 
 WRONG = [
     ("kernel", "gaussian", "kernel must be None or a Kernel, got 'gaussian'"),
@@ -47,6 +48,47 @@ WRONG = [
     ("seed", 1.0, "seed must be a whole number or None, got 1.0"),
     ("seed", True, "seed must be a whole number or None, got True"),
 ]
+_RIDGE = "ridge must be a finite number of at least 1e-09, got"
+_RATES = "drift_rates must be a tuple of different finite numbers from 0 up, got"
+_SCHEDULE = "metric_schedule must be None or a tuple of whole numbers from 1 up, got"
+ADAPTIVE_WRONG = [
+    ("kernel", "gaussian", "kernel must be None or a Kernel, got 'gaussian'"),
+    ("kernel", Gaussian, "kernel must be None or a Kernel, got <class"),
+    *(
+        (name, value, f"{name} must be a whole number of at least 1, got {value}")
+        for name in ("n_features", "buffer_size", "max_inputs")
+        for value in (0, -3, 1.5, True, None, math.nan)
+    ),
+    *(
+        ("tree_window", value, f"tree_window must be a whole number of at least 1, got {value}")
+        for value in (0, -3, 1.5, True, None)
+    ),
+    *(
+        ("n_trees", value, f"n_trees must be a whole number of at least 0, got {value}")
+        for value in (-1, 1.5, True, None)
+    ),
+    *(("ridge", value, f"{_RIDGE} {value!r}") for value in (0, -0.1, 1e-10, math.nan, math.inf, True, None, "1")),
+    ("drift_rates", (), rf"{_RATES} \(\)"),
+    ("drift_rates", 0.1, f"{_RATES} 0.1"),
+    ("drift_rates", None, f"{_RATES} None"),
+    ("drift_rates", "ab", f"{_RATES} 'ab'"),
+    ("drift_rates", {0.1}, f"{_RATES} {{0.1}}"),
+    ("drift_rates", (0.1, 0.1), rf"{_RATES} \(0.1, 0.1\)"),
+    *(
+        ("drift_rates", (0.0, value), rf"{_RATES} \(0.0, {value!r}\)")
+        for value in (-1e-9, math.nan, math.inf, True, None, "1")
+    ),
+    ("metric_schedule", (), rf"{_SCHEDULE} \(\)"),
+    ("metric_schedule", 100, f"{_SCHEDULE} 100"),
+    ("metric_schedule", "100", f"{_SCHEDULE} '100'"),
+    ("metric_schedule", range(3), rf"{_SCHEDULE} range\(0, 3\)"),
+    *(("metric_schedule", (5, n), rf"{_SCHEDULE} \(5, {n!r}\)") for n in (0, -1, 1.0, True, None, "6")),
+    ("standardize", "no", "standardize must be True, False or None, got 'no'"),
+    ("standardize", 1, "standardize must be True, False or None, got 1"),
+    ("seed", "1", "seed must be a whole number or None, got '1'"),
+    ("seed", 1.0, "seed must be a whole number or None, got 1.0"),
+    ("seed", True, "seed must be a whole number or None, got True"),
+]
 
 
 @pytest.mark.parametrize("model", BOTH)
@@ -57,16 +99,34 @@ def test_out_of_range(model, name, value, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("model", ADAPTIVE)
+@pytest.mark.parametrize(
+    ("name", "value", "message"), ADAPTIVE_WRONG, ids=[f"{name}={value}" for name, value, _ in ADAPTIVE_WRONG]
+)
+def test_out_of_range_of_the_adaptive(model, name, value, message):
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        model(**{name: value})
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("value", [1, 0, -5, 2.5, None, True])
-def test_max_classes(value):
+@pytest.mark.parametrize("model", [KernelClassifier, AdaptiveKernelClassifier])
+def test_max_classes(value, model):
     with pytest.raises(ValueError, match=f"^max_classes must be a whole number of at least 2, got {value}$"):
-        KernelClassifier(max_classes=value)
+        model(max_classes=value)
 
 
 @pytest.mark.parametrize("model", BOTH)
 def test_every_argument_has_a_wrong_value_here(model):
     names = set(inspect.signature(model).parameters)
     assert names == {name for name, _, _ in WRONG} | ({"max_classes"} if model is KernelClassifier else set())
+
+
+@pytest.mark.parametrize("model", ADAPTIVE)
+def test_every_adaptive_argument_has_a_wrong_value_here(model):
+    names = set(inspect.signature(model).parameters)
+    classes = {"max_classes"} if model is AdaptiveKernelClassifier else set()
+    assert names == {name for name, _, _ in ADAPTIVE_WRONG} | classes
 
 
 @pytest.mark.parametrize("cap", [1, 1.0, 0, -2, math.nan, "2", None])
@@ -129,6 +189,47 @@ def test_the_edges_of_the_ranges_learn(model, given):
         assert learner.n_features <= learner.max_features
 
 
+ADAPTIVE_EDGES = [
+    {"n_features": 1},
+    {"buffer_size": 1},
+    {"max_inputs": 1},
+    {"ridge": 1e-9},
+    {"ridge": 1},
+    {"ridge": 1e300},
+    {"drift_rates": (0,)},
+    {"drift_rates": [0.0, 0.1]},
+    {"drift_rates": (1e300, 1e-300, 1, 0)},
+    {"metric_schedule": None},
+    {"metric_schedule": (1,)},
+    {"metric_schedule": [30, 10, 10, 10**30]},
+    {"standardize": False},
+    {"kernel": Gaussian(1e-3)},
+    {"kernel": Gaussian(1e6)},
+    {"seed": -1},
+    {"seed": 2**64},
+    {"n_features": np.int64(4), "seed": np.uint64(2**63), "ridge": np.float32(1e-3)},
+    {"drift_rates": (np.float64(0.1), np.float32(0.2)), "metric_schedule": (np.int64(50),)},
+]
+
+
+@pytest.mark.parametrize("model", ADAPTIVE)
+@pytest.mark.parametrize("given", ADAPTIVE_EDGES, ids=str)
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
+def test_the_edges_of_the_adaptive_ranges_learn(model, given):
+    """Two inputs are one and a third is constant, which leaves the ridge alone to keep P regular."""
+    learner = model(**{"n_features": 8, **given})
+    xs = [{"a": i / 50, "b": i % 7, "c": i % 7, "d": 3.0} for i in range(220)]
+    outcome = learner.advance(xs, [i % 2 for i in range(220)])
+    assert np.isfinite(outcome.losses).all()
+    assert np.isfinite(list(learner.expert_weights.values())).all()
+    # No linear experts beside a single frequency: a machine has them while there are at most two inputs a frequency.
+    assert len(learner.expert_weights) >= len(learner.drift_rates)
+    assert sum(learner.expert_weights.values()) == pytest.approx(1)
+    twin = learner.clone(include_attributes=True)
+    assert twin.state_digest() == learner.state_digest()
+    assert twin.predict_one(xs[0]) == learner.predict_one(xs[0])
+
+
 def test_arguments_are_stored_under_their_own_names():
     kernel, loss, growth = Gaussian(2.0), losses.Log(), DSG()
     model = KernelClassifier(kernel=kernel, loss=loss, growth=growth, seed=5)
@@ -147,6 +248,17 @@ def test_what_a_user_would_plot_is_read_only(model):
     assert (learner.n_records, learner.n_features, learner.n_blocks, learner.n_grown, learner.n_reused) == (0,) * 5
     assert (learner.n_steps, learner.gamma_0, learner.bandwidth, learner.input_names) == (0, 0, 0, [])
     assert math.isnan(learner.last_check_margin)
+
+
+@pytest.mark.parametrize("model", ADAPTIVE)
+def test_what_a_user_would_plot_of_the_adaptive_is_read_only(model):
+    learner = model(seed=1)
+    for name in dir(type(learner)):
+        if isinstance(getattr(type(learner), name), property) and not name.startswith("_"):
+            with pytest.raises(AttributeError):
+                setattr(learner, name, 1)
+    assert (learner.n_records, learner.bandwidth, learner.n_ignored_inputs, learner.input_names) == (0, 0, 0, [])
+    assert (learner.expert_weights, learner.feature_importances_) == ({}, {})
 
 
 @pytest.mark.parametrize("model", BOTH)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelRegressor
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest
@@ -17,7 +17,7 @@ from streamkernel.state import digest
 LEARN = """
 import math
 import sys
-from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.growth import UDSG
 
 def stream(n):
@@ -29,6 +29,8 @@ xs = list(stream(450))
 for model, ys in (
     (KernelClassifier(seed=3, batch_size=8), [f"class {int(3 * x['a'])}" for x in xs]),
     (KernelRegressor(seed=-4, growth=UDSG(), dtype="float64"), [x["a"] - x["b"] for x in xs]),
+    (AdaptiveKernelClassifier(seed=3), [f"class {int(3 * x['a'])}" for x in xs]),
+    (AdaptiveKernelRegressor(seed=-4), [x["a"] - x["b"] for x in xs]),
 ):
     model.advance(xs, ys)
     print(model.state_digest(), repr(model.predict_one(xs[-1])))
@@ -55,8 +57,11 @@ def _stream(n=260, seed=0):
     return xs, [x["a"] * x["b"] > 0 for x in xs]
 
 
-def _learnt(xs, ys, **given):
-    model = KernelClassifier(**{"seed": 1, "batch_size": 8, "block_size": 8, **given})
+def _learnt(xs, ys, adaptive=False, **given):
+    if adaptive:
+        model = AdaptiveKernelClassifier(**{"seed": 1, "n_features": 16, **given})
+    else:
+        model = KernelClassifier(**{"seed": 1, "batch_size": 8, "block_size": 8, **given})
     outcome = model.advance(xs, ys)
     return model, outcome
 
@@ -65,17 +70,18 @@ def _without_arguments(model):
     return digest({**model.__getstate__(), "arguments": None})
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
 @settings(max_examples=6)
-@given(st.randoms(use_true_random=False))
-def test_the_order_of_the_keys_changes_no_bit(random):
-    xs, ys = _stream(220)
-    one, told = _learnt(xs, ys)
+@given(random=st.randoms(use_true_random=False))
+def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
+    xs, ys = _stream(260)
+    one, told = _learnt(xs, ys, adaptive)
     shuffled = []
     for x in xs:
         names = list(x)
         random.shuffle(names)
         shuffled.append({name: x[name] for name in names})
-    other, told_other = _learnt(shuffled, ys)
+    other, told_other = _learnt(shuffled, ys, adaptive)
     assert other.state_digest() == one.state_digest()
     assert told_other.probabilities == told.probabilities
 
@@ -111,12 +117,14 @@ def test_seeds_are_told_apart():
     models = [_learnt(xs, ys, seed=seed, kernel=Gaussian(1.0))[0] for seed in (0, 1, 2, -1, 2**63)]
     coefficients = [model.__getstate__()["alpha"].tobytes() for model in models]
     assert len(set(coefficients)) == len(models)
+    answers = [tuple(_learnt(xs, ys, adaptive=True, seed=seed)[1].losses) for seed in (0, 1, 2, -1, 2**63)]
+    assert len(set(answers)) == len(answers)
 
 
-def test_no_seed_draws_one_and_a_clone_draws_another():
+@pytest.mark.parametrize("one", [KernelClassifier(batch_size=8), AdaptiveKernelClassifier(n_features=8)])
+def test_no_seed_draws_one_and_a_clone_draws_another(one):
     xs, ys = _stream(60)
-    one = KernelClassifier(batch_size=8)
-    models = [one, one.clone(), KernelClassifier(batch_size=8)]
+    models = [one.clone() for _ in range(3)]
     for model in models:
         model.advance(xs, ys)
     assert len({model.state_digest() for model in models}) == 3

@@ -27,7 +27,7 @@ from river import (
     utils,
 )
 
-from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 
@@ -36,6 +36,9 @@ CLASSIFIERS = [
     KernelClassifier(loss=losses.Log(), growth=DSG(), batch_size=3, max_features=128, seed=1),
     KernelClassifier(loss=optim.losses.Hinge(), growth=UDSG(grow=1, reuse=2), dtype="float64", seed=1),
     KernelClassifier(loss=losses.SquaredHinge(), growth=CDSG(cap=3.0), kernel=Gaussian(2.0), seed=1),
+    AdaptiveKernelClassifier(),
+    AdaptiveKernelClassifier(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
+    AdaptiveKernelClassifier(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
 ]
 REGRESSORS = [
     KernelRegressor(),
@@ -43,8 +46,17 @@ REGRESSORS = [
     KernelRegressor(loss=losses.EpsilonInsensitive(), kernel=Gaussian(3.0), growth=DSG(), cache_bytes=0, seed=1),
     KernelRegressor(loss=optim.losses.Absolute(), step=optim.schedulers.InverseScaling(0.3, 0.5), seed=1),
     KernelRegressor(loss=losses.Quantile(alpha=0.9), block_size=1, batch_size=5, max_features=64, seed=1),
+    AdaptiveKernelRegressor(),
+    AdaptiveKernelRegressor(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
+    AdaptiveKernelRegressor(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
 ]
-SCALED = [KernelClassifier(seed=1), KernelRegressor(seed=1)]
+SCALED = [
+    KernelClassifier(seed=1),
+    KernelRegressor(seed=1),
+    AdaptiveKernelClassifier(n_features=16, seed=1),
+    AdaptiveKernelRegressor(n_features=16, seed=1),
+]
+BOTH_CLASSIFIERS = pytest.mark.parametrize("classifier", [KernelClassifier, AdaptiveKernelClassifier])
 
 
 def _checked(models):
@@ -52,8 +64,8 @@ def _checked(models):
     for number, model in enumerate(models):
         for index, check in enumerate(checks.yield_checks(model)):
             inner = model.steps["model"] if isinstance(model, compose.Pipeline) else model
-            loss = type(inner.loss).__name__ if inner.loss else "default"
-            yield pytest.param(model, check, id=f"{number}-{type(inner).__name__}-{loss}-{index}-{check.__name__}")
+            loss = f"-{type(inner.loss).__name__}" if getattr(inner, "loss", None) else ""
+            yield pytest.param(model, check, id=f"{number}-{type(inner).__name__}{loss}-{index}-{check.__name__}")
 
 
 @pytest.mark.parametrize(("model", "check"), [*_checked(CLASSIFIERS + REGRESSORS)])
@@ -64,6 +76,9 @@ def test_check(model, check):
 def test_no_check_is_skipped():
     for model in CLASSIFIERS + REGRESSORS:
         assert set(model._unit_test_skips()) == set()
+    for kind in {type(model) for model in CLASSIFIERS + REGRESSORS}:
+        for given in kind._unit_test_params():
+            assert set(kind(**given)._unit_test_skips()) == set()
 
 
 def _behind_scaler(model):
@@ -120,11 +135,15 @@ def test_the_scaler_is_the_cause_of_the_one_exemption():
 
 
 def test_signatures_are_rivers():
-    for model in (KernelClassifier, KernelRegressor):
+    for model in (KernelClassifier, KernelRegressor, AdaptiveKernelClassifier, AdaptiveKernelRegressor):
         assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
         assert list(inspect.signature(model.learn_many).parameters)[1:] == ["X", "y", "w"]
-    assert issubclass(KernelClassifier, base.MiniBatchClassifier)
-    assert issubclass(KernelRegressor, base.MiniBatchRegressor)
+    for model in (KernelClassifier, AdaptiveKernelClassifier):
+        assert issubclass(model, base.MiniBatchClassifier)
+    for model in (KernelRegressor, AdaptiveKernelRegressor):
+        assert issubclass(model, base.MiniBatchRegressor)
+    assert AdaptiveKernelClassifier()._multiclass
+    assert list(inspect.signature(AdaptiveKernelRegressor.predict_one).parameters) == ["self", "x", "with_dist"]
     assert [KernelClassifier(loss=loss)._multiclass for loss in (None, losses.Softmax(), losses.Log())] == [
         True,
         True,
@@ -139,19 +158,21 @@ def _score(dataset, model, metric, **given):
     return evaluate.progressive_val_score(dataset, model, metric, **given).get()
 
 
-def test_with_delayed_labels():
-    model = KernelClassifier(seed=1)
+@BOTH_CLASSIFIERS
+def test_with_delayed_labels(classifier):
+    model = classifier(seed=1)
     accuracy = _score(datasets.Phishing(), model, metrics.Accuracy(), delay=30, moment=None)
     assert accuracy > 0.8
     assert model.n_records == 1250
     for step in evaluate.iter_progressive_val_score(
-        datasets.Phishing().take(250), KernelClassifier(seed=1), metrics.Accuracy(), step=100, delay=5
+        datasets.Phishing().take(250), classifier(seed=1), metrics.Accuracy(), step=100, delay=5
     ):
         assert set(step) >= {"Accuracy", "Step"}
 
 
-def test_progressive_validation_is_advance():
-    one, other = KernelClassifier(seed=1), KernelClassifier(seed=1)
+@BOTH_CLASSIFIERS
+def test_progressive_validation_is_advance(classifier):
+    one, other = classifier(seed=1), classifier(seed=1)
     metric = metrics.LogLoss()
     expected = _score(datasets.Phishing(), one, metrics.LogLoss())
     xs, ys = zip(*datasets.Phishing(), strict=True)
@@ -162,29 +183,34 @@ def test_progressive_validation_is_advance():
     assert one.state_digest() == other.state_digest()
 
 
-def test_in_a_pipeline_of_many_parts():
+@pytest.mark.parametrize(
+    ("classifier", "regressor"),
+    [(KernelClassifier, KernelRegressor), (AdaptiveKernelClassifier, AdaptiveKernelRegressor)],
+)
+def test_in_a_pipeline_of_many_parts(classifier, regressor):
     numbers = compose.SelectType(int, float) | preprocessing.MinMaxScaler()
     words = compose.SelectType(str) | preprocessing.OneHotEncoder()
-    model = (numbers + words) | KernelClassifier(seed=1)
+    model = (numbers + words) | classifier(seed=1)
     rows = [({"a": i % 9, "b": i / 7, "c": "uvw"[i % 3]}, i % 3 == 0 or i % 9 > 6) for i in range(900)]
     assert _score(rows, model, metrics.Accuracy()) > 0.85
     assert isinstance(model, compose.Pipeline)
-    grown = pickle.loads(pickle.dumps(model))["KernelClassifier"]
-    assert grown.state_digest() == model["KernelClassifier"].state_digest()
-    polynomial = feature_extraction.PolynomialExtender() | preprocessing.StandardScaler() | KernelRegressor(seed=1)
+    copied = pickle.loads(pickle.dumps(model))[classifier.__name__]
+    assert copied.state_digest() == model[classifier.__name__].state_digest()
+    polynomial = feature_extraction.PolynomialExtender() | preprocessing.StandardScaler() | regressor(seed=1)
     assert _score(datasets.TrumpApproval(), polynomial, metrics.MAE()) < 1.5
 
 
-def test_learn_many_in_a_pipeline():
-    model = compose.Select("1") | KernelClassifier(seed=1)
-    alone = KernelClassifier(seed=1)
+@BOTH_CLASSIFIERS
+def test_learn_many_in_a_pipeline(classifier):
+    model = compose.Select("1") | classifier(seed=1)
+    alone = classifier(seed=1)
     rows = list(datasets.Bananas().take(600))
     for first in range(0, 600, 250):
         xs, ys = zip(*rows[first : first + 250], strict=True)
         model.learn_many(pd.DataFrame(xs), pd.Series(ys))
     for x, y in rows:
         alone.learn_one({"1": x["1"]}, y)
-    assert model["KernelClassifier"].state_digest() == alone.state_digest()
+    assert model[classifier.__name__].state_digest() == alone.state_digest()
     xs = [x for x, _ in rows[:9]]
     assert model.predict_many(pd.DataFrame(xs)).tolist() == [model.predict_one(x) for x in xs]
 
@@ -197,34 +223,34 @@ def test_one_against_the_rest():
     assert _score(datasets.ImageSegments().take(200), one_one, metrics.Accuracy()) > 0.3
 
 
-def test_softmax_natively():
-    assert _score(datasets.ImageSegments(), KernelClassifier(seed=1), metrics.Accuracy()) > 0.75
+@BOTH_CLASSIFIERS
+def test_softmax_natively(classifier):
+    assert _score(datasets.ImageSegments(), classifier(seed=1), metrics.Accuracy()) > 0.75
 
 
-def test_retrained_on_drift():
-    model = drift.DriftRetrainingClassifier(KernelClassifier(seed=1, batch_size=8), drift.binary.DDM())
+@pytest.mark.parametrize("base_model", [KernelClassifier(seed=1, batch_size=8), AdaptiveKernelClassifier(seed=1)])
+def test_retrained_on_drift(base_model):
+    model = drift.DriftRetrainingClassifier(base_model, drift.binary.DDM())
     rows = [({"a": (i * 7 % 13) / 13}, ((i * 7 % 13) > 6) != (i > 800)) for i in range(1600)]
     assert _score(rows, model, metrics.Accuracy()) > 0.8
 
 
-def test_bagged():
-    for ensembled, dataset, metric in (
-        (
-            ensemble.BaggingClassifier(KernelClassifier(seed=1), n_models=3, seed=1),
-            datasets.Phishing().take(400),
-            "accuracy",
-        ),
-        (
-            ensemble.ADWINBaggingClassifier(KernelClassifier(), n_models=3, seed=1),
-            datasets.Phishing().take(400),
-            "accuracy",
-        ),
-        (ensemble.BaggingRegressor(KernelRegressor(seed=1), n_models=3, seed=1), datasets.TrumpApproval(), "error"),
+@pytest.mark.parametrize(
+    ("classifier", "regressor"),
+    [
+        (KernelClassifier(), KernelRegressor(seed=1)),
+        (AdaptiveKernelClassifier(n_features=32), AdaptiveKernelRegressor(n_features=32, seed=1)),
+    ],
+)
+def test_bagged(classifier, regressor):
+    phishing = list(datasets.Phishing().take(400))
+    for classifiers in (
+        ensemble.BaggingClassifier(classifier.clone({"seed": 1}), n_models=3, seed=1),
+        ensemble.ADWINBaggingClassifier(classifier, n_models=3, seed=1),
     ):
-        if metric == "accuracy":
-            assert _score(dataset, ensembled, metrics.Accuracy()) > 0.75
-        else:
-            assert _score(dataset, ensembled, metrics.MAE()) < 1.5
+        assert _score(phishing, classifiers, metrics.Accuracy()) > 0.75
+    regressors = ensemble.BaggingRegressor(regressor, n_models=3, seed=1)
+    assert _score(datasets.TrumpApproval(), regressors, metrics.MAE()) < 1.5
 
 
 def test_selected_among_others():
@@ -244,10 +270,13 @@ def test_selected_among_others():
         (16, "DSG"),
         (16, "CDSG"),
     ]
+    grid = utils.expand_param_grid(AdaptiveKernelRegressor(seed=1), {"ridge": [0.1, 1.0], "kernel": [None, Gaussian()]})
+    assert [(m.ridge, m.kernel is None) for m in grid] == [(0.1, True), (0.1, False), (1.0, True), (1.0, False)]
 
 
-def test_deep_copies_and_clones_of_compositions():
-    model = _behind_scaler(KernelClassifier(seed=1))
+@BOTH_CLASSIFIERS
+def test_deep_copies_and_clones_of_compositions(classifier):
+    model = _behind_scaler(classifier(seed=1))
     for x, y in datasets.Phishing().take(250):
         model.learn_one(x, y)
     twin = copy.deepcopy(model)
@@ -271,11 +300,16 @@ FRAMES = {
 LABELS = {"bool": (False, True), "str": ("no", "yes"), "int": (0, 1)}
 
 
+@pytest.mark.parametrize(
+    "classifier",
+    [KernelClassifier(seed=1, batch_size=8), AdaptiveKernelClassifier(seed=1, n_features=16, metric_schedule=(30, 50))],
+    ids=lambda model: type(model).__name__,
+)
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
-def test_frames_of_every_kind_are_the_loop(make, labels):
+def test_frames_of_every_kind_are_the_loop(make, labels, classifier):
     ys = [labels[i % 5 > 1] for i in range(len(ROWS))]
-    one, many = (KernelClassifier(seed=1, batch_size=8) for _ in range(2))
+    one, many = (classifier.clone() for _ in range(2))
     for x, y in zip(ROWS, ys, strict=True):
         one.learn_one(x, y)
     frame = make(ROWS)
@@ -294,23 +328,27 @@ def test_frames_of_every_kind_are_the_loop(make, labels):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_a_fresh_model_predicts_frames(make):
     frame = make(ROWS)
-    assert len(KernelRegressor().predict_many(frame)) == 70
-    assert list(KernelRegressor().predict_many(frame))[:1] in ([0.0], [pa.scalar(0.0)])
-    assert len(KernelClassifier().predict_many(frame)) == 70
+    for regressor in (KernelRegressor(), AdaptiveKernelRegressor()):
+        assert len(regressor.predict_many(frame)) == 70
+        assert list(regressor.predict_many(frame))[:1] in ([0.0], [pa.scalar(0.0)])
+    for classifier in (KernelClassifier(), AdaptiveKernelClassifier()):
+        assert len(classifier.predict_many(frame)) == 70
+        classifier.predict_proba_many(frame)
     assert len(KernelClassifier(loss=losses.Log()).predict_proba_many(frame)) == 70
-    KernelClassifier().predict_proba_many(frame)
 
 
-def test_the_index_of_a_pandas_frame_is_kept():
-    model = KernelClassifier(seed=1)
+@BOTH_CLASSIFIERS
+def test_the_index_of_a_pandas_frame_is_kept(classifier):
+    model = classifier(seed=1)
     frame = pd.DataFrame(ROWS, index=[f"row{i}" for i in range(70)])
     model.learn_many(frame, pd.Series([i % 2 for i in range(70)], index=frame.index))
     assert model.predict_many(frame).index.equals(frame.index)
     assert model.predict_proba_many(frame).index.equals(frame.index)
 
 
-def test_columns_named_by_numbers():
-    one, many = (KernelRegressor(seed=1, batch_size=4) for _ in range(2))
+@pytest.mark.parametrize("regressor", [KernelRegressor(seed=1, batch_size=4), AdaptiveKernelRegressor(seed=1)])
+def test_columns_named_by_numbers(regressor):
+    one, many = (regressor.clone() for _ in range(2))
     frame = pd.DataFrame([[0.5, 1.0], [1.5, -1.0], [2.5, 3.0], [0.0, 0.0]])
     many.learn_many(frame, [1.0, 2.0, 3.0, 4.0])
     for row, y in zip(frame.itertuples(index=False), [1.0, 2.0, 3.0, 4.0], strict=True):

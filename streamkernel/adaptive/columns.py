@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 
+from streamkernel.compute.arrival import Lens
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.kernels import Kernel
-from streamkernel.state import Array, Record, array, finite, whole
+from streamkernel.state import Array, Record, array, finite, misfit, whole
 
 _DTYPE = np.dtype("float32")
+_NO_KEYS = np.zeros(0, np.uint64)
 
 
 class Columns:
@@ -51,7 +53,8 @@ class Columns:
         self._words = np.empty(n_features, np.uint64)
         feature_words(np.uint64(seed), 0, self._words)
         self._W = np.zeros((0, n_features), _DTYPE)
-        self._keys = np.zeros(0, np.uint64)
+        self._keys = _NO_KEYS
+        self._lens: Lens | None = None
 
     @property
     def n_columns(self) -> int:
@@ -75,6 +78,7 @@ class Columns:
         """Give one more input its place, and say whether it also became a column."""
         self.n_inputs += 1
         self.scales = np.append(self.scales, 1.0)
+        self._lens = None
         linear = self.n_linear == self.n_inputs - 1 and self.n_inputs <= 2 * self.n_features
         self.n_linear += linear
         return linear
@@ -95,34 +99,44 @@ class Columns:
             drawn = np.empty((len(keys) - known, self.n_features), _DTYPE)
             self.kernel.frequencies(self._words, keys[known:], self.bandwidth, drawn)
             self._W = np.concatenate([self._W[:known], drawn])
-            self._keys = keys
+            self._lens = None
+        self._keys = keys
         return self._W
 
-    def of(self, X: Array, keys: Array, extra_keys: Array) -> Array:
+    def lens(self, keys: Array, extra_keys: Array) -> Lens:
+        """How scaled rows become columns: rows of the inputs of `keys`, then those met in these rows only."""
+        plain = not len(extra_keys)
+        if plain and self._lens is not None and keys is self._keys:
+            return self._lens
+        W, scales = self.frequencies(keys), self.scales.astype(_DTYPE)
+        if not plain:
+            drawn = np.empty((len(extra_keys), self.n_features), _DTYPE)
+            self.kernel.frequencies(self._words, extra_keys, self.bandwidth, drawn)
+            W = np.concatenate([W, drawn])
+            scales = np.concatenate([scales, np.ones(len(extra_keys), _DTYPE)])
+        lens = Lens(W, scales, math.sqrt(max(self.d0, 1)), self.n_linear, SINE[_DTYPE])
+        if plain:
+            self._lens = lens
+        return lens
+
+    def of(self, X: Array, keys: Array) -> Array:
         """The columns of scaled rows.
 
         Parameters
         ----------
         X
-            float32 of shape (n, d + e).
+            float32 of shape (n, d).
         keys
             The keys of the d inputs, uint64.
-        extra_keys
-            The keys of e inputs met in these rows only.
 
         Returns
         -------
         float64 of shape (n, D).
 
         """
-        W, scales = self.frequencies(keys), self.scales.astype(_DTYPE)
-        if len(extra_keys):
-            drawn = np.empty((len(extra_keys), self.n_features), _DTYPE)
-            self.kernel.frequencies(self._words, extra_keys, self.bandwidth, drawn)
-            W = np.concatenate([W, drawn])
-            scales = np.concatenate([scales, np.ones(len(extra_keys), _DTYPE)])
+        lens = self.lens(keys, _NO_KEYS)
         out = np.empty((len(X), self.n_columns))
-        adaptive_columns(X, W, scales, math.sqrt(max(self.d0, 1)), self.n_linear, SINE[_DTYPE], out)
+        adaptive_columns(X, lens.W, lens.scales, lens.root, lens.n_linear, lens.sine, out)
         return out
 
     def record(self) -> Record:
@@ -139,13 +153,19 @@ class Columns:
         """Take the fields that `record` gave; ValueError where they do not fit."""
         self.seed = whole(record, "seed", most=2**64 - 1)
         self.scales = array(record, "metric_scales", np.float64, None)
+        if not (np.isfinite(self.scales) & (self.scales > 0)).all():
+            raise misfit("metric_scales")
         self.n_inputs = len(self.scales)
-        self.d0 = whole(record, "d0")
+        self.d0 = whole(record, "d0", self.n_inputs)
         self.n_linear = whole(record, "n_linear", self.n_inputs)
         self.bandwidth = finite(record, "bandwidth", least=0.0)
+        # A machine may have begun without inputs; before it began, there is no bandwidth.
+        if not self.bandwidth and (self.n_inputs or record.get("n_records")):
+            raise misfit("bandwidth")
         feature_words(np.uint64(self.seed), 0, self._words)
         self._forget_draws()
 
     def _forget_draws(self) -> None:
-        self._W = np.zeros((0, self.n_features), _DTYPE)
-        self._keys = np.zeros(0, np.uint64)
+        self._W = self._W[:0]
+        self._keys = _NO_KEYS
+        self._lens = None

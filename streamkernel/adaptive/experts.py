@@ -1,17 +1,31 @@
-"""The experts' matrices: three least squares heads that drift at different rates, two linear experts, their mixture."""
+"""The experts: least squares heads that drift at different rates, two linear experts, trees, and their mixture."""
+
+import abc
 
 import numpy as np
 
-from streamkernel.compute.experts import hedge_weights, pass_labels, pass_numbers
-from streamkernel.state import Array, Record, array
+from streamkernel.adaptive.change import Change
+from streamkernel.adaptive.forest import Forest
+from streamkernel.compute import trees
+from streamkernel.compute.arrival import Lens, Scaling, Window
+from streamkernel.compute.experts import hedge_weights, rehearse, standardise_targets
+from streamkernel.compute.label_pass import advance_labels, pass_labels
+from streamkernel.compute.number_pass import advance_numbers, pass_numbers
+from streamkernel.compute.recursive import settle
+from streamkernel.state import Array, Record, array, misfit
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
-FORGETTING = (1.0, 0.99)
-LINEAR_DRIFTS = (0.0, 1e-3)
+_FORGETTING = np.array([1.0, 0.99])
+_LINEAR_DRIFTS = np.array([0.0, 1e-3])
+
+# What the compiled passes read and write of the experts, in their order.
+_Matrices = tuple[Array, Array, Array, Array, float, Array, Array, Array, trees.Forest]
+_LabelArrays = tuple[*_Matrices, Array, Array, Array, float]
+_NumberArrays = tuple[*_Matrices, Array, Array, Array, Array, Array, Array, float]
 
 
-class Experts:
-    """Heads on all columns and linear experts on the last ones, with K outputs.
+class Experts(abc.ABC):
+    """Heads on all columns, linear experts on the last ones, and trees on the inputs, with K outputs.
 
     Parameters
     ----------
@@ -19,42 +33,72 @@ class Experts:
         rho.
     drift_rates
         q of each head.
+    n_trees, window
+        Trees of an ensemble, 0 for none, and the records they are grown on.
 
     Attributes
     ----------
     heads_P, heads_W
-        float64 of shape (H, D, D), lower triangles, and (H, K, D).
+        float64 of shape (H, D, D), lower triangles, and (H, K, D). `heads_P` is settled whenever it is looked at.
     linear_P, linear_W
         float64 of shape (E, L, L) and (E, K, L).
+    forest
+        The trees.
+    change
+        Watches the mixture's losses.
     losses
-        Discounted losses, heads first, float64 of shape (H + E,).
+        Discounted losses: heads, linear experts, then those that trees bring; float64.
 
     """
 
     n_linear_experts = 2
+    #: Ensembles of trees, if there are any.
+    n_ensembles: int
     #: The mixture's rate.
     eta: float
 
-    def __init__(self, ridge: float, drift_rates: tuple[float, ...]) -> None:
+    def __init__(self, ridge: float, drift_rates: tuple[float, ...], n_trees: int, window: int) -> None:
         self.ridge = ridge
         self.drifts = np.array(drift_rates, np.float64)
-        self.begin(0, None, 0)
+        self.forest = Forest(self.n_ensembles, n_trees, window)
+        self.begin(0, None, 0, 0)
 
-    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int) -> None:
+    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
         H = len(self.drifts)
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
-        self.heads_P = self._fresh(H, n_columns)
+        self.heads_P = _fresh(H, n_columns, self.ridge)
         self.heads_W = np.zeros((H, n_outputs, n_columns))
-        self.linear_P = self._fresh(E, L)
+        self.linear_P = _fresh(E, L, self.ridge)
         self.linear_W = np.zeros((E, n_outputs, L))
-        self.losses = np.zeros(H + E)
+        self.forest.begin(n_inputs, n_outputs)
+        self.losses = np.zeros(H + E + len(self.tree_names))
+        self.change = Change()
+
+    @property
+    @abc.abstractmethod
+    def tree_names(self) -> list[str]:
+        """The experts that come after the linear ones."""
+
+    @property
+    def heads_P(self) -> Array:
+        """The heads' matrices, all they are owed taken: neither this nor when it happens changes a bit to come."""
+        for P, owed in zip(self._heads_P, self._owed, strict=True):
+            if owed.any():
+                settle(P, owed, 1.0 / self.ridge)
+        return self._heads_P
+
+    @heads_P.setter
+    def heads_P(self, P: Array) -> None:
+        H, D, _ = P.shape
+        self._heads_P = P
+        self._owed = np.zeros((H, D + 2))
 
     def forget_heads(self) -> None:
         """The heads begin anew; linear experts and mixture go on."""
-        H, D, _ = self.heads_P.shape
-        self.heads_P = self._fresh(H, D)
+        H, D, _ = self._heads_P.shape
+        self.heads_P = _fresh(H, D, self.ridge)
         self.heads_W[:] = 0.0
 
     def rescale_inputs(self, factor: float) -> None:
@@ -71,130 +115,204 @@ class Experts:
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
-        self.heads_P, self.linear_P = (self._bordered(P) for P in (self.heads_P, self.linear_P))
+        self.heads_P, self.linear_P = (_bordered(P, self.ridge) for P in (self.heads_P, self.linear_P))
         self.heads_W, self.linear_W = (
             np.ascontiguousarray(np.pad(W, ((0, 0), (0, 0), (0, 1)))) for W in (self.heads_W, self.linear_W)
         )
 
     def add_output(self) -> None:
         """One more class: its scores are 0."""
+        self.forest.add_output()
         self.heads_W, self.linear_W = (
             np.ascontiguousarray(np.pad(W, ((0, 0), (0, 1), (0, 0)))) for W in (self.heads_W, self.linear_W)
         )
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrices."""
-        return sum(int(getattr(self, name).nbytes) for name in self._fields)
+        """Bytes of the matrices and the trees."""
+        matrices = (self._heads_P, self._owed, self.heads_W, self.linear_P, self.linear_W)
+        return sum(int(part.nbytes) for part in matrices) + self.forest.nbytes
 
     @property
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
         names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
+        names += self.tree_names
         weights = np.empty(len(names))
         hedge_weights(self.losses, self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
 
     def record(self) -> Record:
         """The fields of the state."""
-        return {name: getattr(self, name).copy() for name in self._fields}
+        return {
+            **{name: getattr(self, name).copy() for name in self._fields},
+            **self.forest.record(),
+            **self.change.record(),
+        }
 
-    def restore(self, record: Record, n_columns: int, n_linear: int | None, n_outputs: int) -> None:
+    def restore(self, record: Record, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
-        self.begin(n_columns, n_linear, n_outputs)
+        self.begin(n_columns, n_linear, n_outputs, n_inputs)
+        self.forest.restore(record, n_inputs, n_outputs)
+        self.change.restore(record)
         for name in self._fields:
-            setattr(self, name, array(record, name, np.float64, *getattr(self, name).shape))
+            value = array(record, name, np.float64, *getattr(self, name).shape)
+            if not np.isfinite(value).all():
+                raise misfit(name)
+            setattr(self, name, value)
 
     @property
     def _fields(self) -> tuple[str, ...]:
         return ("heads_P", "heads_W", "linear_P", "linear_W", "losses")
 
-    def _fresh(self, n: int, size: int) -> Array:
-        return np.tile(np.eye(size) / self.ridge, (n, 1, 1))
+    def _rehearse(self, Phi: Array, truths: Array, weights: Array) -> None:
+        rehearse(Phi, truths, weights, self._heads_P, self.heads_W, self._owed, self.drifts, self.ridge)
 
-    def _bordered(self, P: Array) -> Array:
-        n, size, _ = P.shape
-        larger = np.zeros((n, size + 1, size + 1))
-        larger[:, :size, :size] = P
-        larger[:, size, size] = 1 / self.ridge
-        return larger
+
+def _fresh(n: int, size: int, ridge: float) -> Array:
+    return np.tile(np.eye(size) / ridge, (n, 1, 1))
+
+
+def _bordered(P: Array, ridge: float) -> Array:
+    n, size, _ = P.shape
+    larger = np.zeros((n, size + 1, size + 1))
+    larger[:, :size, :size] = P
+    larger[:, size, size] = 1 / ridge
+    return larger
 
 
 class LabelExperts(Experts):
     """Experts for classes: least squares scores become probabilities by a temperature each."""
 
     eta = 1.0
+    n_ensembles = 2
 
-    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int) -> None:
-        super().begin(n_columns, n_linear, n_outputs)
+    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
+        super().begin(n_columns, n_linear, n_outputs, n_inputs)
         self.log_temperatures = np.full(len(self.drifts), np.log(4.0))
+
+    @property
+    def tree_names(self) -> list[str]:
+        return ["trees", "residual trees"] if self.forest.n_trees else []
 
     @property
     def _fields(self) -> tuple[str, ...]:
         return (*super()._fields, "log_temperatures")
 
-    def learn(self, Phi: Array, labels: Array, weights: Array, only_heads: bool = False) -> Array:
+    def learn(self, Phi: Array, values: Array, labels: Array, weights: Array) -> Array:
         """Predict, then learn; label -1 is predicted only. Returns probabilities (n, K)."""
         out = np.empty((len(Phi), self.heads_W.shape[1]))
-        pass_labels(
-            Phi,
-            labels,
-            weights,
-            self.heads_P,
+        pass_labels(Phi, values, labels, weights, *self._arrays, out)
+        return out
+
+    def advance(
+        self,
+        values: Array,
+        extras: Array,
+        labels: Array,
+        weights: Array,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
+    ) -> Array:
+        """As `learn`, for rows that are still to be scaled and made columns of."""
+        out = np.empty((len(values), self.heads_W.shape[1]))
+        advance_labels(values, extras, labels, weights, scaling, lens, window, *self._arrays, out)
+        return out
+
+    @property
+    def _arrays(self) -> _LabelArrays:
+        return (
+            self._heads_P,
             self.heads_W,
+            self._owed,
             self.drifts,
             self.ridge,
             self.linear_P,
             self.linear_W,
-            np.array(FORGETTING),
+            _FORGETTING,
+            self.forest.arrays,
             self.log_temperatures,
             self.losses,
+            self.change.block,
             self.eta,
-            only_heads,
-            out,
         )
-        return out
+
+    def rehearse(self, Phi: Array, labels: Array, weights: Array) -> None:
+        """Let records come again, to the heads alone; a weight of 0 leaves one out."""
+        K = self.heads_W.shape[1]
+        self._rehearse(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
 
 
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
     eta = 2.0
+    n_ensembles = 1
 
-    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int) -> None:
-        super().begin(n_columns, n_linear, n_outputs)
+    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
+        super().begin(n_columns, n_linear, n_outputs, n_inputs)
         self.moments = np.zeros(3)
         self.linear_moments = np.zeros(3)
         self.squared_errors = np.zeros(2)
+        self.levels = np.zeros(2 if self.forest.n_trees else 1)
 
     def forget_heads(self) -> None:
         super().forget_heads()
         self.moments[:] = 0.0
 
     @property
-    def _fields(self) -> tuple[str, ...]:
-        return (*super()._fields, "moments", "linear_moments", "squared_errors")
+    def tree_names(self) -> list[str]:
+        return ["residual trees", "level", "residual trees, level"] if self.forest.n_trees else ["level"]
 
-    def learn(self, Phi: Array, targets: Array, weights: Array, only_heads: bool = False) -> Array:
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        return (*super()._fields, "moments", "linear_moments", "squared_errors", "levels")
+
+    def learn(self, Phi: Array, values: Array, targets: Array, weights: Array) -> Array:
         """Predict, then learn; NaN is predicted only. Returns predictions, deviations, variances (n, 3)."""
         out = np.empty((len(Phi), 3))
-        pass_numbers(
-            Phi,
-            targets,
-            weights,
-            self.heads_P,
+        pass_numbers(Phi, values, targets, weights, *self._arrays, out)
+        return out
+
+    def advance(
+        self,
+        values: Array,
+        extras: Array,
+        targets: Array,
+        weights: Array,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
+    ) -> Array:
+        """As `learn`, for rows that are still to be scaled and made columns of."""
+        out = np.empty((len(values), 3))
+        advance_numbers(values, extras, targets, weights, scaling, lens, window, *self._arrays, out)
+        return out
+
+    @property
+    def _arrays(self) -> _NumberArrays:
+        return (
+            self._heads_P,
             self.heads_W,
+            self._owed,
             self.drifts,
             self.ridge,
             self.linear_P,
             self.linear_W,
-            np.array(LINEAR_DRIFTS),
+            _LINEAR_DRIFTS,
+            self.forest.arrays,
+            self.levels,
             self.moments,
             self.linear_moments,
             self.losses,
             self.squared_errors,
+            self.change.block,
             self.eta,
-            only_heads,
-            out,
         )
-        return out
+
+    def rehearse(self, Phi: Array, targets: Array, weights: Array) -> None:
+        """Let records come again, to the heads alone; a weight of 0 leaves one out."""
+        truths = np.empty((len(Phi), 1))
+        standardise_targets(targets, weights, self.moments, truths[:, 0])
+        self._rehearse(Phi, truths, weights)

@@ -1,29 +1,28 @@
 """The adaptive kernel machine: its state, and `advance`, the one way it learns.
 
-Every labelled record is learnt at once: there is no mini-batch. After the numbers of records in the schedule the metric
-is learnt anew from the last records, which then pass through fresh heads.
+Every labelled record is learnt at once: there is no mini-batch. After the numbers of records in the schedule, and after
+a change of the stream, the metric is learnt anew from the last records, which then pass through fresh heads.
 """
 
 import abc
-import bisect
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamkernel.adaptive import metric
+from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.recent import Recent
 from streamkernel.inputs import Inputs, Rows
-from streamkernel.intake import Intake
+from streamkernel.intake import SLICE, Intake
 from streamkernel.state import Array, Record, array, misfit, whole
 from streamkernel.targets import Classes, Numbers
 
-_FLOAT32 = np.dtype("float32")
 #: No record counts as more: beyond, float64 cannot keep P positive, nor the ridge in the fit of the metric.
 HEAVIEST = 1e6
 _NO_KEYS = np.zeros(0, np.uint64)
@@ -47,6 +46,28 @@ class Answered:
     said: Array
     known: Array
     losses: Array
+
+
+class Taught(NamedTuple):
+    """What came of a stretch of records that met matrices of the same shape.
+
+    Attributes
+    ----------
+    said
+        What was said before they were learnt.
+    known
+        Classes known before; 0 for numbers.
+    learnt
+        What was said when a new class had its place.
+    y
+        Labels' columns, -1 for None, or numbers, NaN for None; (n,).
+
+    """
+
+    said: Array
+    known: int
+    learnt: Array
+    y: Array
 
 
 class AdaptiveMachine(abc.ABC):
@@ -98,7 +119,7 @@ class AdaptiveMachine(abc.ABC):
         parts: list[Answered] = []
         for rows, targets, weights in self._intake.take(xs, ys, ws):
             parts.extend(
-                self._learn(rows.part(stretch), targets[stretch], weights[stretch])
+                self._answered(self._learn(rows.part(stretch), targets[stretch], weights[stretch]))
                 for stretch in self._stretches(rows, targets)
             )
         return self._joined(parts)
@@ -109,6 +130,14 @@ class AdaptiveMachine(abc.ABC):
             for stretch in self._stretches(rows, targets):
                 self._learn(rows.part(stretch), targets[stretch], weights[stretch])
 
+    def predict(self, xs: Sequence[Mapping[Any, Any]]) -> Array:
+        """What there is to say of records, (n, K), or (n, 3) of numbers; nothing is changed."""
+        said = [
+            self._predict(self.inputs.encode(part, [False] * len(part)))
+            for part in (xs[start : start + SLICE] for start in range(0, len(xs), SLICE))
+        ]
+        return said[0] if len(said) == 1 else np.concatenate([self._nothing(0), *said])
+
     def record(self) -> Record:
         """The fields of the state."""
         return {
@@ -117,7 +146,7 @@ class AdaptiveMachine(abc.ABC):
             **self.targets.record(),
             **self.columns.record(),
             **self.experts.record(),
-            **self.recent.record(self.columns.n_inputs),
+            **self.recent.record(),
             "importance": self.importance.copy(),
         }
 
@@ -135,10 +164,11 @@ class AdaptiveMachine(abc.ABC):
             self.columns.n_columns if began else 0,
             self.columns.n_linear if began and self.columns.has_linear else None,
             self.targets.n_outputs if began else 0,
+            self.columns.n_inputs if began else 0,
         )
         self.recent.restore(record, self.columns.n_inputs)
         self.importance = array(record, "importance", np.float64, None)
-        if len(self.importance) > self.columns.n_inputs:
+        if len(self.importance) > self.columns.n_inputs or not np.isfinite(self.importance).all():
             raise misfit("importance")
 
     def _stretches(self, rows: Rows, targets: Sequence[Any]) -> Iterator[slice]:
@@ -150,7 +180,7 @@ class AdaptiveMachine(abc.ABC):
         arrives = self._arrivals(rows.values, learnt)
         joins = self._joins(targets)
         after = self.n_records + np.cumsum(learnt)
-        relearns = learnt & np.isin(after, self.schedule)
+        relearns = learnt & (np.isin(after, self.schedule) | (after % BLOCK == 0))
         begins = learnt & (after == 1)
         cuts = np.flatnonzero(arrives | joins | begins).tolist() + (np.flatnonzero(joins | relearns) + 1).tolist()
         edges = sorted({0, *cuts, len(targets)})
@@ -162,7 +192,8 @@ class AdaptiveMachine(abc.ABC):
         return (
             n > 0
             and self.columns.n_inputs == len(self.inputs)
-            and bisect.bisect_right(self.schedule, n) == bisect.bisect_right(self.schedule, n + len(targets))
+            and not any(n < stop < n + len(targets) for stop in self.schedule)
+            and (n + len(targets) - 1) // BLOCK == n // BLOCK
             and not self._joins(targets).any()
         )
 
@@ -174,27 +205,42 @@ class AdaptiveMachine(abc.ABC):
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
 
-    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Answered:
+    def _predict(self, rows: Rows) -> Array:
+        """Let rows pass that are not learnt."""
+        n = len(rows.values)
+        return self._pass(rows, self._unknown(n), np.zeros(n)) if self.n_records else self._nothing(n)
+
+    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
         """One stretch: every record meets matrices of the same shape."""
-        learnt = np.array([y is not None for y in targets], np.bool_)
-        d = len(self.inputs)
-        X = self.inputs.scale(rows, learnt, _FLOAT32)
-        weights = np.minimum(weights, HEAVIEST)
-        n_learnt = int(learnt.sum())
-        if n_learnt and (not self.n_records or self.columns.n_inputs < d):
-            self._make_room(rows.values[learnt])
-        if not self.n_records and not n_learnt:
-            return self._nothing(len(targets))
-        width, keys = self.columns.n_inputs, self.inputs.keys
-        if width < d:
-            X, keys = np.concatenate([X[:, :width], X[:, d:]], axis=1), keys[:width]
-        answered, y = self._teach(self.columns.of(X, keys, rows.extra_keys), targets, weights)
-        if n_learnt:
-            self.recent.append(X[learnt, :width], y[learnt], weights[learnt])
-            self.n_records += n_learnt
-            if self.n_records in self.schedule:
-                self._learn_metric()
-        return answered
+        n_learnt = sum(y is not None for y in targets)
+        if not n_learnt:
+            said = self._predict(rows)
+            return Taught(said, self._n_classes, said, self._unknown(len(said)))
+        if not self.n_records or self.columns.n_inputs < len(self.inputs):
+            self._make_room(rows.values[[y is not None for y in targets]])
+        taught = self._teach(rows, targets, np.minimum(weights, HEAVIEST))
+        self.n_records += n_learnt
+        since = self.experts.change.told(self.n_records) if self.n_records % BLOCK == 0 else 0
+        if since:
+            self.experts.forest.keep_last(since)
+        if self.n_records in self.schedule or (since and self.schedule):
+            self._learn_metric(since)
+        return taught
+
+    def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
+        """Let rows through scaling, columns and experts."""
+        values, keys, width = rows.values, self.inputs.keys, self.columns.n_inputs
+        if width < len(keys):
+            values, keys = np.ascontiguousarray(values[:, :width]), keys[:width]
+        return self.experts.advance(
+            values,
+            rows.extras,
+            y,
+            weights,
+            self.inputs.scaling(width),
+            self.columns.lens(keys, rows.extra_keys),
+            self.recent.window,
+        )
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""
@@ -203,53 +249,57 @@ class AdaptiveMachine(abc.ABC):
         if not self.n_records:
             self.columns.begin(width)
             linear = self.columns.n_linear if self.columns.has_linear else None
-            self.experts.begin(self.columns.n_columns, linear, self.targets.n_outputs)
+            self.experts.begin(self.columns.n_columns, linear, self.targets.n_outputs, width)
         while self.columns.n_inputs < width:
             if self.columns.add_input():
                 self.experts.add_column()
+        self.experts.forest.widen(self.columns.n_inputs)
+        self.recent.widen(self.columns.n_inputs)
 
-    def _learn_metric(self) -> None:
-        """Fit once, weigh the inputs, and let the last records pass through fresh heads."""
-        X, y, w = self.recent.rows()
-        columns = self.columns
-        full = np.zeros((len(X), columns.n_inputs), _FLOAT32)
-        full[:, : X.shape[1]] = X
+    def _learn_metric(self, since: int) -> None:
+        """Weigh the inputs by the slopes of the slowest head, and let the last records pass through fresh heads.
+
+        Those since a change, or all that are remembered where `since` is 0.
+        """
+        X, y, w = (part[-since:] for part in self.recent.rows())
+        columns, experts = self.columns, self.experts
         keys = self.inputs.keys[: columns.n_inputs]
-        Phi = columns.of(full, keys, _NO_KEYS)
-        coefficients = metric.fit_ridge(Phi, self._regressed(y), w, self.experts.ridge)
-        slopes = metric.gradients(
-            Phi, coefficients, columns.frequencies(keys), columns.scales, columns.d0, columns.n_linear
+        self.importance = metric.importance(
+            columns.of(X, keys), experts.heads_W[int(np.argmin(experts.drifts))], columns.lens(keys, _NO_KEYS)
         )
-        self.importance = metric.importance(slopes)
         scales = metric.scales_of(self.importance)
-        kernel = columns.kernel
-        bandwidth = kernel.bandwidth or kernel.median_bandwidth(full[-metric.NEAREST :] * scales)
+        bandwidth = columns.kernel.bandwidth or columns.kernel.median_bandwidth(X[-metric.NEAREST :] * scales)
         before = max(columns.d0, 1)
         columns.set_metric(scales, bandwidth)
         if columns.d0 > before:
-            self.experts.rescale_inputs(math.sqrt(before / columns.d0))
-        self.experts.forget_heads()
-        self._rehearse(columns.of(full, keys, _NO_KEYS), y, w)
+            experts.rescale_inputs(math.sqrt(before / columns.d0))
+        experts.forget_heads()
+        experts.rehearse(columns.of(X, keys), y, w)
 
+    @property
     @abc.abstractmethod
+    def _n_classes(self) -> int:
+        """Classes known; 0 for numbers."""
+
     def _joins(self, targets: Sequence[Any]) -> Array:
         """Which records bring a new class."""
+        return np.zeros(len(targets), np.bool_)
 
     @abc.abstractmethod
-    def _nothing(self, n: int) -> Answered:
+    def _unknown(self, n: int) -> Array:
+        """Targets of records that are predicted only."""
+
+    @abc.abstractmethod
+    def _nothing(self, n: int) -> Array:
         """What there is to say before anything was learnt."""
 
     @abc.abstractmethod
-    def _teach(self, Phi: Array, targets: Sequence[Any], weights: Array) -> tuple[Answered, Array]:
-        """Predict, then learn, the records of a stretch; with their targets as the buffer keeps them."""
+    def _teach(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
+        """Predict, then learn, the records of a stretch."""
 
     @abc.abstractmethod
-    def _regressed(self, y: Array) -> Array:
-        """Targets of the buffer as the heads see them, (n, K)."""
-
-    @abc.abstractmethod
-    def _rehearse(self, Phi: Array, y: Array, w: Array) -> None:
-        """Let records of the buffer pass through fresh heads."""
+    def _answered(self, taught: Taught) -> Answered:
+        """What is to be told of a stretch."""
 
     @abc.abstractmethod
     def _joined(self, parts: Sequence[Answered]) -> Answered:
@@ -272,41 +322,44 @@ class LabelMachine(AdaptiveMachine):
         self.experts: LabelExperts = experts
         super().__init__(inputs, columns, schedule, buffer_size)
 
+    @property
+    def _n_classes(self) -> int:
+        return self.targets.n_outputs
+
     def _joins(self, targets: Sequence[Any]) -> Array:
-        known = set(self.targets.labels)
+        joined = set()
         joins = np.zeros(len(targets), np.bool_)
-        if known.issuperset(targets) or (len(targets) == 1 and targets[0] is None):
-            return joins
         for i, label in enumerate(targets):
-            if label is not None and label not in known:
-                known.add(label)
-                joins[i] = True
+            joins[i] = self.targets.is_new(label) and label not in joined
+            joined.add(label)
         return joins
 
-    def _nothing(self, n: int) -> Answered:
-        return Answered(np.zeros((n, 0)), np.zeros(n, np.int64), np.full(n, np.nan))
+    def _unknown(self, n: int) -> Array:
+        return np.full(n, -1)
 
-    def _teach(self, Phi: Array, targets: Sequence[Any], weights: Array) -> tuple[Answered, Array]:
-        before = self.targets.n_outputs
-        encoded = self.targets.admit(targets)
-        labelled = encoded.labelled
-        labels = np.where(labelled & (weights > 0), encoded.y, -1).astype(np.int64)
-        said = None
-        for _ in range(before, self.targets.n_outputs):  # at most one, and then the stretch is its record
-            said = self.experts.learn(Phi, np.full(len(Phi), -1), weights) if before else np.zeros((len(Phi), 0))
+    def _nothing(self, n: int) -> Array:
+        return np.zeros((n, self.targets.n_outputs))
+
+    def _teach(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
+        known, said = self.targets.n_outputs, None
+        if self.targets.is_new(targets[0]):  # and then the stretch is this record
+            said = self._pass(rows, self._unknown(1), weights) if known else self._nothing(1)
+            self.targets.admit(targets)
             self.experts.add_output()
-        learnt = self.experts.learn(Phi, labels, np.where(weights > 0, weights, 1.0))
-        losses = np.full(len(Phi), np.nan)
-        rows = np.flatnonzero(labelled)
-        losses[rows] = -np.log(np.maximum(learnt[rows, encoded.y[rows].astype(np.int64)], 1e-15))
-        return Answered(learnt if said is None else said, encoded.before[:, 0].astype(np.int64), losses), encoded.y
+        labels = self.targets.codes(targets)
+        learnt = self._pass(rows, labels, weights)
+        return Taught(learnt if said is None else said, known, learnt, labels)
 
-    def _regressed(self, y: Array) -> Array:
-        K = self.targets.n_outputs
-        return np.asarray(np.eye(K)[y.astype(np.int64)] - 1 / K)
+    def _answered(self, taught: Taught) -> Answered:
+        losses = np.full(len(taught.y), np.nan)
+        rows = np.flatnonzero(taught.y >= 0)
+        losses[rows] = -np.log(np.maximum(taught.learnt[rows, taught.y[rows]], 1e-15))
+        return Answered(taught.said, np.full(len(losses), taught.known), losses)
 
-    def _rehearse(self, Phi: Array, y: Array, w: Array) -> None:
-        self.experts.learn(Phi, np.where(w > 0, y, -1).astype(np.int64), np.where(w > 0, w, 1.0), only_heads=True)
+    def restore(self, record: Record) -> None:
+        super().restore(record)
+        if not np.isin(self.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
+            raise misfit("recent_targets")
 
     def _joined(self, parts: Sequence[Answered]) -> Answered:
         if len(parts) == 1:
@@ -336,25 +389,25 @@ class NumberMachine(AdaptiveMachine):
         self.experts: NumberExperts = experts
         super().__init__(inputs, columns, schedule, buffer_size)
 
-    def _joins(self, targets: Sequence[Any]) -> Array:
-        return np.zeros(len(targets), np.bool_)
+    @property
+    def _n_classes(self) -> int:
+        return 0
 
-    def _nothing(self, n: int) -> Answered:
-        return Answered(np.zeros((n, 2)), np.zeros(n, np.int64), np.full(n, np.nan))
+    def _unknown(self, n: int) -> Array:
+        return np.full(n, np.nan)
 
-    def _teach(self, Phi: Array, targets: Sequence[Any], weights: Array) -> tuple[Answered, Array]:
+    def _nothing(self, n: int) -> Array:
+        return np.tile([0.0, 0.0, 1.0], (n, 1))
+
+    def _teach(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
         y = np.array([np.nan if target is None else target for target in targets], np.float64)
-        learnable = np.where(weights > 0, y, np.nan)
-        said = self.experts.learn(Phi, learnable, np.where(weights > 0, weights, 1.0))
+        said = self._pass(rows, y, weights)
+        return Taught(said, 0, said, y)
+
+    def _answered(self, taught: Taught) -> Answered:
         # In units of the target's deviation, as the losses of the other regressors are.
-        losses = (said[:, 0] - y) ** 2 / said[:, 2]
-        return Answered(said[:, :2], np.zeros(len(y), np.int64), losses), y
-
-    def _regressed(self, y: Array) -> Array:
-        return np.asarray((y - y.mean()) / (y.std() or 1.0))[:, None]
-
-    def _rehearse(self, Phi: Array, y: Array, w: Array) -> None:
-        self.experts.learn(Phi, np.where(w > 0, y, np.nan), np.where(w > 0, w, 1.0), only_heads=True)
+        losses = (taught.said[:, 0] - taught.y) ** 2 / taught.said[:, 2]
+        return Answered(taught.said[:, :2], np.zeros(len(losses), np.int64), losses)
 
     def _joined(self, parts: Sequence[Answered]) -> Answered:
         if len(parts) == 1:

@@ -4,52 +4,44 @@ import math
 
 import numpy as np
 
+from streamkernel.compute.arrival import Lens
+from streamkernel.compute.gaussians import random_signs
+from streamkernel.compute.slopes import squared_slopes
 from streamkernel.state import Array
 
 #: No input is forgotten altogether: the least importance, in means.
 LEAST = 1e-3
+#: Outputs whose slopes are taken; where there are more, random sums of them.
+WATCHED = 32
 #: Records whose median distance sets the bandwidth.
 NEAREST = 200
 
 
-def fit_ridge(Phi: Array, targets: Array, weights: Array, ridge: float) -> Array:
-    """Coefficients (K, D) of the ridge regression of targets (n, K), weighted by (n,), on columns (n, D)."""
-    weighted = Phi * weights[:, None]
-    gram = weighted.T @ Phi
-    gram[np.diag_indices_from(gram)] += ridge
-    return np.asarray(np.linalg.solve(gram, weighted.T @ targets).T)
-
-
-def gradients(Phi: Array, coefficients: Array, W: Array, scales: Array, d0: int, n_linear: int) -> Array:
-    """df_c / dx_j of f_c(x) = coefficients_c . columns(x).
+def importance(Phi: Array, coefficients: Array, lens: Lens) -> Array:
+    """Mean squared slope of scores along each input, in units of their mean; at least `LEAST`.
 
     Parameters
     ----------
     Phi
-        Columns, shape (n, D).
+        Columns of records, shape (n, D).
     coefficients
-        Shape (K, D).
-    W
-        Frequencies in turns, shape (d, F).
-    scales, d0, n_linear
-        As the columns were made.
+        A head's, shape (K, D).
+    lens
+        How the columns were made.
 
     Returns
     -------
-    float64 of shape (n, K, d).
+    float64 of shape (d,).
 
     """
-    F = W.shape[1]
-    cosines, sines = Phi[:, None, :F], Phi[:, None, F : 2 * F]
-    along = coefficients[None, :, F : 2 * F] * cosines - coefficients[None, :, :F] * sines
-    slopes = 2 * math.pi * (along @ W.T.astype(np.float64)) * scales
-    slopes[:, :, :n_linear] += coefficients[None, :, 2 * F + 1 :] / math.sqrt(max(d0, 1))
-    return np.asarray(slopes)
-
-
-def importance(slopes: Array) -> Array:
-    """Mean squared slope of each input over records and outputs, in units of their mean; at least `LEAST`."""
-    energy = np.mean(slopes**2, axis=(0, 1))
+    K = len(coefficients)
+    if K > WATCHED:
+        # The mean square of random sums of outputs is the sum of their squares.
+        coefficients = np.einsum("sk,kd->sd", random_signs(np.uint64(K), WATCHED, K), coefficients)
+    energy = np.empty(len(lens.W))
+    squared_slopes(
+        Phi, coefficients, lens.W.astype(np.float64), lens.scales.astype(np.float64), lens.root, lens.n_linear, energy
+    )
     mean = energy.mean() if len(energy) else 0.0
     if not mean > 0 or not math.isfinite(mean):
         return np.ones(len(energy))

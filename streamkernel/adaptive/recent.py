@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from streamkernel.state import Array, Record, array, whole
+from streamkernel.compute.arrival import Window, remember
+from streamkernel.state import Array, Record, array, misfit, whole
 
 
 class Recent:
@@ -17,59 +18,57 @@ class Recent:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._X = np.zeros((0, 0), np.float32)
-        self._y = np.zeros(0)
-        self._w = np.zeros(0)
-        self._seen = 0
+        self.forget()
 
     def __len__(self) -> int:
-        return min(self._seen, self.size)
+        return min(int(self.window.seen[0]), self.size)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the buffer."""
-        return int(self._X.nbytes + self._y.nbytes + self._w.nbytes)
+        return sum(int(part.nbytes) for part in self.window)
+
+    def forget(self) -> None:
+        """Empty the buffer."""
+        self.window = Window(
+            rows=np.zeros((self.size, 0), np.float32),
+            targets=np.zeros(self.size),
+            weights=np.zeros(self.size),
+            seen=np.zeros(1, np.int64),
+        )
+
+    def widen(self, n_inputs: int) -> None:
+        """More inputs have a place: they were absent, 0, before."""
+        more = n_inputs - self.window.rows.shape[1]
+        self.window = self.window._replace(rows=np.pad(self.window.rows, ((0, 0), (0, more))))
 
     def append(self, X: Array, y: Array, w: Array) -> None:
-        """Add rows (n, d) with targets and weights; an input that comes later was absent, 0, before."""
-        rows, columns = self._X.shape
-        if len(X) == 1 and self._seen >= self.size and X.shape[1] == columns:
-            place = self._seen % self.size
-            self._X[place], self._y[place], self._w[place] = X[0], y[0], w[0]
-            self._seen += 1
-            return
-        wanted = min(self._seen + len(X), self.size)
-        if wanted > rows or X.shape[1] > columns:
-            room = max(rows, min(max(wanted, 2 * rows), self.size))
-            larger = np.zeros((room, max(X.shape[1], columns)), np.float32)
-            larger[:rows, :columns] = self._X
-            self._X = larger
-            self._y, self._w = (np.concatenate([part, np.zeros(room - rows)]) for part in (self._y, self._w))
-        X, y, w = (part[-self.size :] for part in (X, y, w))
-        at = (self._seen + np.arange(len(X))) % self.size
-        self._X[at] = 0.0
-        self._X[at, : X.shape[1]] = X
-        self._y[at] = y
-        self._w[at] = w
-        self._seen += len(X)
+        """Add rows (n, d) with targets and weights."""
+        for x, target, weight in zip(X, y, w, strict=True):
+            remember(self.window, x, target, weight)
 
     def rows(self) -> tuple[Array, Array, Array]:
         """Rows, targets and weights, oldest first."""
-        order = (self._seen + np.arange(len(self))) % len(self) if len(self) == self.size else np.arange(len(self))
-        return self._X[order], self._y[order], self._w[order]
+        n, seen = len(self), int(self.window.seen[0])
+        order = np.arange(seen - n, seen) % self.size
+        return self.window.rows[order], self.window.targets[order], self.window.weights[order]
 
-    def record(self, n_inputs: int) -> Record:
+    def record(self) -> Record:
         """The fields of the state."""
         X, y, w = self.rows()
-        full = np.zeros((len(X), n_inputs), np.float32)
-        full[:, : X.shape[1]] = X[:, :n_inputs]
-        return {"recent_rows": full, "recent_targets": y, "recent_weights": w}
+        return {"recent_rows": X, "recent_targets": y, "recent_weights": w}
 
     def restore(self, record: Record, n_inputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
         y = array(record, "recent_targets", np.float64, None)
         w = array(record, "recent_weights", np.float64, len(y))
         X = array(record, "recent_rows", np.float32, len(y), n_inputs)
+        for name, values in (("recent_targets", y), ("recent_weights", w), ("recent_rows", X)):
+            if not np.isfinite(values).all():
+                raise misfit(name)
+        if (w < 0).any():
+            raise misfit("recent_weights")
         whole({"n": len(y)}, "n", self.size)
-        self.__init__(self.size)  # type: ignore[misc]
+        self.forget()
+        self.widen(n_inputs)
         self.append(X, y, w)

@@ -52,6 +52,17 @@ def mix64(word: Any) -> Any:
 
 
 @jit
+def random_signs(word: Any, n: int, m: int) -> Array:
+    """1 and -1, as likely, float64 of shape (n, m), from a uint64; n at most 64."""
+    signs = np.empty((n, m))
+    for c in range(m):
+        bits = mix64(word + np.uint64(c))
+        for s in range(n):
+            signs[s, c] = 1.0 if (bits >> np.uint64(s)) & np.uint64(1) else -1.0
+    return signs
+
+
+@jit
 def feature_words(seed: Any, first: int, words: Array) -> None:
     """Fill `words` (uint64) with the words of the features `first`, `first + 1`, ... of the stream `seed`."""
     base = mix64(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15))

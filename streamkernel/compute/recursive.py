@@ -10,24 +10,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit_reduction
-def _four_rows(
-    r0: Array, r1: Array, r2: Array, r3: Array, x0: float, x1: float, x2: float, x3: float, x: Array, v: Array
-) -> Any:
-    """Four rows of the triangle, used twice: their sums with x, and their share in the entries above the diagonal.
-
-    Four at a time, so that x and v are read, and v written, a quarter as often.
-    """
-    s0 = s1 = s2 = s3 = 0.0
-    for j in range(r0.shape[0]):
-        s0 += r0[j] * x[j]
-        s1 += r1[j] * x[j]
-        s2 += r2[j] * x[j]
-        s3 += r3[j] * x[j]
-        v[j] += r0[j] * x0 + r1[j] * x1 + r2[j] * x2 + r3[j] * x3
-    return s0, s1, s2, s3
-
-
-@jit_reduction
 def _subtract(row: Array, factor: float, v: Array) -> None:
     for j in range(row.shape[0]):
         row[j] -= factor * v[j]
@@ -42,38 +24,109 @@ def dot(a: Array, b: Array) -> Any:
     return total
 
 
-@jit
-def symmetric_product(P: Array, x: Array, v: Array) -> None:
-    """v = P x of a symmetric matrix of which only the lower triangle is read."""
+@jit_reduction
+def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v: Array) -> None:
+    """v = P x of a symmetric matrix, which first takes what it is owed: one pass over its lower triangle.
+
+    Parameters
+    ----------
+    P
+        float64 of shape (D, D), lower triangle, its diagonal at or below `largest`; updated if anything is owed.
+    owed
+        Of shape (D + 2,): u, gain and q of the least squares record learnt last. P -= gain u u^T is due, and then q on
+        the diagonal. Zeros, or None, where nothing is; None spares the writing.
+    largest
+        What the diagonal never exceeds.
+    x
+        Shape (D,).
+    v
+        Filled, shape (D,).
+    """
     n = x.shape[0]
-    v[:] = 0.0
-    for i in range(0, n, 4):
-        last = min(i + 4, n)
-        if last == i + 4:
-            s0, s1, s2, s3 = _four_rows(
-                P[i, :i], P[i + 1, :i], P[i + 2, :i], P[i + 3, :i], x[i], x[i + 1], x[i + 2], x[i + 3], x, v
-            )
-            v[i] += s0
-            v[i + 1] += s1
-            v[i + 2] += s2
-            v[i + 3] += s3
-        else:
-            for a in range(i, last):
-                for b in range(i):
-                    v[a] += P[a, b] * x[b]
-                    v[b] += P[a, b] * x[a]
-        for a in range(i, last):
-            for b in range(i, a):
-                v[a] += P[a, b] * x[b]
-                v[b] += P[a, b] * x[a]
-            v[a] += P[a, a] * x[a]
+    u = x if owed is None else owed
+    gain = 0.0 if owed is None else owed[n]
+    drift = 0.0 if owed is None else owed[n + 1]
+    # Four rows at a time, so that u, x and v are read, and v written, a quarter as often. Their block on the diagonal
+    # is written out: loops this short cost more than they do.
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        r0, r1, r2, r3 = P[i], P[i + 1], P[i + 2], P[i + 3]
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
+        g0, g1, g2, g3 = gain * u[i], gain * u[i + 1], gain * u[i + 2], gain * u[i + 3]
+        d0, d1, d2, d3 = r0[i], r1[i + 1], r2[i + 2], r3[i + 3]
+        p10, p20, p21, p30, p31, p32 = r1[i], r2[i], r2[i + 1], r3[i], r3[i + 1], r3[i + 2]
+        if owed is not None:
+            d0 = min(d0 - g0 * u[i] + drift, largest)
+            d1 = min(d1 - g1 * u[i + 1] + drift, largest)
+            d2 = min(d2 - g2 * u[i + 2] + drift, largest)
+            d3 = min(d3 - g3 * u[i + 3] + drift, largest)
+            p10 -= g1 * u[i]
+            p20 -= g2 * u[i]
+            p21 -= g2 * u[i + 1]
+            p30 -= g3 * u[i]
+            p31 -= g3 * u[i + 1]
+            p32 -= g3 * u[i + 2]
+            r0[i], r1[i + 1], r2[i + 2], r3[i + 3] = d0, d1, d2, d3
+            r1[i], r2[i], r2[i + 1], r3[i], r3[i + 1], r3[i + 2] = p10, p20, p21, p30, p31, p32
+        s0 = d0 * x0 + p10 * x1 + p20 * x2 + p30 * x3
+        s1 = p10 * x0 + d1 * x1 + p21 * x2 + p31 * x3
+        s2 = p20 * x0 + p21 * x1 + d2 * x2 + p32 * x3
+        s3 = p30 * x0 + p31 * x1 + p32 * x2 + d3 * x3
+        for j in range(i):
+            p0, p1, p2, p3 = r0[j], r1[j], r2[j], r3[j]
+            if owed is not None:
+                p0 -= g0 * u[j]
+                p1 -= g1 * u[j]
+                p2 -= g2 * u[j]
+                p3 -= g3 * u[j]
+                r0[j], r1[j], r2[j], r3[j] = p0, p1, p2, p3
+            s0 += p0 * x[j]
+            s1 += p1 * x[j]
+            s2 += p2 * x[j]
+            s3 += p3 * x[j]
+            v[j] += p0 * x0 + p1 * x1 + p2 * x2 + p3 * x3
+        v[i], v[i + 1], v[i + 2], v[i + 3] = s0, s1, s2, s3
+    for i in range(whole, n):
+        r0, x0, g0, d0 = P[i], x[i], gain * u[i], P[i, i]
+        if owed is not None:
+            d0 = min(d0 - g0 * u[i] + drift, largest)
+            r0[i] = d0
+        s0 = d0 * x0
+        for j in range(i):
+            p0 = r0[j]
+            if owed is not None:
+                p0 -= g0 * u[j]
+                r0[j] = p0
+            s0 += p0 * x[j]
+            v[j] += p0 * x0
+        v[i] = s0
 
 
 @jit
-def downdate(P: Array, v: Array, factor: float) -> None:
-    """P -= factor v v^T, on the lower triangle."""
+def settle(P: Array, owed: Array, largest: float) -> None:
+    """P takes what it is owed, to the bits with which the next record would have found it; then nothing is owed."""
+    n = owed.shape[0] - 2
+    symmetric_product(P, owed, largest, np.zeros(n), np.empty(n))
+    owed[:] = 0.0
+
+
+@jit_reduction
+def downdate(P: Array, v: Array, factor: float, scale: float) -> None:
+    """P = scale (P - factor v v^T), on the lower triangle."""
     for i in range(v.shape[0]):
-        _subtract(P[i, : i + 1], factor * v[i], v)
+        row = P[i]
+        share = factor * v[i]
+        for j in range(i + 1):
+            row[j] = scale * (row[j] - share * v[j])
+
+
+@jit
+def _absorb(W: Array, phi: Array, errors: Array, weight: float, v: Array) -> Any:
+    """The coefficients take a record of least squares, given v = P phi; returns its gain."""
+    gain = 1.0 / (1.0 / weight + dot(phi, v))
+    for k in range(W.shape[0]):
+        _subtract(W[k], -errors[k] * gain, v)
+    return gain
 
 
 @jit
@@ -101,13 +154,30 @@ def learn_least_squares(
     v
         Room for P phi, shape (D,).
     """
-    symmetric_product(P, phi, v)
-    gain = 1.0 / (1.0 / weight + dot(phi, v))
-    for k in range(W.shape[0]):
-        _subtract(W[k], -errors[k] * gain, v)
-    downdate(P, v, gain)
+    symmetric_product(P, None, largest, phi, v)
+    downdate(P, v, _absorb(W, phi, errors, weight, v), 1.0)
     for i in range(v.shape[0]):
         P[i, i] = min(P[i, i] + drift, largest)
+
+
+@jit
+def learn_least_squares_late(
+    P: Array, W: Array, owed: Array, phi: Array, errors: Array, weight: float, drift: float, largest: float, v: Array
+) -> None:
+    """As `learn_least_squares`, but the record's change of P is only noted, and made when the next one reads P.
+
+    So a large P passes through the processor once a record, not twice.
+
+    Parameters
+    ----------
+    owed
+        What P is owed, as `symmetric_product` has it, float64 of shape (D + 2,); updated.
+    """
+    D = v.shape[0]
+    symmetric_product(P, owed, largest, phi, v)
+    owed[D] = _absorb(W, phi, errors, weight, v)
+    owed[D + 1] = drift
+    owed[:D] = v
 
 
 @jit
@@ -143,17 +213,15 @@ def learn_newton(
     for k in range(K):
         curvature += p[k] * (1.0 - p[k])
     curvature = weight * max(curvature / K, 0.02)
-    symmetric_product(P, phi, v)
+    symmetric_product(P, None, np.inf, phi, v)
     gain = 1.0 / (forgetting + curvature * dot(phi, v))
     for k in range(K):
         error = p[k] - (1.0 if k == label else 0.0)
         _subtract(W[k], weight * error * gain, v)
-    downdate(P, v, curvature * gain)
+    scale = 1.0
     if forgetting < 1.0:
         trace = 0.0
         for i in range(D):
-            trace += P[i, i] / forgetting
-        scale = min(1.0, D / rho / trace) / forgetting
-        for i in range(D):
-            for j in range(i + 1):
-                P[i, j] *= scale
+            trace += P[i, i] - curvature * gain * v[i] * v[i]
+        scale = min(1.0 / forgetting, D / rho / trace)
+    downdate(P, v, curvature * gain, scale)

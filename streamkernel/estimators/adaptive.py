@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from streamkernel.estimators.base import StreamEstimator
 from streamkernel.inputs import Inputs
 from streamkernel.kernels import Gaussian, Kernel
 
+#: Below, float64 does not keep P positive where inputs are copies of each other.
+LEAST_RIDGE = 1e-9
+
 
 class AdaptiveMachineEstimator(StreamEstimator):
     """An adaptive kernel machine behind River's interface."""
@@ -19,8 +23,10 @@ class AdaptiveMachineEstimator(StreamEstimator):
     n_features: int
     ridge: float
     drift_rates: tuple[float, ...]
-    metric_schedule: tuple[int, ...]
+    metric_schedule: tuple[int, ...] | None
     buffer_size: int
+    n_trees: int
+    tree_window: int
     standardize: bool | None
     max_inputs: int
     seed: int | None
@@ -29,19 +35,20 @@ class AdaptiveMachineEstimator(StreamEstimator):
     def _parts(self) -> tuple[Inputs, Columns]:
         """Fresh inputs and columns from the constructor's arguments."""
         self._check("kernel", self.kernel, Kernel)
-        for name in ("n_features", "buffer_size", "max_inputs"):
+        for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
             self._at_least(name, 1)
-        if not (isinstance(self.ridge, int | float | np.number) and 0 < self.ridge < math.inf):
-            raise ValueError(f"ridge must be a positive number, got {self.ridge!r}")
-        rates = tuple(self.drift_rates)
-        if not rates or not all(isinstance(q, int | float | np.number) and 0 <= q < math.inf for q in rates):
-            raise ValueError(f"drift_rates must be numbers from 0 up, at least one, got {self.drift_rates!r}")
-        if not all(isinstance(n, int | np.integer) and n > 0 for n in self.metric_schedule):
-            raise ValueError(f"metric_schedule must be whole numbers from 1 up, got {self.metric_schedule!r}")
+        self._at_least("n_trees", 0)
+        if not (_is_number(self.ridge) and LEAST_RIDGE <= self.ridge < math.inf):
+            raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {self.ridge!r}")
+        rates, schedule = self.drift_rates, self.metric_schedule
+        if not (_is_some(rates) and all(_is_number(q) and 0 <= q < math.inf for q in rates) and _each_once(rates)):
+            raise ValueError(f"drift_rates must be a tuple of different finite numbers from 0 up, got {rates!r}")
+        # River cannot clone an empty tuple.
+        if schedule is not None and not (_is_some(schedule) and all(_is_whole(n) and n > 0 for n in schedule)):
+            raise ValueError(f"metric_schedule must be None or a tuple of whole numbers from 1 up, got {schedule!r}")
         if not isinstance(self.standardize, bool | None):
             raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
-        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
-        if self.seed is not None and not whole:
+        if self.seed is not None and not _is_whole(self.seed):
             raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = self.kernel or Gaussian()
@@ -64,10 +71,27 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
     @property
     def expert_weights(self) -> dict[str, float]:
-        """The weight of each expert in the mixture, by name; empty before the first record."""
-        return self._machine.experts.weights
+        """The weight of each expert in the mixture, by name; empty before the first labelled record."""
+        return self._machine.experts.weights if self.n_records else {}
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the experts' matrices and of the buffer."""
+        """Bytes of the experts' matrices, the trees with their window, and the metric's buffer."""
         return self._machine.experts.nbytes + self._machine.recent.nbytes
+
+
+def _is_some(values: object) -> bool:
+    return isinstance(values, tuple | list) and len(values) > 0
+
+
+def _each_once(values: Sequence[float]) -> bool:
+    # As the experts are named by them.
+    return len({f"{float(value):g}" for value in values}) == len(values)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

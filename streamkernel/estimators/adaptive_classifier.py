@@ -11,6 +11,7 @@ from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import Outcome, records
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
+from streamkernel.state import Array
 from streamkernel.targets import Classes
 
 
@@ -27,13 +28,18 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
     n_features
         F, random frequencies, each a cosine and a sine. Defaults to 128.
     ridge
-        rho, above 0. Defaults to .1.
+        rho, at least 1e-9. Defaults to .1.
     drift_rates
-        q, how fast the coefficients of each head may drift; one head a rate. Defaults to 0, .001 and .03.
+        q, how fast the coefficients may drift; one head a rate, each rate once. Defaults to 0, .001 and .03.
     metric_schedule
-        Labelled records after which the metric is learnt anew. Defaults to 100, 250, 500, 1,000 and 2,000.
+        Labelled records after which the metric is learnt anew; None is never. Defaults to 100, 250, 500, 1,000 and
+        2,000.
     buffer_size
         The last records, from which it is learnt. Defaults to 1,000.
+    n_trees
+        Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
+    tree_window
+        The last records, on which trees are grown. Defaults to 2,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
@@ -77,8 +83,10 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
         n_features: int = 128,
         ridge: float = 0.1,
         drift_rates: tuple[float, ...] = (0.0, 1e-3, 3e-2),
-        metric_schedule: tuple[int, ...] = (100, 250, 500, 1000, 2000),
+        metric_schedule: tuple[int, ...] | None = (100, 250, 500, 1000, 2000),
         buffer_size: int = 1000,
+        n_trees: int = 6,
+        tree_window: int = 2000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         max_classes: int = 1_000,
@@ -90,6 +98,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
         self.drift_rates = drift_rates
         self.metric_schedule = metric_schedule
         self.buffer_size = buffer_size
+        self.n_trees = n_trees
+        self.tree_window = tree_window
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.max_classes = max_classes
@@ -97,8 +107,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
         self._at_least("max_classes", 2)
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)
-        experts = LabelExperts(float(ridge), tuple(drift_rates))
-        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule, int(buffer_size))
+        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
+        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
 
     @property
     def _multiclass(self) -> bool:
@@ -116,21 +126,25 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
-        return (self._predict([x]).probabilities or [{}])[0]
+        return dict(zip(self._targets.labels, self._machine.predict([x])[0].tolist(), strict=True))
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        return self._predict([x]).predictions[0]
+        return self._most_probable(self._machine.predict([x]))[0]
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
-        probabilities = self._predict(records(X)).probabilities or []
-        labels = list(probabilities[0]) if probabilities else []
-        return to_native_frame({label: [p[label] for p in probabilities] for label in labels}, like=into_frame(X))
+        said = self._machine.predict(records(X)).T.tolist()
+        return to_native_frame(dict(zip(self._targets.labels, said, strict=True)), like=into_frame(X))
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
+        said = self._machine.predict(records(X))
+        return to_native_series(self._most_probable(said), name=None, like=into_frame(X))
+
+    def _most_probable(self, said: Array) -> list[Any]:
+        labels = self._targets.labels
+        return [labels[column] for column in said.argmax(axis=1)] if labels else [None] * len(said)
 
     def _outcome(self, advanced: Answered) -> Outcome:
         labels = self._targets.labels

@@ -26,13 +26,18 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
     n_features
         F, random frequencies, each a cosine and a sine. Defaults to 128.
     ridge
-        rho, above 0. Defaults to .03.
+        rho, at least 1e-9. Defaults to .03.
     drift_rates
-        q, how fast the coefficients of each head may drift; one head a rate. Defaults to 0, .001 and .03.
+        q, how fast the coefficients may drift; one head a rate, each rate once. Defaults to 0, .001 and .03.
     metric_schedule
-        Labelled records after which the metric is learnt anew. Defaults to 100, 250, 500, 1,000 and 2,000.
+        Labelled records after which the metric is learnt anew; None is never. Defaults to 100, 250, 500, 1,000 and
+        2,000.
     buffer_size
         The last records, from which it is learnt. Defaults to 1,000.
+    n_trees
+        Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
+    tree_window
+        The last records, on which trees are grown. Defaults to 2,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
@@ -72,8 +77,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         n_features: int = 128,
         ridge: float = 0.03,
         drift_rates: tuple[float, ...] = (0.0, 1e-3, 3e-2),
-        metric_schedule: tuple[int, ...] = (100, 250, 500, 1000, 2000),
+        metric_schedule: tuple[int, ...] | None = (100, 250, 500, 1000, 2000),
         buffer_size: int = 1000,
+        n_trees: int = 6,
+        tree_window: int = 2000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         seed: int | None = None,
@@ -84,13 +91,15 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         self.drift_rates = drift_rates
         self.metric_schedule = metric_schedule
         self.buffer_size = buffer_size
+        self.n_trees = n_trees
+        self.tree_window = tree_window
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.seed = seed
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        experts = NumberExperts(float(ridge), tuple(drift_rates))
-        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule, int(buffer_size))
+        experts = NumberExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
+        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
 
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """The target of one record; 0 before the first.
@@ -103,14 +112,14 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
             Whether to give River's Gaussian distribution, its deviation that of the last prediction errors.
 
         """
-        mean, deviation = self._machine.advance([x], [None]).said[0].tolist()
+        mean, deviation, _ = self._machine.predict([x])[0].tolist()
         if with_dist:
             return proba.Gaussian._from_state(n=1, m=mean, var=deviation**2, ddof=0)
         return mean
 
     def predict_many(self, X: Any) -> Any:
         """The targets of the rows of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
+        return to_native_series(self._machine.predict(records(X))[:, 0].tolist(), name=None, like=into_frame(X))
 
     def _outcome(self, advanced: Answered) -> Outcome:
         return Outcome(advanced.said[:, 0].tolist(), None, advanced.losses)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive.columns import Columns
+from streamkernel.compute.features import adaptive_columns
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
 from tests import naive
@@ -25,9 +26,16 @@ def _rows(n, d, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
 
 
+def _of_all(columns, X, keys, extra_keys):
+    """Columns of rows that have the inputs of `extra_keys`, too, which have no place."""
+    lens, out = columns.lens(keys, extra_keys), np.empty((len(X), columns.n_columns))
+    adaptive_columns(X, lens.W, lens.scales, lens.root, lens.n_linear, lens.sine, out)
+    return out
+
+
 def test_features_then_the_constant_then_the_inputs():
     columns, X = _columns(3), _rows(6, 3)
-    Phi = columns.of(X, KEYS[:3], NO_KEYS)
+    Phi = columns.of(X, KEYS[:3])
     assert Phi.shape == (6, columns.n_columns) == (6, 2 * F + 1 + 3)
     assert Phi.dtype == np.float64
     W = naive.gaussians(
@@ -41,11 +49,11 @@ def test_features_then_the_constant_then_the_inputs():
 def test_the_features_are_the_kernel_under_the_metric():
     columns, X = _columns(3, n_features=4_000), _rows(5, 3)
     columns.set_metric(np.array([0.2, 1.0, 1.4]), 1.5)
-    Phi = columns.of(X, KEYS[:3], NO_KEYS)[:, :8_000]
+    Phi = columns.of(X, KEYS[:3])[:, :8_000]
     scaled = X * columns.scales
     assert np.abs(Phi @ Phi.T - Gaussian().matrix(scaled, scaled, 1.5)).max() < 0.06
     # The inputs themselves are not scaled.
-    assert np.allclose(columns.of(X, KEYS[:3], NO_KEYS)[:, 8_001:], X / math.sqrt(3), atol=1e-7)
+    assert np.allclose(columns.of(X, KEYS[:3])[:, 8_001:], X / math.sqrt(3), atol=1e-7)
 
 
 @pytest.mark.parametrize("d", [1, 3, 16])
@@ -56,27 +64,27 @@ def test_the_first_bandwidth(d):
 
 def test_later_inputs_come_last_and_move_nothing():
     columns, X = _columns(2), _rows(5, 4)
-    before = columns.of(X[:, :2], KEYS[:2], NO_KEYS)
+    before = columns.of(X[:, :2], KEYS[:2])
     bandwidth = columns.bandwidth
     assert columns.add_input()
     assert columns.add_input()
     absent = X.copy()
     absent[:, 2:] = 0
-    after = columns.of(absent, KEYS[:4], NO_KEYS)
+    after = columns.of(absent, KEYS[:4])
     assert columns.n_columns == after.shape[1] == before.shape[1] + 2
     assert after[:, :-2].tobytes() == before.tobytes()
     assert not after[:, -2:].any()
     # d0 and the bandwidth stay, so that what was learnt keeps its meaning.
     assert (columns.d0, columns.bandwidth) == (2, bandwidth)
-    assert np.allclose(columns.of(X, KEYS[:4], NO_KEYS)[:, 2 * F + 1 :], X / math.sqrt(2), atol=1e-7)
+    assert np.allclose(columns.of(X, KEYS[:4])[:, 2 * F + 1 :], X / math.sqrt(2), atol=1e-7)
 
 
 def test_a_new_metric_counts_the_inputs_anew():
     columns, X = _columns(2), _rows(5, 3)
     columns.add_input()
-    before = columns.of(X, KEYS[:3], NO_KEYS)
+    before = columns.of(X, KEYS[:3])
     columns.set_metric(np.array([1.0, 0.5, 1.5]), 2.0)
-    after = columns.of(X, KEYS[:3], NO_KEYS)
+    after = columns.of(X, KEYS[:3])
     assert columns.d0 == 3
     assert not np.allclose(before[:, : 2 * F], after[:, : 2 * F], atol=0.01)
     assert np.allclose(after[:, 2 * F + 1 :], X / math.sqrt(3), atol=1e-7)
@@ -85,20 +93,20 @@ def test_a_new_metric_counts_the_inputs_anew():
 def test_the_order_of_the_inputs_does_not_matter_to_the_features():
     columns, X = _columns(4), _rows(5, 4)
     order = np.array([2, 0, 3, 1])
-    plain = columns.of(X, KEYS[:4], NO_KEYS)
-    turned = columns.of(X[:, order], KEYS[:4][order], NO_KEYS)
+    plain = columns.of(X, KEYS[:4])
+    turned = columns.of(X[:, order], KEYS[:4][order])
     assert np.allclose(plain[:, : 2 * F], turned[:, : 2 * F], atol=1e-5)
     assert np.array_equal(plain[:, 2 * F + 1 :][:, order], turned[:, 2 * F + 1 :])
     # and back again: what was drawn for other keys is not taken for these
-    assert columns.of(X, KEYS[:4], NO_KEYS).tobytes() == plain.tobytes()
+    assert columns.of(X, KEYS[:4]).tobytes() == plain.tobytes()
 
 
 def test_drawing_input_by_input_is_drawing_at_once():
     grown, X = _columns(2), _rows(5, 5)
-    grown.of(X[:, :2], KEYS[:2], NO_KEYS)
+    grown.of(X[:, :2], KEYS[:2])
     for d in (3, 4, 5):
         grown.add_input()
-        grown.of(X[:, :d], KEYS[:d], NO_KEYS)
+        grown.of(X[:, :d], KEYS[:d])
     assert np.array_equal(grown.frequencies(KEYS[:5]), _drawn(KEYS[:5], grown.bandwidth))
     assert np.array_equal(grown.frequencies(KEYS[:2]), _drawn(KEYS[:2], grown.bandwidth))
 
@@ -109,26 +117,26 @@ def _drawn(keys, bandwidth):
 
 def test_inputs_met_in_these_rows_only_have_features_and_no_columns():
     columns, X = _columns(2), _rows(5, 4)
-    Phi = columns.of(X, KEYS[:2], KEYS[2:4])
+    Phi = _of_all(columns, X, KEYS[:2], KEYS[2:4])
     assert Phi.shape == (5, columns.n_columns)
     assert columns.n_inputs == 2
     known = _columns(2)
     known.add_input()
     known.add_input()
-    assert np.array_equal(known.of(X, KEYS[:4], NO_KEYS)[:, : 2 * F + 3], Phi)
+    assert np.array_equal(known.of(X, KEYS[:4])[:, : 2 * F + 3], Phi)
     # they leave no trace
     fresh = _columns(2)
-    assert np.array_equal(columns.of(X[:, :2], KEYS[:2], NO_KEYS), fresh.of(X[:, :2], KEYS[:2], NO_KEYS))
+    assert np.array_equal(columns.of(X[:, :2], KEYS[:2]), fresh.of(X[:, :2], KEYS[:2]))
 
 
 def test_a_rows_bits_do_not_depend_on_its_company():
     columns, X = _columns(3), _rows(20, 3)
-    together = columns.of(X, KEYS[:3], NO_KEYS)
-    alone = np.concatenate([columns.of(X[i : i + 1], KEYS[:3], NO_KEYS) for i in range(20)])
+    together = columns.of(X, KEYS[:3])
+    alone = np.concatenate([columns.of(X[i : i + 1], KEYS[:3]) for i in range(20)])
     assert alone.tobytes() == together.tobytes()
     # nor on inputs of other rows that it does not have
     extra = np.concatenate([X, np.zeros((20, 2), np.float32)], axis=1)
-    assert columns.of(extra, KEYS[:3], KEYS[3:5]).tobytes() == together.tobytes()
+    assert _of_all(columns, extra, KEYS[:3], KEYS[3:5]).tobytes() == together.tobytes()
 
 
 def test_linear_columns_end_at_2f():
@@ -137,14 +145,14 @@ def test_linear_columns_end_at_2f():
     assert (columns.n_inputs, columns.n_linear, columns.n_columns) == (6, 4, 9)
     assert columns.has_linear
     X = _rows(4, 6)
-    assert np.allclose(columns.of(X, KEYS, NO_KEYS)[:, 5:], X[:, :4] / math.sqrt(3), atol=1e-7)
+    assert np.allclose(columns.of(X, KEYS)[:, 5:], X[:, :4] / math.sqrt(3), atol=1e-7)
 
 
 def test_a_beginning_beyond_2f_has_no_linear_columns():
     columns = _columns(5, n_features=2)
     assert not columns.add_input()
     assert (columns.n_inputs, columns.n_linear, columns.n_columns) == (6, 0, 5)
-    assert columns.of(_rows(4, 6), KEYS, NO_KEYS).shape == (4, 5)
+    assert columns.of(_rows(4, 6), KEYS).shape == (4, 5)
     assert not columns.has_linear
     assert _columns(4, n_features=2).n_linear == 4
 
@@ -152,10 +160,10 @@ def test_a_beginning_beyond_2f_has_no_linear_columns():
 def test_a_beginning_without_inputs():
     columns = _columns(0)
     assert columns.has_linear
-    Phi = columns.of(np.zeros((2, 0), np.float32), NO_KEYS, NO_KEYS)
+    Phi = columns.of(np.zeros((2, 0), np.float32), NO_KEYS)
     assert np.allclose(Phi, [math.sqrt(1 / F)] * F + [0.0] * F + [1.0], atol=1e-6)
     assert columns.add_input()
-    assert np.allclose(columns.of(_rows(2, 1), KEYS[:1], NO_KEYS)[:, -1:], _rows(2, 1))
+    assert np.allclose(columns.of(_rows(2, 1), KEYS[:1])[:, -1:], _rows(2, 1))
 
 
 @pytest.mark.parametrize("seed", [0, 5, 2**64 - 1])
@@ -165,10 +173,10 @@ def test_the_record_comes_back(seed):
     columns.set_metric(np.array([0.1, 1.0, 1.3]), 1.25)
     columns.add_input()
     other = Columns(Gaussian(), F, seed=1)
-    other.of(np.zeros((1, 0), np.float32), NO_KEYS, NO_KEYS)
+    other.of(np.zeros((1, 0), np.float32), NO_KEYS)
     other.restore(from_bytes(to_bytes(columns.record())))
     assert (other.n_inputs, other.d0, other.n_linear, other.n_columns) == (4, 3, 4, 2 * F + 5)
-    assert other.of(X, KEYS[:4], NO_KEYS).tobytes() == columns.of(X, KEYS[:4], NO_KEYS).tobytes()
+    assert other.of(X, KEYS[:4]).tobytes() == columns.of(X, KEYS[:4]).tobytes()
     assert to_bytes(other.record()) == to_bytes(columns.record())
 
 

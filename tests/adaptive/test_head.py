@@ -11,6 +11,8 @@ from tests import naive
 
 RIDGE = 0.1
 DRIFTS = (0.0, 1e-3, 3e-2)
+#: Trees of an ensemble, and their window.
+TREES = 3, 40
 
 
 class _Head:
@@ -29,7 +31,12 @@ def _records(n, d, F, seed=0, copies=0):
     X = np.concatenate([X, X[:, :copies]], axis=1)
     columns = Columns(Gaussian(), F, seed)
     columns.begin(d + copies)
-    return columns.of(X, np.arange(1, d + copies + 1, dtype=np.uint64), np.zeros(0, np.uint64))
+    return columns.of(X, np.arange(1, d + copies + 1, dtype=np.uint64))
+
+
+def _values(Phi):
+    """Inputs for trees: some of the columns."""
+    return np.ascontiguousarray(Phi[:, -2:])
 
 
 def _inverse(Phi, weights):
@@ -62,11 +69,11 @@ def _assert_sound(P, largest=1 / RIDGE):
 def _stay_sound(n, d, F, copies, drifts):
     Phi = _records(min(n, 20_000), d, F, copies=copies)
     D = Phi.shape[1]
-    experts = NumberExperts(RIDGE, drifts)
-    experts.begin(D, d + copies, 1)
+    experts = NumberExperts(RIDGE, drifts, *TREES)
+    experts.begin(D, d + copies, 1, 2)
     targets = np.random.default_rng(2).normal(size=len(Phi)) + Phi[:, 0] * 9
     for _ in range(n // len(Phi)):
-        experts.learn(Phi, targets, np.ones(len(Phi)))
+        experts.learn(Phi, _values(Phi), targets, np.ones(len(Phi)))
         for P in [*experts.heads_P, *experts.linear_P]:
             _assert_sound(P)
     return Phi, experts
@@ -130,13 +137,14 @@ def test_a_later_column_is_one_that_was_zero_before(arrival):
     Phi[:arrival, -1] = 0.0
     rng = np.random.default_rng(5)
     y, w = Phi @ rng.normal(size=8) + rng.normal(size=n), rng.uniform(0.5, 2, size=n)
-    late, known = NumberExperts(RIDGE, DRIFTS), NumberExperts(RIDGE, DRIFTS)
-    late.begin(7, L - 1, 1)
-    known.begin(8, L, 1)
-    said = [late.learn(np.ascontiguousarray(Phi[:arrival, :-1]), y[:arrival], w[:arrival])]
+    values = rng.normal(size=(n, 2))
+    late, known = NumberExperts(RIDGE, DRIFTS, *TREES), NumberExperts(RIDGE, DRIFTS, *TREES)
+    late.begin(7, L - 1, 1, 2)
+    known.begin(8, L, 1, 2)
+    said = [late.learn(np.ascontiguousarray(Phi[:arrival, :-1]), values[:arrival], y[:arrival], w[:arrival])]
     late.add_column()
-    said.append(late.learn(Phi[arrival:], y[arrival:], w[arrival:]))
-    assert np.allclose(np.concatenate(said), known.learn(Phi, y, w), atol=1e-10, rtol=1e-10)
+    said.append(late.learn(Phi[arrival:], values[arrival:], y[arrival:], w[arrival:]))
+    assert np.allclose(np.concatenate(said), known.learn(Phi, values, y, w), atol=1e-10, rtol=1e-10)
     for mine, other in zip(late.record().values(), known.record().values(), strict=True):
         assert mine.flags.c_contiguous
         assert np.allclose(*(np.tril(part) if part.ndim == 3 and part.shape[1] > 1 else part for part in (mine, other)))
@@ -147,13 +155,14 @@ def test_a_later_column_of_classes():
     Phi = _records(120, 3, 4)[:, -8:]
     Phi[:50, -1] = 0.0
     labels, w = np.random.default_rng(6).integers(0, 3, size=120), np.ones(120)
-    late, known = LabelExperts(RIDGE, DRIFTS), LabelExperts(RIDGE, DRIFTS)
-    late.begin(7, 2, 3)
-    known.begin(8, 3, 3)
-    late.learn(np.ascontiguousarray(Phi[:50, :-1]), labels[:50], w[:50])
+    values = _values(Phi)
+    late, known = LabelExperts(RIDGE, DRIFTS, *TREES), LabelExperts(RIDGE, DRIFTS, *TREES)
+    late.begin(7, 2, 3, 2)
+    known.begin(8, 3, 3, 2)
+    late.learn(np.ascontiguousarray(Phi[:50, :-1]), values[:50], labels[:50], w[:50])
     late.add_column()
-    late.learn(Phi[50:], labels[50:], w[50:])
-    known.learn(Phi, labels, w)
+    late.learn(Phi[50:], values[50:], labels[50:], w[50:])
+    known.learn(Phi, values, labels, w)
     for mine, other in ((late.heads_P, known.heads_P), (late.linear_P[:1], known.linear_P[:1])):
         assert np.allclose(np.tril(mine), np.tril(other), atol=1e-10)
     for mine, other in ((late.heads_W, known.heads_W), (late.linear_W[:1], known.linear_W[:1])):
@@ -166,8 +175,8 @@ def test_a_later_output_is_one_whose_targets_were_zero_before():
     targets = np.random.default_rng(7).normal(size=(100, 3))
     targets[:40, 2] = 0.0
     known = _Head(D, 3)
-    late = LabelExperts(RIDGE, (0.0,))
-    late.begin(D, 2, 2)
+    late = LabelExperts(RIDGE, (0.0,), *TREES)
+    late.begin(D, 2, 2, 2)
     for i, (phi, target) in enumerate(zip(Phi, targets, strict=True)):
         known.learn(phi, target)
         if i == 40:
@@ -184,16 +193,16 @@ def test_a_later_output_is_one_whose_targets_were_zero_before():
 def test_forget_heads_leaves_the_linear_experts_and_the_mixture():
     Phi = _records(60, 3, 4)
     for experts, targets, kept in (
-        (LabelExperts(RIDGE, DRIFTS), np.arange(60) % 2, ("linear_P", "linear_W", "losses", "log_temperatures")),
-        (NumberExperts(RIDGE, DRIFTS), Phi[:, 0], ("linear_P", "linear_W", "losses", "linear_moments")),
+        (LabelExperts(RIDGE, DRIFTS, *TREES), np.arange(60) % 2, ("log_temperatures",)),
+        (NumberExperts(RIDGE, DRIFTS, *TREES), Phi[:, 0], ("linear_moments", "levels", "squared_errors")),
     ):
-        experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1)
+        experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1, 2)
         fresh = experts.record()
-        experts.learn(Phi, targets, np.ones(60))
+        experts.learn(Phi, _values(Phi), targets, np.ones(60))
         before = experts.record()
         experts.forget_heads()
         after = experts.record()
-        for name in kept:
+        for name in ("linear_P", "linear_W", "losses", *experts.forest.record(), *kept):
             assert np.array_equal(before[name], after[name])
             assert not np.array_equal(before[name], fresh[name])
         for name in {"heads_P", "heads_W", "moments"} & set(fresh):

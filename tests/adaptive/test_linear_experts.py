@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from streamkernel.adaptive.experts import FORGETTING, LINEAR_DRIFTS, LabelExperts, NumberExperts
+from streamkernel.adaptive.experts import _FORGETTING, _LINEAR_DRIFTS, LabelExperts, NumberExperts
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.state import from_bytes, to_bytes
 from tests import naive
 
 RIDGE = 0.1
 DRIFTS = (0.0, 1e-3, 3e-2)
+#: Trees of an ensemble, and their window.
+TREES = 3, 40
+BOTH = pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 
 
 class _Newton:
@@ -57,7 +60,7 @@ def test_passes_approach_logistic_regression(K):
 
 def test_one_step_lowers_the_loss_of_its_record():
     Phi, labels = _classes(200, 3, seed=1)
-    for forgetting in FORGETTING:
+    for forgetting in _FORGETTING:
         expert = _Newton(4, 3, forgetting)
         for phi, y in zip(Phi, labels, strict=True):
             before = expert.learn(phi, y, weight=0.5)
@@ -79,7 +82,7 @@ def test_the_trace_is_bounded_where_it_forgets():
 def test_p_stays_positive_over_20000_records():
     Phi, labels = _classes(20_000, 2, seed=3)
     Phi = np.concatenate([Phi, Phi[:, 1:2]], axis=1)  # an input twice
-    for forgetting in FORGETTING:
+    for forgetting in _FORGETTING:
         expert = _Newton(5, 2, forgetting)
         for phi, y in zip(Phi, labels, strict=True):
             expert.learn(phi, y)
@@ -92,7 +95,7 @@ def test_the_expert_that_forgets_follows_a_stream_that_turns():
     angle = np.arange(4_000) / 200
     labels = (Phi[:, 0] * np.cos(angle) + Phi[:, 1] * np.sin(angle) > 0).astype(int)
     right = {}
-    for forgetting in FORGETTING:
+    for forgetting in _FORGETTING:
         expert = _Newton(2, 2, forgetting)
         said = [expert.learn(phi, y) for phi, y in zip(Phi, labels, strict=True)]
         right[forgetting] = np.mean(np.array(said)[1_000:] > 0.5)
@@ -104,66 +107,82 @@ def test_the_linear_experts_of_numbers_are_ridge_regression_where_the_target_has
     rng = np.random.default_rng(5)
     Phi = np.concatenate([rng.normal(size=(4_000, 6)), np.ones((4_000, 1)), rng.normal(size=(4_000, 3))], axis=1)
     y = 100 + 10 * Phi[:, -3:] @ np.array([1.0, -2.0, 0.5])
-    experts = NumberExperts(RIDGE, DRIFTS)
-    experts.begin(10, 3, 1)
-    experts.learn(Phi, y, np.ones(4_000))
+    experts = NumberExperts(RIDGE, DRIFTS, 0, 1)
+    experts.begin(10, 3, 1, 3)
+    experts.learn(Phi, Phi[:, -3:].copy(), y, np.ones(4_000))
     for W in experts.linear_W:
         predicted = experts.linear_moments[1] + np.sqrt(experts.linear_moments[2] / 4_000) * (Phi[:, -4:] @ W[0])
         assert np.abs(predicted - y).max() < 1.0
 
 
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
-def test_a_model_without_linear_columns_has_no_linear_experts(kind):
-    experts = kind(RIDGE, DRIFTS)
-    experts.begin(5, None, 1)
+@BOTH
+@pytest.mark.parametrize("n_trees", [0, 3])
+def test_a_model_without_linear_columns_has_no_linear_experts(kind, n_trees):
+    experts = kind(RIDGE, DRIFTS, n_trees, 40)
+    experts.begin(5, None, 1, 2)
     assert len(experts.linear_P) == len(experts.linear_W) == 0
-    assert len(experts.losses) == len(experts.weights) == 3
+    assert len(experts.losses) == len(experts.weights) == 3 + len(experts.tree_names)
     Phi = np.random.default_rng(6).normal(size=(50, 5))
-    experts.learn(Phi, np.zeros(50, np.int64) if kind is LabelExperts else Phi[:, 0], np.ones(50))
+    y = np.zeros(50, np.int64) if kind is LabelExperts else Phi[:, 0]
+    experts.learn(Phi, Phi[:, :2].copy(), y, np.ones(50))
     assert all(np.isfinite(part).all() for part in experts.record().values())
     experts.add_output()
-    experts.restore(experts.record(), 5, None, 2)
+    experts.restore(experts.record(), 5, None, 2, 2)
 
 
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+@BOTH
 @pytest.mark.parametrize("n_linear", [None, 0, 2])
-def test_the_record_comes_back_and_goes_on_alike(kind, n_linear):
+@pytest.mark.parametrize("n_trees", [0, 3])
+def test_the_record_comes_back_and_goes_on_alike(kind, n_linear, n_trees):
     rng = np.random.default_rng(7)
-    Phi, y, w = rng.normal(size=(80, 6)), rng.integers(0, 2, size=80), np.ones(80)
-    y = y if kind is LabelExperts else y.astype(float)
+    Phi, y = rng.normal(size=(80, 6)), rng.integers(0, 2, size=80)
+    stream = Phi, Phi[:, :3].copy(), y if kind is LabelExperts else y.astype(float), np.ones(80)
     K = 2 if kind is LabelExperts else 1
-    one, other = kind(RIDGE, DRIFTS), kind(RIDGE, DRIFTS)
-    one.begin(6, n_linear, K)
-    one.learn(Phi[:40], y[:40], w[:40])
+    one, other = kind(RIDGE, DRIFTS, n_trees, 40), kind(RIDGE, DRIFTS, n_trees, 40)
+    one.begin(6, n_linear, K, 3)
+    one.learn(*(part[:45] for part in stream))
     kept = one.record()
-    other.restore(from_bytes(to_bytes(kept)), 6, n_linear, K)
-    assert one.learn(Phi[40:], y[40:], w[40:]).tobytes() == other.learn(Phi[40:], y[40:], w[40:]).tobytes()
+    other.restore(from_bytes(to_bytes(kept)), 6, n_linear, K, 3)
+    said = [experts.learn(*(part[45:] for part in stream)).tobytes() for experts in (one, other)]
+    assert said[0] == said[1]
     assert all(np.array_equal(a, b) for a, b in zip(one.record().values(), other.record().values(), strict=True))
     # what was recorded did not move with the model
     assert not np.array_equal(kept["heads_W"], one.heads_W)
 
 
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+@BOTH
 def test_a_record_that_does_not_fit_is_refused(kind):
-    experts = kind(RIDGE, DRIFTS)
-    experts.begin(6, 2, 2)
+    experts, K = kind(RIDGE, DRIFTS, *TREES), 2 if kind is LabelExperts else 1
+    experts.begin(6, 2, K, 2)
+    rng = np.random.default_rng(9)
+    y = rng.integers(0, 2, size=50)
+    experts.learn(rng.normal(size=(50, 6)), rng.normal(size=(50, 2)), y if K == 2 else y + 0.5, np.ones(50))
     record = experts.record()
-    for name in record:
-        for wrong in ({**record, name: record[name][..., :-1]}, {k: v for k, v in record.items() if k != name}):
+    for name, value in record.items():
+        if name.startswith("change_"):  # whose tests say what it refuses
+            continue
+        wrong = [{**record, name: value[..., :-1]}, {k: v for k, v in record.items() if k != name}]
+        if not name.startswith(("window_", "tree_")):  # of the forest, whose tests say what of its own it refuses
+            wrong += [{**record, name: np.where(np.arange(value.size).reshape(value.shape), value, np.nan)}]
+        for other in wrong:
             with pytest.raises(ValueError, match=name):
-                kind(RIDGE, DRIFTS).restore(wrong, 6, 2, 2)
-    for shape in ((7, 2, 2), (6, 3, 2), (6, 2, 3), (6, 0, 2), (6, None, 2)):
+                kind(RIDGE, DRIFTS, *TREES).restore(other, 6, 2, K, 2)
+    for shape in ((7, 2, K, 2), (6, 3, K, 2), (6, 2, K + 1, 2), (6, 0, K, 2), (6, None, K, 2), (6, 2, K, 3)):
         with pytest.raises(ValueError, match="does not fit"):
-            kind(RIDGE, DRIFTS).restore(record, *shape)
+            kind(RIDGE, DRIFTS, *TREES).restore(record, *shape)
+    for trees in ((0, 40), (2, 40), (3, 41)):
+        with pytest.raises(ValueError, match="does not fit"):
+            kind(RIDGE, DRIFTS, *trees).restore(record, 6, 2, K, 2)
 
 
-@pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+@BOTH
 @pytest.mark.parametrize("n", [0, 3, 500])
 def test_rescaled_inputs_change_nothing_that_was_said(kind, n):
     Phi, labels = _classes(max(n, 1), 2, seed=8)
-    experts = kind(RIDGE, DRIFTS)
-    experts.begin(4, 3, 2 if kind is LabelExperts else 1)
-    experts.learn(Phi[:n], labels[:n] if kind is LabelExperts else Phi[:n, 1] + labels[:n], np.ones(n))
+    experts = kind(RIDGE, DRIFTS, *TREES)
+    experts.begin(4, 3, 2 if kind is LabelExperts else 1, 3)
+    y = labels if kind is LabelExperts else Phi[:, 1] + labels
+    experts.learn(Phi[:n], Phi[:n, 1:].copy(), y[:n], np.ones(n))
     before = experts.record()
     experts.rescale_inputs(0.25)
     rescaled = Phi * [1, 0.25, 0.25, 0.25]
@@ -177,5 +196,5 @@ def test_rescaled_inputs_change_nothing_that_was_said(kind, n):
 
 
 def test_there_are_two_of_each():
-    assert FORGETTING == (1.0, 0.99)
-    assert LINEAR_DRIFTS == (0.0, 1e-3)
+    assert _FORGETTING.tolist() == [1.0, 0.99]
+    assert _LINEAR_DRIFTS.tolist() == [0.0, 1e-3]

@@ -7,9 +7,11 @@ import pytest
 
 from streamkernel.adaptive import metric
 from streamkernel.adaptive.columns import Columns
+from streamkernel.compute.slopes import slopes
 from streamkernel.kernels import Gaussian
 
 NO_KEYS = np.zeros(0, np.uint64)
+RIDGE = 0.1
 
 
 def _keys(d):
@@ -26,12 +28,19 @@ def _columns(d, F, later=0, learnt=False):
     return columns
 
 
+def _lens(columns):
+    return columns.lens(_keys(columns.n_inputs), NO_KEYS)
+
+
 def _slopes(columns, X, coefficients):
-    keys = _keys(columns.n_inputs)
-    return metric.gradients(
-        *(columns.of(X, keys, NO_KEYS), coefficients, columns.frequencies(keys)),
-        *(columns.scales, columns.d0, columns.n_linear),
-    )
+    """Of every record and output, (n, K, d)."""
+    lens, Phi = _lens(columns), columns.of(X, _keys(columns.n_inputs))
+    out = np.empty((len(X), len(coefficients), columns.n_inputs))
+    for phi, of_record in zip(Phi, out, strict=True):
+        for row, slope in zip(coefficients, of_record, strict=True):
+            how = lens.W.astype(np.float64), lens.scales.astype(np.float64), lens.root, lens.n_linear
+            slopes(phi, row, *how, np.empty(columns.n_features), slope)
+    return out
 
 
 @pytest.mark.parametrize(
@@ -54,43 +63,34 @@ def test_the_gradient_is_that_of_finite_differences(d, F, later, learnt, n_linea
     # On a grid, and a step of a power of 2, so that float32 adds no error of its own to the rows.
     X = (rng.integers(-64, 65, size=(7, d)) / 32).astype(np.float32)
     coefficients = rng.normal(size=(K, columns.n_columns))
-    slopes = _slopes(columns, X, coefficients)
-    assert slopes.shape == (7, K, d)
+    exact = _slopes(columns, X, coefficients)
 
     def f(j, step):
         moved = X.copy()
         moved[:, j] += np.float32(step)
-        return columns.of(moved, _keys(d), NO_KEYS) @ coefficients.T
+        return columns.of(moved, _keys(d)) @ coefficients.T
 
     # Five points, whose error falls with the fourth power of a step that float32 still resolves.
     h = 2.0**-4
     for j in range(d):
         numeric = (8 * (f(j, h) - f(j, -h)) - (f(j, 2 * h) - f(j, -2 * h))) / (12 * h)
-        assert np.abs(slopes[:, :, j] - numeric).max() < 2e-4 * max(1.0, np.abs(slopes).max())
+        assert np.abs(exact[:, :, j] - numeric).max() < 2e-4 * max(1.0, np.abs(exact).max())
 
 
 def test_a_single_linear_column_has_its_coefficient_for_a_slope():
     columns = _columns(4, 8)
     coefficients = np.zeros((1, columns.n_columns))
     coefficients[0, -2] = 3.0
-    slopes = _slopes(columns, np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32), coefficients)
-    assert np.allclose(slopes, [0, 0, 3 / math.sqrt(4), 0])
-
-
-@pytest.mark.parametrize("n", [5, 60])
-def test_fit_ridge_is_least_squares_with_the_ridge_as_more_records(n):
-    rng = np.random.default_rng(n)
-    Phi, targets, weights = rng.normal(size=(n, 12)), rng.normal(size=(n, 2)), rng.uniform(0, 4, size=n)
-    roots = np.sqrt(weights)[:, None]
-    stacked = np.concatenate([Phi * roots, np.eye(12) * math.sqrt(0.3)])
-    solution = np.linalg.lstsq(stacked, np.concatenate([targets * roots, np.zeros((12, 2))]), rcond=None)[0]
-    assert np.abs(metric.fit_ridge(Phi, targets, weights, 0.3) - solution.T).max() < 1e-10
+    said = _slopes(columns, np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32), coefficients)
+    assert np.allclose(said, [0, 0, 3 / math.sqrt(4), 0])
 
 
 def _importance(X, y):
+    """By a head that learnt all of it."""
     columns = _columns(X.shape[1], 64)
-    Phi = columns.of(X, _keys(X.shape[1]), NO_KEYS)
-    return metric.importance(_slopes(columns, X, metric.fit_ridge(Phi, y, np.ones(len(X)), 0.1)))
+    Phi = columns.of(X, _keys(X.shape[1]))
+    solution = np.linalg.solve(Phi.T @ Phi + RIDGE * np.eye(Phi.shape[1]), Phi.T @ y)
+    return metric.importance(Phi, np.ascontiguousarray(solution.T), _lens(columns))
 
 
 def test_importance_finds_the_two_inputs_of_ten_that_matter():
@@ -107,20 +107,48 @@ def test_importance_finds_the_two_inputs_of_ten_that_matter():
         assert set(np.argsort(scales)[-2:]) == {3, 7}
 
 
-def test_importance_is_in_units_of_the_mean_and_never_nothing():
-    slopes = np.zeros((4, 2, 3))
-    slopes[:, :, 0] = 2.0
-    slopes[:, 1, 1] = [1, -1, 1, -1]
-    energy = np.array([4.0, 0.5, 0.0])
-    assert np.allclose(metric.importance(slopes), np.maximum(energy / energy.mean(), metric.LEAST))
-    assert metric.importance(slopes)[2] == metric.LEAST == 1e-3
+@pytest.mark.parametrize("K", [1, 3])
+def test_importance_is_the_mean_squared_slope_in_units_of_its_mean(K):
+    rng = np.random.default_rng(2)
+    columns, X = _columns(4, 8, later=1, learnt=True), rng.normal(size=(30, 5)).astype(np.float32)
+    coefficients = rng.normal(size=(K, columns.n_columns))
+    energy = (_slopes(columns, X, coefficients) ** 2).mean(axis=(0, 1))
+    important = metric.importance(columns.of(X, _keys(5)), coefficients, _lens(columns))
+    assert np.allclose(important, energy / energy.mean(), rtol=1e-10)
+
+
+def test_no_importance_is_nothing():
+    columns = _columns(3, 8)
+    coefficients = np.zeros((1, columns.n_columns))
+    coefficients[0, -3] = 2.0  # the first input's own column
+    Phi = columns.of(np.zeros((4, 3), np.float32), _keys(3))
+    assert metric.importance(Phi, coefficients, _lens(columns)).tolist() == [3.0, metric.LEAST, metric.LEAST]
+    assert metric.LEAST == 1e-3
+
+
+def test_random_sums_of_many_outputs_say_what_all_say():
+    """Of 200 outputs that look at one input each, most at the first."""
+    rng = np.random.default_rng(3)
+    columns, looks_at = _columns(3, 8), rng.choice(3, size=200, p=[0.8, 0.15, 0.05])
+    coefficients = np.zeros((200, columns.n_columns))
+    coefficients[np.arange(200), 17 + looks_at] = rng.normal(size=200)
+    energy = np.array([np.sum(coefficients[:, 17 + j] ** 2) for j in range(3)])
+    important = metric.importance(columns.of(np.zeros((4, 3), np.float32), _keys(3)), coefficients, _lens(columns))
+    # The mean of 32 squares of sums of random signs errs by about sqrt(2 / 32) of itself.
+    assert np.abs(important * energy.mean() / energy - 1).max() < 1
+    assert np.argsort(important).tolist() == np.argsort(energy).tolist()
 
 
 @pytest.mark.parametrize("value", [0.0, math.nan, math.inf])
-def test_slopes_that_say_nothing_leave_the_inputs_alike(value):
-    assert metric.importance(np.full((5, 1, 3), value)).tolist() == [1.0, 1.0, 1.0]
+def test_coefficients_that_say_nothing_leave_the_inputs_alike(value):
+    columns = _columns(3, 8)
+    Phi = columns.of(np.ones((5, 3), np.float32), _keys(3))
+    coefficients = np.full((1, columns.n_columns), value)
+    assert metric.importance(Phi, coefficients, _lens(columns)).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_no_inputs():
-    assert metric.importance(np.zeros((5, 1, 0))).shape == (0,)
+    columns = _columns(0, 8)
+    Phi = columns.of(np.zeros((5, 0), np.float32), _keys(0))
+    assert metric.importance(Phi, np.ones((1, 17)), _lens(columns)).shape == (0,)
     assert metric.scales_of(np.ones(0)).shape == (0,)

@@ -20,6 +20,13 @@ def test_mix64(word):
     assert int(kernels.mix64(np.uint64(word))) == naive.mix64(word)
 
 
+@given(words, st.integers(1, 64), st.integers(0, 20))
+def test_random_signs(word, n, m):
+    signs = kernels.random_signs(np.uint64(word), n, m)
+    assert signs.shape == (n, m)
+    assert signs.T.tolist() == [list(column) for column in zip(*naive.random_signs(word, n, m), strict=True)]
+
+
 @given(words, st.integers(0, 2**40), st.integers(1, 20))
 def test_feature_words(seed, first, n):
     out = np.empty(n, np.uint64)

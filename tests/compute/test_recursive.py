@@ -23,15 +23,6 @@ def _assert_lower(P, whole, tolerance=1e-10):
     assert np.isnan(P[above]).all()
 
 
-@pytest.mark.parametrize("n", [0, 1, 5, 64])
-def test_four_rows(n):
-    rng = np.random.default_rng(n)
-    rows, factors, x, v = rng.normal(size=(4, n)), rng.normal(size=4), rng.normal(size=n + 3), rng.normal(size=n + 3)
-    totals, expected = naive._four_rows(*rows, *factors, x, v)
-    assert np.allclose(kernels._four_rows(*rows, *factors, x, v), totals, atol=1e-12)
-    assert np.allclose(v, expected, atol=1e-13)
-
-
 def test_subtract():
     row, v = np.random.default_rng(0).normal(size=(2, 9))
     row = row[:5].copy()
@@ -47,20 +38,68 @@ def test_dot(n):
 
 
 @pytest.mark.parametrize("D", SIZES)
-def test_symmetric_product(D):
+def test_symmetric_product_of_what_is_owed_nothing(D):
     rng = np.random.default_rng(D)
     P, x, v = _positive(rng, D), rng.normal(size=D), np.full(D, np.nan)
-    kernels.symmetric_product(P, x, v)
-    assert np.allclose(v, naive.symmetric_product(np.tril(P), x), atol=1e-12)
+    before = P.copy()
+    kernels.symmetric_product(P, None, 0.0, x, v)
+    assert np.allclose(v, naive.symmetric_product(np.tril(P), None, 0.0, x)[1], atol=1e-12)
+    assert P.tobytes() == before.tobytes()
+    again = np.full(D, np.nan)
+    kernels.symmetric_product(P, np.zeros(D + 2), np.inf, x, again)
+    assert np.allclose(again, v, atol=1e-12)
+    assert P.tobytes() == before.tobytes()
+
+
+def _owed(rng, D, drift):
+    return np.array([*rng.normal(size=D), 0.03, drift])
 
 
 @pytest.mark.parametrize("D", SIZES)
-def test_downdate(D):
+@pytest.mark.parametrize(("drift", "largest"), [(0.0, 1e9), (0.1, 1e9), (0.5, 1.2)])
+def test_symmetric_product_takes_what_is_owed(D, drift, largest):
+    rng = np.random.default_rng(D)
+    P, x, v, owed = _positive(rng, D), rng.normal(size=D), np.full(D, np.nan), _owed(rng, D, drift)
+    expected, product = naive.symmetric_product(np.tril(P), owed, largest, x)
+    kernels.symmetric_product(P, owed, largest, x, v)
+    _assert_lower(P, expected, 1e-13)
+    assert np.allclose(v, product, atol=1e-12)
+    assert np.diag(P).max() <= largest
+
+
+@pytest.mark.parametrize("D", [*SIZES, 61, 267])
+def test_settled_before_or_by_the_next_record_are_the_same_bits(D):
+    rng = np.random.default_rng(D)
+    P, x, owed = _positive(rng, D), rng.normal(size=D), _owed(rng, D, 0.1)
+    settled, later, products = P.copy(), P.copy(), np.full((2, D), np.nan)
+    nothing = owed.copy()
+    kernels.settle(settled, nothing, 1.2)
+    _assert_lower(settled, naive.settle(np.tril(P), owed, 1.2), 1e-13)
+    assert not nothing.any()
+    for matrix, debt, product in zip((settled, later), (nothing, owed), products, strict=True):
+        kernels.symmetric_product(matrix, debt, 1.2, x, product)
+    assert settled.tobytes() == later.tobytes()
+    assert products[0].tobytes() == products[1].tobytes()
+
+
+@pytest.mark.parametrize("D", SIZES)
+@pytest.mark.parametrize("scale", [1.0, 0.7])
+def test_downdate(D, scale):
     rng = np.random.default_rng(D)
     P, v = _positive(rng, D), rng.normal(size=D)
-    expected = naive.downdate(np.tril(P), v, 0.3)
-    kernels.downdate(P, v, 0.3)
+    expected = naive.downdate(np.tril(P), v, 0.3, scale)
+    kernels.downdate(P, v, 0.3, scale)
     _assert_lower(P, expected, 1e-13)
+
+
+@pytest.mark.parametrize("K", [1, 12])
+def test_absorb(K):
+    rng = np.random.default_rng(K)
+    W, phi, errors, v = rng.normal(size=(K, 9)), rng.normal(size=9), rng.normal(size=K), rng.normal(size=9)
+    weight = 1 / (1 + abs(phi @ v))  # so that the gain is one of a positive matrix
+    expected, gain = naive._absorb(W, phi, errors, weight, v)
+    assert kernels._absorb(W, phi, errors, weight, v) == pytest.approx(gain)
+    assert np.allclose(W, expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("D", SIZES)
@@ -75,6 +114,31 @@ def test_learn_least_squares(D, K, weight, drift, largest):
         kernels.learn_least_squares(P, W, phi, errors, weight, drift, largest, v)
         _assert_lower(P, expected_P)
         assert np.allclose(W, expected_W, atol=1e-10, rtol=1e-10)
+
+
+@pytest.mark.parametrize("D", SIZES)
+@pytest.mark.parametrize("K", [1, 2, 12])
+@pytest.mark.parametrize(("weight", "drift", "largest"), [(1.0, 0.0, 1e9), (2.5, 0.1, 1e9), (0.01, 0.5, 1.2)])
+def test_learn_least_squares_late(D, K, weight, drift, largest):
+    rng = np.random.default_rng(100 * D + K)
+    P, W, owed, v = _positive(rng, D), rng.normal(size=(K, D)), np.zeros(D + 2), np.empty(D)
+    P *= min(1.0, largest / np.diag(P).max())
+    exact_P, exact_W = np.tril(P), W.copy()
+    for _ in range(5):
+        phi, errors = rng.normal(size=D), rng.normal(size=K)
+        taken_P, taken_W = naive.learn_least_squares_late(P, W, owed, phi, errors, weight, drift, largest)
+        exact_P, exact_W = naive.learn_least_squares(exact_P, exact_W, phi, errors, weight, drift, largest)
+        kernels.learn_least_squares_late(P, W, owed, phi, errors, weight, drift, largest, v)
+        for expected_P, expected_W in ((taken_P, taken_W), (exact_P, exact_W)):
+            _assert_lower(_settled(P, owed, largest), expected_P)
+            assert np.allclose(W, expected_W, atol=1e-10, rtol=1e-10)
+    assert owed[:D].any()
+
+
+def _settled(P, owed, largest):
+    P = P.copy()
+    kernels.settle(P, owed.copy(), largest)
+    return P
 
 
 @pytest.mark.parametrize("D", SIZES)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from river import datasets, linear_model, metrics, preprocessing
 
-from streamkernel import KernelClassifier
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.evaluate import Evaluation, evaluate
 from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown import plot as plotting
@@ -46,6 +46,18 @@ def test_our_estimators_too(home: Home) -> None:
     assert found.view.overall["accuracy"] == pytest.approx(right / 1249)
     assert found.features[-1] == model.n_features
     assert found.features == sorted(found.features)
+
+
+def test_an_adaptive_estimator_tells_whom_it_listens_to(home: Home) -> None:
+    step = {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}
+    found = evaluate(prepare(home.configure(source=PHISHING, model=[step])), StopSignals()).to_json()
+    model = AdaptiveKernelClassifier(n_features=16, seed=1)
+    for x, y in datasets.Phishing():
+        model.learn_one(x, y)
+    assert found["expert_weights"] == model.expert_weights
+    assert found["input_importance"] == model.feature_importances_
+    shares = list(found["input_importance"].values())
+    assert shares == sorted(shares, reverse=True)
 
 
 def test_it_leaves_outputs_and_checkpoints_alone(home: Home, launcher: Launcher) -> None:

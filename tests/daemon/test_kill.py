@@ -17,6 +17,8 @@ RECORDS = 20_000
 PIPELINES = [
     ["river.preprocessing.StandardScaler", {"river.linear_model.LogisticRegression": {"l2": 0.001}}],
     [{"streamkernel.KernelClassifier": {"max_features": 64, "seed": 1}}],
+    [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 32, "seed": 1}}],
+    ["river.preprocessing.StandardScaler", {"streamkernel.AdaptiveKernelClassifier": {"n_features": 32, "seed": 1}}],
 ]
 
 
@@ -73,19 +75,22 @@ def test_a_kill_at_a_named_point_changes_nothing(
     assert home.result() == undisturbed.result()
 
 
-@pytest.mark.parametrize("steps", PIPELINES, ids=["River's", "ours behind River's"])
+@pytest.mark.parametrize("steps", PIPELINES, ids=["River's", "growing", "adaptive", "adaptive behind a scaler"])
 def test_a_pipeline_that_is_killed_predicts_the_same(
     homes: Callable[[str], Home], launcher: Launcher, steps: list[object]
 ) -> None:
     results = []
-    for name, counts in (("undisturbed", []), ("killed", [700, 333, 1100])):
+    for name, kills in (
+        ("undisturbed", []),
+        ("killed", ["consumed:700", "mid-batch:2", "consumed:333", "consumed:1100"]),
+    ):
         home = homes(name)
         write_stream(home.folder / "stream.csv", 3000)
         # The scaler takes no words: without the column of colours its records are learnt.
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
         home.configure(source=source, model=[{"river.compose.Discard": {"args": ["colour"]}}, *steps])
-        for count in counts:
-            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{count}").returncode
+        for kill in kills:
+            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill).returncode
             assert status == -signal.SIGKILL
         assert launcher.call(home, "run", "config.yaml").returncode == 0
         results.append(home.result()[1:])
@@ -93,10 +98,13 @@ def test_a_pipeline_that_is_killed_predicts_the_same(
     assert results[0][2]["learnt"] > 2000
 
 
-def test_a_seed_that_was_drawn_survives(homes: Callable[[str], Home], tmp_path: Path, launcher: Launcher) -> None:
+@pytest.mark.parametrize("model", ["KernelClassifier", "AdaptiveKernelClassifier"])
+def test_a_seed_that_was_drawn_survives(
+    homes: Callable[[str], Home], tmp_path: Path, launcher: Launcher, model: str
+) -> None:
     home = homes("one")
     write_stream(home.folder / "stream.csv", 2000)
-    home.configure(model=["streamkernel.KernelClassifier"])
+    home.configure(model=[f"streamkernel.{model}"])
     assert launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:1").returncode == -signal.SIGKILL
     assert home.header()["account"]["consumed"] == 0
     twin = Home(tmp_path / "twin")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import random
 import re
+import shutil
 import signal
 import ssl
+import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,12 +25,13 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from river import linear_model, tree
 
-from streamkernel import KernelClassifier
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.config import Metrics
 from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Health, Server, ServerError
+from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.stream.account import Account
 from streamkernel.daemon.stream.chunks import Processed
 from tests.daemon.conftest import Home, Launcher, write_stream
@@ -40,7 +46,9 @@ ALWAYS = {
     *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
     *("predict_duration_seconds", "learn_duration_seconds", "checkpoint_duration_seconds", "build_info"),
 }
-OURS = {"feature_blocks_total", "ignored_inputs_total", "random_features", "max_features"}
+OURS = {"ignored_inputs_total", "random_features"}
+GROWING = OURS | {"feature_blocks_total", "max_features"}
+ADAPTIVE = OURS | {"expert_weight", "input_importance"}
 
 
 def get(url: str, user: str | None = None, context: ssl.SSLContext | None = None) -> tuple[int, str]:
@@ -85,7 +93,9 @@ def exported(exporter: Exporter) -> set[str]:
 
 
 def test_the_names_are_these_and_no_others() -> None:
-    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | OURS
+    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | GROWING
+    assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | ADAPTIVE
+    assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | ADAPTIVE
     assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS
     assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
 
@@ -154,12 +164,125 @@ def test_a_chunk_is_counted() -> None:
     assert values["learn_duration_seconds_bucket{le=5e-06}"] == 1
 
 
-def test_every_metric_is_typed_and_explained() -> None:
-    exporter = Exporter(KernelClassifier(), ["accuracy"], 1000)
+@pytest.mark.parametrize("model", [KernelClassifier(), AdaptiveKernelClassifier()], ids=["growing", "adaptive"])
+def test_every_metric_is_typed_and_explained(model: Any) -> None:
+    exporter = Exporter(model, ["accuracy"], 1000)
     for family in exporter.registry.collect():
         assert family.documentation.endswith(".")
         # Prometheus keeps _sum for histograms; what may fall is no counter.
         assert (family.type == "unknown") == (family.name == "streamkernel_loss_sum")
+
+
+PROMTOOL = shutil.which("promtool")
+
+
+def learnt(n_inputs: int, records: int = 120) -> AdaptiveKernelClassifier:
+    """A model that has learnt its first metric, of inputs that matter the less the later they come."""
+    draw = random.Random(1)
+    xs = [{f"x{j}": draw.gauss(0, 1) for j in range(n_inputs)} for _ in range(records)]
+    model = AdaptiveKernelClassifier(n_features=16, seed=1)
+    model.advance(xs, [sum(value / (1 + j) for j, value in enumerate(x.values())) > 0 for x in xs])
+    return model
+
+
+class TestMixture:
+    def test_a_scrape_gives_weights_and_importances(self) -> None:
+        model = learnt(3)
+        with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
+            values = values_of(get(f"{url}/metrics")[1])
+        for expert, weight in model.expert_weights.items():
+            assert values[f"expert_weight{{expert={expert}}}"] == weight
+        for name, share in model.feature_importances_.items():
+            assert values[f"input_importance{{input={name}}}"] == share
+        assert sum(value for name, value in values.items() if name.startswith("expert_weight")) == pytest.approx(1)
+        assert sum(value for name, value in values.items() if name.startswith("input_importance")) == pytest.approx(1)
+        assert values["random_features"] == 16
+
+    def test_before_the_first_record_there_are_none(self) -> None:
+        with serving(registry=Exporter(AdaptiveKernelRegressor(), ["mae"], 10).registry) as url:
+            values = values_of(get(f"{url}/metrics")[1])
+        assert not [name for name in values if name.startswith(("expert_weight", "input_importance"))]
+
+    def test_only_the_most_important_inputs_are_exported(self) -> None:
+        model = learnt(50)
+        with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
+            text = get(f"{url}/metrics")[1]
+        found = {name: value for name, value in values_of(text).items() if name.startswith("input_importance")}
+        assert sorted(found.values()) == sorted(model.feature_importances_.values())[-20:]
+        (explained,) = re.findall(r"# HELP streamkernel_input_importance (.*)", text)
+        assert "the 20 most important inputs only" in explained
+
+    def test_an_input_that_has_lost_its_place_is_gone(self) -> None:
+        model = SimpleNamespace(n_features=1, n_ignored_inputs=0, expert_weights={"a": 1.0}, feature_importances_={})
+        model.feature_importances_ = {f"old {i}": 0.05 for i in range(20)}
+        exporter = Exporter(model, ["accuracy"], 10)  # type: ignore[arg-type]
+        model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
+        exporter.refresh(1, 1.0, 0.5, 0.5, {})
+        with serving(registry=exporter.registry) as url:
+            found = [name for name in values_of(get(f"{url}/metrics")[1]) if name.startswith("input_importance")]
+        assert len(found) == 20
+        assert sum("input=new" in name for name in found) == 19
+
+    def test_ignored_inputs_are_counted(self) -> None:
+        model = AdaptiveKernelClassifier(n_features=16, max_inputs=1, seed=1)
+        exporter = Exporter(model, ["accuracy"], 10)
+        with pytest.warns(RuntimeWarning, match="max_inputs"):
+            model.advance([{"a": 1.0, "b": 2.0}] * 3, [True] * 3)
+        exporter.refresh(3, 1.0, 0.5, 0.5, {})
+        assert exporter.registry.get_sample_value("streamkernel_ignored_inputs_total") == model.n_ignored_inputs == 3
+
+    @pytest.mark.parametrize("before", [[], ["river.preprocessing.StandardScaler"]], ids=["alone", "in a pipeline"])
+    def test_the_daemon_shows_them(self, home: Home, launcher: Launcher, before: list[str]) -> None:
+        write_stream(home.folder / "stream.csv", 400, bad=False)
+        steps = [{"river.compose.Select": {"args": ["a", "b"]}}, *before] if before else []
+        home.configure(
+            source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
+            model=[*steps, {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}],
+            metrics={"port": 0},
+        )
+        daemon = launcher.start(home, "run", "config.yaml")
+        url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
+        daemon.wait_for("reading csv file")
+        while (values := values_of(get(f"{url}/metrics")[1]))["lifetime_records"] < 400:
+            time.sleep(0.05)
+        page = get(f"{url}/")[1]
+        daemon.signal(signal.SIGTERM)
+        assert daemon.wait().returncode == 0
+        model = home.header()["model"]
+        assert model["expert_weights"]
+        for expert, weight in model["expert_weights"].items():
+            assert values[f"expert_weight{{expert={expert}}}"] == weight
+            assert f"<tr><th>expert: {expert}</th><td>{weight:.1%}</td></tr>" in page
+        assert {"a", "b"} <= set(model["input_importance"])
+        for name, share in model["input_importance"].items():
+            assert values[f"input_importance{{input={name}}}"] == share
+            assert f"<tr><th>input: {name}</th><td>{share:.1%}</td></tr>" in page
+        table = launcher.call(home, "inspect", "out/state").stdout
+        assert re.search(r"model: expert_weights: head, drift 0 +\d+\.\d%", table)
+        assert re.search(r"model: input_importance: a +\d+\.\d%", table)
+
+
+def test_the_page_shows_few_inputs_and_no_markup() -> None:
+    inputs = {f"<b>{i}</b>": 0.1 for i in range(10)}
+    page = status_page("config.yaml", "a file", View(experts={"trees": 1.0}, inputs=inputs))
+    assert "<tr><th>expert: trees</th><td>100.0%</td></tr>" in page
+    assert re.findall(r"<th>input: (.*?)</th>", page) == [f"&lt;b&gt;{i}&lt;/b&gt;" for i in range(5)]
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (Debian: prometheus)")
+@pytest.mark.parametrize("kind", ["growing", "adaptive", "adaptive, fresh", "River's"])
+def test_promtool_finds_nothing_to_say(kind: str) -> None:
+    models: dict[str, Callable[[], Any]] = {
+        "growing": KernelClassifier,
+        "adaptive": lambda: learnt(30),
+        "adaptive, fresh": AdaptiveKernelClassifier,
+        "River's": linear_model.LogisticRegression,
+    }
+    with serving(registry=Exporter(models[kind](), ["accuracy"], 1000).registry) as url:
+        text = get(f"{url}/metrics")[1]
+    assert PROMTOOL is not None
+    checked = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 class TestServer:
@@ -236,9 +359,9 @@ def expressions() -> list[str]:
 
 class TestDashboard:
     def test_every_name_it_asks_for_is_exported_and_every_exported_name_is_asked_for(self) -> None:
-        exporter = Exporter(KernelClassifier(), ["accuracy"], 1000)
+        exporters = [Exporter(model, ["accuracy"], 1000) for model in (KernelClassifier(), AdaptiveKernelClassifier())]
         served = set()
-        for family in exporter.registry.collect():
+        for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":
                 served |= {f"{family.name}_{part}" for part in ("bucket", "count", "sum")}
             else:

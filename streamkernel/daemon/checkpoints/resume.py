@@ -19,6 +19,7 @@ from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError
 from streamkernel.daemon.settings.build import Model, last_step
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
+from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 from streamkernel.daemon.stream.account import Account
 
 __all__ = ["Start", "check_source", "check_versions", "header", "restore"]
@@ -174,6 +175,8 @@ def _describe(model: Model) -> dict[str, Any]:
     for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):
         if hasattr(step, name):
             about[name] = int(getattr(step, name))
+    mixture = {"expert_weights": experts_of(model), "input_importance": important_inputs(model)}
+    about |= {name: shares for name, shares in mixture.items() if shares}
     if hasattr(step, "state_digest"):
         about["state_digest"] = step.state_digest()
     return about

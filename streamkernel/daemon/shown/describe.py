@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE
+from rich.markup import escape
 from rich.table import Table
 
 from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
 
 __all__ = ["describe", "description_table"]
+
+_SHARES = ("expert_weights", "input_importance")
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -65,7 +68,11 @@ def description_table(described: dict[str, Any]) -> Table:
             table.add_row(name, datetime.fromtimestamp(float(value), UTC).isoformat(timespec="seconds"))
         elif isinstance(value, dict):
             for key, one in value.items():
-                table.add_row(f"{name}: {key}", _shown(one))
+                if key in _SHARES:
+                    for label, share in one.items():
+                        table.add_row(escape(f"{name}: {key}: {label}"), f"{share:.1%}")
+                else:
+                    table.add_row(f"{name}: {key}", _shown(one))
         elif value not in ([], None):
             table.add_row(name, _shown(value))
     return table

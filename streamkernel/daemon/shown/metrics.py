@@ -10,7 +10,6 @@ import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -18,8 +17,8 @@ from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
 from streamkernel.daemon.checkpoints.saving import Saved
-from streamkernel.daemon.settings.build import Model, last_step
-from streamkernel.daemon.shown.view import grows
+from streamkernel.daemon.settings.build import Model
+from streamkernel.daemon.shown.model_metrics import metrics_of
 from streamkernel.daemon.stream.chunks import Processed
 
 __all__ = ["Exporter"]
@@ -105,7 +104,7 @@ class Exporter:
         )
         build = self._gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
-        self._growth = _Growth(self, last_step(model)) if grows(model) else None
+        self._model = metrics_of(model, _PREFIX, self.registry)
 
     def chunk(self, processed: Processed) -> None:
         """Count a chunk."""
@@ -142,14 +141,14 @@ class Exporter:
             The rolling metrics by name.
 
         """
+        if self._model is not None:
+            self._model.refresh()
         self._lifetime.set(lifetime)
         self._last_record.set(last_record)
         self._loss.set(loss)
         self._loss_sum.value = loss_sum
         for name, value in rolling.items():
             self._rolling[name].set(value)
-        if self._growth is not None:
-            self._growth.refresh()
 
     def memory(self, size: int) -> None:
         """Set the memory of the model, in bytes."""
@@ -177,32 +176,3 @@ class Exporter:
 
     def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
         return Histogram(f"{_PREFIX}_{name}", text, buckets=buckets, registry=self.registry)
-
-
-class _Growth:
-    """What only our estimators have: their features, and how the blocks came about."""
-
-    def __init__(self, exporter: Exporter, step: Any) -> None:
-        self._step = step
-        self._features = exporter._gauge("random_features", "Random features (frequencies) of the model.")
-        limit = exporter._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
-        limit.set(math.inf if step.max_features is None else step.max_features)
-        blocks = exporter._counter("feature_blocks", "Steps that grew a new block or reused an old one.", ["action"])
-        ignored = exporter._counter("ignored_inputs", "Inputs or labels past the model's limits, ignored.")
-        self._counters = {
-            "n_grown": blocks.labels("grown"),
-            "n_reused": blocks.labels("reused"),
-            "n_ignored_inputs": ignored,
-            **({"n_ignored_labels": ignored} if hasattr(step, "n_ignored_labels") else {}),
-        }
-        self._seen = {name: int(getattr(step, name)) for name in self._counters}
-        self._features.set(step.n_features)
-
-    def refresh(self) -> None:
-        self._features.set(self._step.n_features)
-        for name, counter in self._counters.items():
-            now = int(getattr(self._step, name))
-            # A machine that starts anew with its measured bandwidth replays its first records: its count may fall.
-            if now > self._seen[name]:
-                counter.inc(now - self._seen[name])
-            self._seen[name] = now

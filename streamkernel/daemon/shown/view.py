@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from streamkernel.daemon.settings.build import Model, last_step
 
 __all__ = ["View", "grows", "growth_of", "status_page"]
 
+# The page is to be read at a glance; the metrics have more of them.
+_INPUTS_SHOWN = 5
 _GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "reused": "n_reused"}
 
 
@@ -35,6 +38,8 @@ class View:
         The report metrics of this process, over all its records and over the last ones.
     growth
         Features, blocks, grown and reused, where the model has them.
+    experts, inputs
+        The weights of its experts and the shares of its most important inputs, where the model has them.
     checkpoint
         A phrase on the last checkpoint.
 
@@ -49,6 +54,8 @@ class View:
     overall: Mapping[str, float] = field(default_factory=dict)
     rolling: Mapping[str, float] = field(default_factory=dict)
     growth: Mapping[str, int] = field(default_factory=dict)
+    experts: Mapping[str, float] = field(default_factory=dict)
+    inputs: Mapping[str, float] = field(default_factory=dict)
     checkpoint: str = "off"
 
     @property
@@ -67,6 +74,8 @@ class View:
             "rolling": dict(self.rolling),
             "progressive_loss": self.loss,
             **self.growth,
+            **({"expert_weights": dict(self.experts)} if self.experts else {}),
+            **({"input_importance": dict(self.inputs)} if self.inputs else {}),
         }
 
 
@@ -105,6 +114,8 @@ def status_page(title: str, source: str, view: View) -> str:
         ("progressive loss", f"{view.loss:.6g}"),
         *((f"rolling {name}", f"{value:.6g}") for name, value in view.rolling.items()),
         *((name, f"{count:,}") for name, count in view.growth.items()),
+        *((f"expert: {name}", f"{weight:.1%}") for name, weight in view.experts.items()),
+        *((f"input: {name}", f"{share:.1%}") for name, share in itertools.islice(view.inputs.items(), _INPUTS_SHOWN)),
         ("last checkpoint", view.checkpoint),
     ]
     cells = "\n".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 from streamkernel.daemon.shown.view import View, growth_of
 from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
 
@@ -115,6 +116,8 @@ class Watch:
             overall=processor.quality.overall(),
             rolling=processor.quality.rolling(),
             growth=growth_of(processor.learner.model),
+            experts=experts_of(processor.learner.model),
+            inputs=important_inputs(processor.learner.model),
             checkpoint=self._checkpoint(),
         )
         self._show(self.view)

@@ -1,0 +1,80 @@
+"""Change: whether the mixture does worse than it did, block of records by block."""
+
+import math
+
+import numpy as np
+
+from streamkernel.state import Array, Record, array, misfit
+
+#: Labelled records of a block.
+BLOCK = 100
+#: Losses before are discounted by this a block; a change is told from this many records on.
+DISCOUNT = 0.9
+LEAST = 250
+#: Deviations of a block's mean by which it must exceed the mean before.
+DEVIATIONS = 4.0
+#: What is less is no change.
+ROUNDING = 1e-9
+#: When the metric is learnt again: this many records after the block that told.
+DELAYS = (100, 300, 800)
+
+
+class Change:
+    """Watches the losses of the mixture and says when the metric is to be learnt again, and from which records.
+
+    A block whose mean loss exceeds the mean of those before by four deviations tells a change: the records before it
+    are past. The metric is learnt from those since, as soon as there are some, and again when there are more.
+
+    Attributes
+    ----------
+    block
+        Number, sum and sum of squares of the losses of this block: compiled code adds to it. float64 of shape (3,).
+
+    """
+
+    def __init__(self) -> None:
+        self.block = np.zeros(3)
+        self._before = np.zeros(3)
+        self._last = 0  # the records there had been when the change came that was told last; 0 for none
+
+    def told(self, n_records: int) -> int:
+        """End a block; the records since the last change where now is the time to learn from them, else 0."""
+        if self._is_worse():
+            self._last = n_records - BLOCK
+            self._before[:] = 0.0
+        else:
+            self._before = DISCOUNT * self._before + self.block
+        self.block[:] = 0.0
+        since = n_records - self._last
+        return since if self._last and since - BLOCK in DELAYS else 0
+
+    def _is_worse(self) -> bool:
+        n, total, _ = self.block.tolist()
+        before, total_before, squares_before = self._before.tolist()
+        if before < LEAST or n < BLOCK / 2:
+            return False
+        mean = total_before / before
+        variance = max(squares_before / before - mean * mean, 0.0)
+        return total / n - mean > max(DEVIATIONS * math.sqrt(variance / n), ROUNDING)
+
+    def record(self) -> Record:
+        """The fields of the state."""
+        return {
+            "change_block": self.block.copy(),
+            "change_before": self._before.copy(),
+            "change_last": np.array([self._last]),
+        }
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave; ValueError where they do not fit."""
+        self.block, self._before = (_sums(record, name) for name in ("change_block", "change_before"))
+        self._last = int(array(record, "change_last", np.int64, 1)[0])
+        if self._last < 0:
+            raise misfit("change_last")
+
+
+def _sums(record: Record, name: str) -> Array:
+    sums = array(record, name, np.float64, 3)
+    if not (np.isfinite(sums) & (sums >= 0)).all():
+        raise misfit(name)
+    return sums

@@ -1,0 +1,222 @@
+"""A stretch of classified records through all experts and their mixture: every expert speaks before it learns."""
+
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
+from streamkernel.compute.experts import (
+    DISCOUNT,
+    count_loss,
+    hedge_weights,
+    softmax_into,
+    speak,
+    step_temperature,
+    teach_heads,
+)
+from streamkernel.compute.jit import jit
+from streamkernel.compute.recursive import learn_newton
+from streamkernel.compute.trees import Forest, learn_trees, speak_trees
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: How much of an expert's distribution is uniform: when its loss is taken, and in the trees' at once.
+SMOOTHING = 0.001
+TREE_SMOOTHING = 0.02
+#: No loss counts as more where change is watched for, so that one record does not look like one.
+WORST = 10.0
+
+
+@jit
+def mix(weights: Array, p: Array, n: int, out: Array) -> None:
+    """The mixture of the first n experts' distributions, (n or more, K) into (K,)."""
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+        for j in range(n):
+            out[k] += weights[j] * p[j, k]
+
+
+@jit
+def shift(p: Array, by: Array, least: float, out: Array) -> None:
+    """A distribution (K,) moved by some amounts (K,), none of it below `least`, made to sum to 1 again."""
+    total = 0.0
+    for k in range(p.shape[0]):
+        out[k] = max(p[k] + by[k], least)
+        total += out[k]
+    for k in range(p.shape[0]):
+        out[k] /= total
+
+
+@jit
+def pass_labels(
+    Phi: Array,
+    values: Array,
+    labels: Array,
+    sample_weights: Array,
+    heads_P: Array,
+    heads_W: Array,
+    owed: Array,
+    drifts: Array,
+    ridge: float,
+    linear_P: Array,
+    linear_W: Array,
+    forgetting: Array,
+    forest: Forest,
+    log_temperatures: Array,
+    losses: Array,
+    block: Array,
+    eta: float,
+    out: Array,
+) -> None:
+    """Predict, then learn, a stretch of classified records.
+
+    Parameters
+    ----------
+    Phi
+        Columns of the records, float64 of shape (n, D).
+    values
+        Their inputs as they came, float64 of shape (n, d); NaN where not observed.
+    labels
+        Classes, int64 of shape (n,); -1 is predicted and changes nothing.
+    sample_weights
+        float64 of shape (n,).
+    heads_P, heads_W, owed, drifts, ridge
+        The heads, as `teach_heads` has them; updated.
+    linear_P, linear_W
+        The linear experts' matrices, (E, L, L) and (E, K, L), on the last L columns; updated.
+    forgetting
+        lambda of each linear expert, shape (E,).
+    forest
+        T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and linear experts
+        leaves over; updated.
+    log_temperatures
+        log tau of each head, shape (H,); updated.
+    losses
+        Discounted losses of all experts: heads, linear experts, ensembles, shape (H + E + T,); updated.
+    block
+        Number, sum and sum of squares of the mixture's losses, none counted as more than `WORST`, shape (3,); updated.
+    eta
+        The mixture's rate.
+    out
+        Filled: the mixture's probabilities, float64 of shape (n, K).
+    """
+    H, K, D = heads_W.shape
+    E, _, L = linear_W.shape
+    T = forest.targets.shape[0]
+    n_smooth = H + E
+    scores = np.empty((n_smooth, K))
+    p = np.empty((n_smooth + T, K))
+    weights = np.empty(n_smooth + T)
+    truth, smooth, nothing = np.empty(K), np.empty(K), np.zeros(K)
+    leaves, leaf_targets = np.empty((T, K)), np.zeros((T, K))
+    room = np.empty(K), np.empty(D)
+    v_linear = np.empty(L)
+    for r in range(Phi.shape[0]):
+        phi = Phi[r]
+        linear = phi[D - L :]
+        label = labels[r]
+        speak(heads_W, linear_W, phi, scores)
+        for j in range(H):
+            softmax_into(scores[j], np.exp(log_temperatures[j]), p[j])
+        for j in range(H, n_smooth):
+            softmax_into(scores[j], 1.0, p[j])
+        if T:
+            hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+            mix(weights, p, n_smooth, smooth)
+            speak_trees(forest, values[r], leaves)
+            for k in range(K):
+                leaves[0, k] = max(leaves[0, k], 0.0) + TREE_SMOOTHING / K
+            shift(leaves[0], nothing, 0.0, p[n_smooth])
+            shift(smooth, leaves[1], TREE_SMOOTHING / 10.0 / K, p[n_smooth + 1])
+        hedge_weights(losses, eta, weights)
+        mix(weights, p, n_smooth + T, out[r])
+        shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
+        if label < 0:
+            continue
+        count_loss(block, min(-np.log(out[r, label]), WORST))
+        for k in range(K):
+            truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
+        teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth, scores, sample_weights[r], room)
+        for j in range(n_smooth + T):
+            losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
+        for j in range(H):
+            log_temperatures[j] = step_temperature(log_temperatures[j], scores[j], p[j], label)
+        for e in range(E):
+            learn_newton(
+                linear_P[e], linear_W[e], linear, p[H + e], label, sample_weights[r], forgetting[e], ridge, v_linear
+            )
+        if T:
+            for k in range(K):
+                leaf_targets[0, k] = 1.0 if k == label else 0.0
+                leaf_targets[1, k] = leaf_targets[0, k] - smooth[k]
+            learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+
+
+@jit
+def advance_labels(
+    values: Array,
+    extras: Array,
+    labels: Array,
+    sample_weights: Array,
+    scaling: Scaling,
+    lens: Lens,
+    window: Window,
+    heads_P: Array,
+    heads_W: Array,
+    owed: Array,
+    drifts: Array,
+    ridge: float,
+    linear_P: Array,
+    linear_W: Array,
+    forgetting: Array,
+    forest: Forest,
+    log_temperatures: Array,
+    losses: Array,
+    block: Array,
+    eta: float,
+    out: Array,
+) -> None:
+    """Let classified records arrive and pass, block by block.
+
+    As `arrive` and `pass_labels` have it, but that a label of weight 0 counts for moments and window only.
+    """
+    n = values.shape[0]
+    D = heads_W.shape[2]
+    Phi = np.empty((min(n, BLOCK), D))
+    taught = np.empty(min(n, BLOCK), np.int64)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        size = stop - start
+        for i in range(size):
+            taught[i] = labels[start + i] if sample_weights[start + i] > 0 else -1
+        arrive(
+            values[start:stop],
+            extras[start:stop],
+            labels[start:stop],
+            sample_weights[start:stop],
+            labels[start:stop] >= 0,
+            scaling,
+            lens,
+            window,
+            Phi[:size],
+        )
+        pass_labels(
+            Phi[:size],
+            values[start:stop],
+            taught[:size],
+            sample_weights[start:stop],
+            heads_P,
+            heads_W,
+            owed,
+            drifts,
+            ridge,
+            linear_P,
+            linear_W,
+            forgetting,
+            forest,
+            log_temperatures,
+            losses,
+            block,
+            eta,
+            out[start:stop],
+        )

@@ -1,0 +1,217 @@
+"""A stretch of records with numbers for targets through all experts and their mixture."""
+
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
+from streamkernel.compute.experts import DISCOUNT, count_loss, deviation, hedge_weights, speak, take_target, teach_heads
+from streamkernel.compute.jit import jit
+from streamkernel.compute.recursive import dot, learn_least_squares
+from streamkernel.compute.trees import Forest, learn_trees, speak_trees
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: No squared error counts as more than this many variances of the target, so that one record does not decide.
+WORST = 4.0
+#: How fast a level follows the errors it corrects.
+LEVEL_RATE = 0.6
+
+
+@jit
+def pass_numbers(
+    Phi: Array,
+    values: Array,
+    targets: Array,
+    sample_weights: Array,
+    heads_P: Array,
+    heads_W: Array,
+    owed: Array,
+    drifts: Array,
+    ridge: float,
+    linear_P: Array,
+    linear_W: Array,
+    linear_drifts: Array,
+    forest: Forest,
+    levels: Array,
+    moments: Array,
+    linear_moments: Array,
+    losses: Array,
+    squared_errors: Array,
+    block: Array,
+    eta: float,
+    out: Array,
+) -> None:
+    """Predict, then learn, a stretch of records with numbers for targets.
+
+    Parameters
+    ----------
+    Phi, values
+        Columns of the records, float64 of shape (n, D), and their inputs as they came, (n, d); NaN where not observed.
+    targets
+        float64 of shape (n,); NaN is predicted and changes nothing.
+    sample_weights
+        float64 of shape (n,).
+    heads_P, heads_W, owed, drifts, ridge
+        The heads, as `teach_heads` has them; updated.
+    linear_P, linear_W
+        The linear experts' matrices, (E, L, L) and (E, 1, L), on the last L columns; updated.
+    linear_drifts
+        q of each linear expert, shape (E,).
+    forest
+        T = 1 ensemble of trees, or none, on what the mixture of heads and linear experts leaves over; updated.
+    levels
+        The level of that mixture's last errors, and of its errors when the trees have corrected it, shape (1 + T,): an
+        expert each; updated.
+    moments, linear_moments
+        Count, mean and sum of squared deviations of the targets that the heads, and the linear experts, have learnt;
+        float64 of shape (3,), updated before the residual is taken.
+    losses
+        Discounted losses of all experts: heads, linear experts, trees, levels, shape (H + E + 2 T + 1,); updated.
+    squared_errors
+        The mixture's squared errors and their number, both discounted, float64 of shape (2,); updated.
+    block
+        Number, sum and sum of squares of the mixture's squared errors in variances of the target, none counted as more
+        than `WORST`, shape (3,); updated.
+    eta
+        The mixture's rate.
+    out
+        Filled, float64 of shape (n, 3): the mixture's prediction, the deviation of its errors and the variance of the
+        targets so far (1 before two differ).
+    """
+    H, _, D = heads_W.shape
+    E, _, L = linear_W.shape
+    T = forest.targets.shape[0]
+    n_smooth = H + E
+    n_experts = n_smooth + 2 * T + 1
+    scores = np.empty((n_smooth, 1))
+    predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
+    truth, error = np.empty(1), np.empty(1)
+    leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
+    room = np.empty(1), np.empty(D)
+    v_linear = np.empty(L)
+    for r in range(Phi.shape[0]):
+        phi = Phi[r]
+        linear = phi[D - L :]
+        y = targets[r]
+        speak(heads_W, linear_W, phi, scores)
+        for j in range(H):
+            predictions[j] = moments[1] + deviation(moments) * scores[j, 0]
+        for j in range(H, n_smooth):
+            predictions[j] = linear_moments[1] + deviation(linear_moments) * scores[j, 0]
+        hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+        smooth = dot(weights[:n_smooth], predictions[:n_smooth])
+        if T:
+            speak_trees(forest, values[r], leaves)
+            predictions[n_smooth] = smooth + leaves[0, 0]
+            predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
+        predictions[n_smooth + T] = smooth + levels[0]
+        hedge_weights(losses, eta, weights)
+        out[r, 0] = dot(weights, predictions)
+        out[r, 1] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
+        variance = deviation(linear_moments) ** 2
+        if variance <= 0:
+            variance = 1.0
+        out[r, 2] = variance
+        if np.isnan(y):
+            continue
+        mean = 0.0
+        for j in range(n_experts):
+            squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
+            mean += squared[j] / n_experts
+        for j in range(n_experts):
+            losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
+        count_loss(block, min((y - out[r, 0]) ** 2 / variance, WORST))
+        squared_errors[0] = DISCOUNT * squared_errors[0] + (y - out[r, 0]) ** 2
+        squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
+        if linear_moments[0] > 0:  # there is nothing to correct in what was said before the first target
+            rate = 1.0 - (1.0 - LEVEL_RATE) ** sample_weights[r]
+            levels[0] += rate * (y - smooth - levels[0])
+            if T:
+                levels[1] += rate * (y - predictions[n_smooth] - levels[1])
+                leaf_targets[0, 0] = y - smooth
+                learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+        target = take_target(linear_moments, y)
+        for e in range(E):
+            error[0] = target - scores[H + e, 0]
+            learn_least_squares(
+                linear_P[e], linear_W[e], linear, error, sample_weights[r], linear_drifts[e], 1.0 / ridge, v_linear
+            )
+        truth[0] = take_target(moments, y)
+        teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth, scores, sample_weights[r], room)
+
+
+@jit
+def advance_numbers(
+    values: Array,
+    extras: Array,
+    targets: Array,
+    sample_weights: Array,
+    scaling: Scaling,
+    lens: Lens,
+    window: Window,
+    heads_P: Array,
+    heads_W: Array,
+    owed: Array,
+    drifts: Array,
+    ridge: float,
+    linear_P: Array,
+    linear_W: Array,
+    linear_drifts: Array,
+    forest: Forest,
+    levels: Array,
+    moments: Array,
+    linear_moments: Array,
+    losses: Array,
+    squared_errors: Array,
+    block: Array,
+    eta: float,
+    out: Array,
+) -> None:
+    """Let records with numbers for targets arrive and pass, block by block.
+
+    As `arrive` and `pass_numbers` have it, but that a target of weight 0 counts for moments of inputs and window only.
+    """
+    n = values.shape[0]
+    D = heads_W.shape[2]
+    Phi = np.empty((min(n, BLOCK), D))
+    taught = np.empty(min(n, BLOCK))
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        size = stop - start
+        for i in range(size):
+            taught[i] = targets[start + i] if sample_weights[start + i] > 0 else np.nan
+        arrive(
+            values[start:stop],
+            extras[start:stop],
+            targets[start:stop],
+            sample_weights[start:stop],
+            ~np.isnan(targets[start:stop]),
+            scaling,
+            lens,
+            window,
+            Phi[:size],
+        )
+        pass_numbers(
+            Phi[:size],
+            values[start:stop],
+            taught[:size],
+            sample_weights[start:stop],
+            heads_P,
+            heads_W,
+            owed,
+            drifts,
+            ridge,
+            linear_P,
+            linear_W,
+            linear_drifts,
+            forest,
+            levels,
+            moments,
+            linear_moments,
+            losses,
+            squared_errors,
+            block,
+            eta,
+            out[start:stop],
+        )

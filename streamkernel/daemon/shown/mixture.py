@@ -1,0 +1,45 @@
+"""What an adaptive estimator tells of itself: the weight of each expert, and which inputs matter most."""
+
+from __future__ import annotations
+
+import heapq
+
+from streamkernel.daemon.settings.build import Model, last_step
+
+__all__ = ["MOST_INPUTS", "experts_of", "important_inputs", "mixes"]
+
+#: A stream may bring a thousand inputs, and each would be a time series.
+MOST_INPUTS = 20
+
+
+def mixes(model: Model) -> bool:
+    """Say whether a model, or the last step of a pipeline, mixes experts and weighs its inputs."""
+    step = last_step(model)
+    return hasattr(step, "expert_weights") and hasattr(step, "feature_importances_")
+
+
+def experts_of(model: Model) -> dict[str, float]:
+    """Read the weight of each expert, by name; empty for other models and before the first labelled record."""
+    return dict(last_step(model).expert_weights) if mixes(model) else {}  # type: ignore[attr-defined]
+
+
+def important_inputs(model: Model, most: int = MOST_INPUTS) -> dict[str, float]:
+    """Read the shares of the most important inputs.
+
+    Parameters
+    ----------
+    model
+        Any model.
+    most
+        How many inputs at most.
+
+    Returns
+    -------
+    shares
+        By name, the largest first; empty for models that do not weigh their inputs, and before they do.
+
+    """
+    if not mixes(model):
+        return {}
+    shares = last_step(model).feature_importances_  # type: ignore[attr-defined]
+    return dict(heapq.nlargest(most, shares.items(), key=lambda item: item[1]))

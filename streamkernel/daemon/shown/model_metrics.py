@@ -1,0 +1,138 @@
+"""What only our estimators have to tell Prometheus.
+
+The growing machine tells how its features came about; the adaptive one whom it listens to and which inputs matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.shown.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
+from streamkernel.daemon.shown.view import grows
+
+__all__ = ["ModelMetrics", "metrics_of"]
+
+
+class ModelMetrics:
+    """The metrics of an estimator of ours.
+
+    Parameters
+    ----------
+    step
+        The estimator.
+    prefix
+        What the names begin with.
+    registry
+        Where they are registered.
+
+    """
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        self._step = step
+        self._features = Gauge(
+            f"{prefix}_random_features", "Random features (frequencies) of the model.", registry=registry
+        )
+        ignored = Counter(
+            f"{prefix}_ignored_inputs", "Inputs or labels past the model's limits, ignored.", registry=registry
+        )
+        self._counters: dict[str, Any] = {}
+        self._seen: dict[str, int] = {}
+        for name in ("n_ignored_inputs", "n_ignored_labels"):
+            if hasattr(self._step, name):
+                self._count(name, ignored)
+
+    def refresh(self) -> None:
+        """Bring all up to date."""
+        self._features.set(self._step.n_features)
+        for name, counter in self._counters.items():
+            now = int(getattr(self._step, name))
+            # A machine that starts anew with its measured bandwidth replays its first records: its count may fall.
+            if now > self._seen[name]:
+                counter.inc(now - self._seen[name])
+            self._seen[name] = now
+
+    def _count(self, name: str, counter: Any) -> None:
+        """Let a counter follow an attribute of the model, from now on."""
+        self._counters[name] = counter
+        self._seen[name] = int(getattr(self._step, name))
+
+
+class _Growth(ModelMetrics):
+    """Of a growing machine."""
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        super().__init__(step, prefix, registry)
+        limit = Gauge(
+            f"{prefix}_max_features",
+            "The most random features the model may grow to; +Inf: no limit.",
+            registry=registry,
+        )
+        limit.set(math.inf if self._step.max_features is None else self._step.max_features)
+        text = "Steps that grew a new block or reused an old one."
+        blocks = Counter(f"{prefix}_feature_blocks", text, ["action"], registry=registry)
+        self._count("n_grown", blocks.labels("grown"))
+        self._count("n_reused", blocks.labels("reused"))
+
+
+class _Shares(Collector):
+    """A gauge whose label has other values now and then: a scrape sees those of one moment, and none that have gone."""
+
+    def __init__(self, name: str, text: str, label: str) -> None:
+        self._name = name
+        self._text = text
+        self._label = label
+        self.values: Mapping[str, float] = {}
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
+        for name, value in self.values.items():
+            family.add_metric([name], value)
+        yield family
+
+
+class _Mixture(ModelMetrics):
+    """Of an adaptive machine."""
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        super().__init__(step, prefix, registry)
+        self._experts = _Shares(
+            f"{prefix}_expert_weight", "Weight of each expert in the mixture; they sum to 1.", "expert"
+        )
+        self._inputs = _Shares(
+            f"{prefix}_input_importance",
+            f"Share of each input in what moves the prediction; the {MOST_INPUTS} most important inputs only.",
+            "input",
+        )
+        registry.register(self._experts)
+        registry.register(self._inputs)
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._experts.values = experts_of(self._step)
+        self._inputs.values = important_inputs(self._step)
+
+
+def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
+    """Register what a model has to tell; None where it, or the last step of the pipeline, is none of ours.
+
+    Parameters
+    ----------
+    model
+        The model.
+    prefix, registry
+        As `ModelMetrics` has them.
+
+    """
+    kind = _Growth if grows(model) else _Mixture if mixes(model) else None
+    if kind is None:
+        return None
+    made = kind(last_step(model), prefix, registry)
+    made.refresh()
+    return made

@@ -1,0 +1,328 @@
+"""Records as they come: late inputs and classes, strings, absent values, weights, no target; and what is said."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import proba
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+
+BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+VALUES = st.one_of(
+    st.none(),
+    st.just(math.nan),
+    st.booleans(),
+    st.integers(-(10**400), 10**400).filter(lambda n: abs(n) < 10**300),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["", "a", "b", "1", "nan"]),
+)
+RECORDS = st.dictionaries(st.sampled_from(["a", "b", "c", 1, "1", True, ("d", 2)]), VALUES, max_size=5)
+
+
+def _model(kind, **given):
+    return kind(**{"n_features": 8, "metric_schedule": (7, 20), "seed": 1, **given})
+
+
+def _stream(kind, n=150, d=3, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    y = X[:, 0] ** 2 + X[:, 1]
+    xs = [{f"x{j}": float(v) for j, v in enumerate(row)} for row in X]
+    return xs, [float(v) for v in y] if kind is AdaptiveKernelRegressor else [bool(v > 1) for v in y]
+
+
+def _assert_said_well(model, x):
+    said = model.predict_one(x)
+    if isinstance(model, AdaptiveKernelRegressor):
+        assert type(said) is float
+        assert math.isfinite(said)
+        spread = model.predict_one(x, with_dist=True)
+        assert spread.mu == said
+        assert 0 <= spread.sigma < math.inf
+        return
+    probabilities = model.predict_proba_one(x)
+    assert list(probabilities) == model.classes
+    assert all(0 <= p <= 1 for p in probabilities.values())
+    if probabilities:
+        assert sum(probabilities.values()) == pytest.approx(1, abs=1e-12)
+        assert said == max(probabilities, key=probabilities.get)
+    else:
+        assert said is None
+
+
+@BOTH
+@settings(max_examples=60)
+@given(xs=st.lists(RECORDS, min_size=1, max_size=40), data=st.data())
+def test_whatever_the_records_all_that_is_said_is_finite(kind, xs, data):
+    if kind is AdaptiveKernelRegressor:
+        targets = st.floats(allow_nan=False, allow_infinity=False) | st.none()
+    else:
+        targets = st.sampled_from(["a", 1, True, 2.5, None])
+    ys = data.draw(st.lists(targets, min_size=len(xs), max_size=len(xs)))
+    ws = data.draw(st.lists(st.sampled_from([0.0, 1.0, 1e-300, 1e300]), min_size=len(xs), max_size=len(xs)))
+    model = _model(kind)
+    for x, y, w in zip(xs, ys, ws, strict=True):
+        _assert_said_well(model, x)
+        given_x = copy.deepcopy(x)
+        model.learn_one(x, y, w=w)
+        assert repr(x) == repr(given_x)  # NaN differs from itself
+    for x in [*xs, {}, {"unseen": 1e300, "word": "unseen"}]:
+        _assert_said_well(model, x)
+    weights = model.expert_weights
+    assert sum(weights.values()) == pytest.approx(1 if model.n_records else 0)
+    assert all(0 <= w <= 1 for w in weights.values())
+
+
+@BOTH
+def test_absent_is_none_is_nan(kind):
+    xs, ys = _stream(kind)
+    digests = set()
+    for absent in ({}, {"x1": None}, {"x1": math.nan}, {"x1": np.float32("nan")}):
+        model = _model(kind)
+        model.advance([{**x, **absent} if i % 3 else x for i, x in enumerate(_without(xs, "x1"))], ys)
+        digests.add(model.state_digest())
+    assert len(digests) == 1
+
+
+def _without(xs, name):
+    return [x if not i % 3 else {other: v for other, v in x.items() if other != name} for i, x in enumerate(xs)]
+
+
+@BOTH
+def test_a_boolean_is_a_number(kind):
+    xs, ys = _stream(kind)
+    one, other = _model(kind), _model(kind)
+    one.advance([{**x, "flag": i % 2 == 0} for i, x in enumerate(xs)], ys)
+    other.advance([{**x, "flag": 1 - i % 2} for i, x in enumerate(xs)], ys)
+    assert one.state_digest() == other.state_digest()
+
+
+@BOTH
+def test_numpy_values_are_numbers(kind):
+    xs, ys = _stream(kind)
+    one, other = _model(kind), _model(kind)
+    one.advance([{**x, "n": i % 5} for i, x in enumerate(xs)], ys)
+    other.advance(
+        [{**{k: np.float64(v) for k, v in x.items()}, "n": np.int8(i % 5)} for i, x in enumerate(xs)],
+        list(np.array(ys)),
+    )
+    assert one.state_digest() == other.state_digest()
+
+
+@BOTH
+def test_a_record_without_a_target_changes_nothing(kind):
+    xs, ys = _stream(kind)
+    model = _model(kind)
+    model.learn_one({"unseen": 3.0, "word": "unseen"}, None)
+    assert model.state_digest() == _model(kind).state_digest()
+    model.advance(xs, ys)
+    before = model.state_digest()
+    model.learn_one({"unseen": 3.0, "word": "unseen"}, None)
+    outcome = model.advance(xs[:9], [None] * 9)
+    assert np.isnan(outcome.losses).all()
+    assert outcome.predictions == [model.predict_one(x) for x in xs[:9]]
+    assert model.state_digest() == before
+
+
+@BOTH
+def test_a_late_input_is_learnt(kind):
+    """From its arrival on it is all that matters."""
+    rng = np.random.default_rng(1)
+    model, hits = kind(n_features=32, seed=1), []
+    for i in range(1_200):
+        x = {f"x{j}": float(v) for j, v in enumerate(rng.normal(size=3))}
+        late = float(rng.normal())
+        if i >= 300:
+            x["late"] = late
+        y = late if kind is AdaptiveKernelRegressor else late > 0
+        if i >= 600:
+            said = model.predict_one(x)
+            hits.append(abs(said - y) < 0.3 if kind is AdaptiveKernelRegressor else said == y)
+        model.learn_one(x, y)
+    assert np.mean(hits) > 0.9
+    assert max(model.feature_importances_, key=model.feature_importances_.get) == "late"
+
+
+def test_a_late_class_is_learnt():
+    rng = np.random.default_rng(1)
+    model, hits = AdaptiveKernelClassifier(n_features=32, seed=1), []
+    for i in range(1_200):
+        label = "abc"[int(rng.integers(3 if i >= 500 else 2))]
+        x = {"u": "abc".index(label) + 0.2 * float(rng.normal()), "v": float(rng.normal())}
+        if i < 500:
+            assert "c" not in model.predict_proba_one(x)
+        if i >= 700:
+            hits.append(model.predict_one(x) == label)
+        model.learn_one(x, label)
+    assert sorted(model.classes) == ["a", "b", "c"]
+    assert np.mean(hits) > 0.9
+
+
+def test_labels_keep_their_type():
+    for labels in ([True, False], ["1", "2"], [1, 2], [1.5, 2.5], [("a", 1), ("a", 2)]):
+        model = _model(AdaptiveKernelClassifier)
+        for i in range(30):
+            model.learn_one({"a": float(i % 2)}, labels[i % 2])
+        assert model.classes == labels
+        assert [type(label) for label in model.classes] == [type(label) for label in labels]
+        assert model.predict_one({"a": 1.0}) == labels[1]
+
+
+def test_classes_past_the_limit_are_predicted_only():
+    model = _model(AdaptiveKernelClassifier, max_classes=2)
+    model.advance([{"a": float(i)} for i in range(20)], ["pq"[i % 2] for i in range(20)])
+    before = {**model.__getstate__()}
+    with pytest.warns(RuntimeWarning, match="classes past max_classes"):
+        model.learn_one({"a": 3.0}, "r")
+    assert (model.classes, model.n_ignored_labels, model.n_records) == (["p", "q"], 1, 20)
+    assert model.__getstate__()["heads_P"].tobytes() == before["heads_P"].tobytes()
+
+
+@BOTH
+def test_inputs_past_the_limit_are_ignored(kind):
+    xs, ys = _stream(kind)
+    model, other = _model(kind, max_inputs=3), _model(kind, max_inputs=3)
+    other.advance(xs, ys)
+    model.advance(xs[:5], ys[:5])
+    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=3 are ignored"):
+        model.advance([{**x, "more": 1.0} for x in xs[5:]], ys[5:])
+    assert model.n_ignored_inputs == len(xs) - 5
+    assert [model.predict_one(x) for x in xs[:9]] == [other.predict_one(x) for x in xs[:9]]
+
+
+# Weights --------------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_weight_of_zero_teaches_the_experts_nothing(kind):
+    xs, ys = _stream(kind)
+    model = _model(kind, metric_schedule=None)
+    model.advance(xs[:100], ys[:100])
+    before = model.expert_weights
+    weightless = copy.deepcopy(model)
+    weightless.advance(xs[100:], ys[100:], [0.0] * 50)
+    assert weightless.expert_weights == before
+    assert weightless.n_records == 150
+    # Wrong targets without weight do no harm: the moments of the inputs are all that moves.
+    wrong = copy.deepcopy(model)
+    wrong.advance(xs[100:], ys[99:149], [0.0] * 50)
+    assert [wrong.predict_one(x) for x in xs] == [weightless.predict_one(x) for x in xs]
+
+
+@BOTH
+def test_a_heavier_record_counts_as_more(kind):
+    """Two say one thing of the same inputs, one that weighs ten says the other."""
+    rng = np.random.default_rng(2)
+    says = (10.0, -10.0) if kind is AdaptiveKernelRegressor else ("often", "heavy")
+    light, heavy = _model(kind, metric_schedule=None), _model(kind, metric_schedule=None)
+    for i in range(300):
+        x, y = {"a": float(rng.normal())}, says[i % 3 == 0]
+        light.learn_one(x, y)
+        heavy.learn_one(x, y, w=10.0 if i % 3 == 0 else 1.0)
+    if kind is AdaptiveKernelRegressor:
+        assert light.predict_one({"a": 0.0}) > 0 > heavy.predict_one({"a": 0.0})
+    else:
+        assert (light.predict_one({"a": 0.0}), heavy.predict_one({"a": 0.0})) == says
+
+
+def test_a_weight_of_two_is_near_a_record_given_twice():
+    """Not the same: what a head learns of the first copy, it hears again from the second as the mixture's loss."""
+    xs, ys = _stream(AdaptiveKernelClassifier, 300)
+    twice = _model(AdaptiveKernelClassifier, drift_rates=(0.0,), metric_schedule=None, standardize=False, n_trees=0)
+    once, weighted = twice.clone(), twice.clone()
+    for x, y in zip(xs, ys, strict=True):
+        twice.learn_one(x, y)
+        twice.learn_one(x, y)
+        weighted.learn_one(x, y, w=2.0)
+        once.learn_one(x, y)
+    said = [np.array([model.predict_proba_one(x)[True] for x in xs]) for model in (twice, weighted, once)]
+    assert np.abs(said[1] - said[0]).mean() < 0.5 * np.abs(said[2] - said[0]).mean() + 0.01
+
+
+@BOTH
+@pytest.mark.parametrize("weight", [-1.0, math.nan, math.inf])
+def test_an_impossible_weight_is_refused(kind, weight):
+    xs, ys = _stream(kind, 20)
+    model = _model(kind)
+    with pytest.raises(ValueError, match=r"^a weight is negative or not finite: weights are numbers from 0 up$"):
+        model.advance(xs, ys, [1.0] * 19 + [weight])
+    assert model.state_digest() == _model(kind).state_digest()
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"x0": math.inf}, "input 'x0' is infinite: give a finite number, or None where it was not observed"),
+        ({"x0": 10**400}, "input 'x0' is infinite: give a finite number"),
+        ({"x0": [1]}, "input 'x0' is of type list: give a number, a string, a boolean or None"),
+        ({"new": frozenset()}, "input 'new' is of type frozenset: give a number"),
+        ({b"x": 1.0}, "b'x' is of type bytes: names and labels are strings, booleans or numbers"),
+    ],
+    ids=str,
+)
+def test_an_input_that_is_none_is_one_sentence_and_nothing_is_learnt(kind, bad, message):
+    xs, ys = _stream(kind, 40)
+    model = _model(kind)
+    model.advance(xs[:20], ys[:20])
+    before = model.state_digest()
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        model.advance([*xs[20:39], {**xs[39], **bad}], ys[20:])
+    assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        model.predict_one({**xs[0], **bad})
+    assert model.state_digest() == before
+
+
+@pytest.mark.parametrize("target", [math.nan, math.inf, "a", [1], 10**400])
+def test_a_target_that_is_no_number_is_refused(target):
+    xs, ys = _stream(AdaptiveKernelRegressor, 20)
+    model = _model(AdaptiveKernelRegressor)
+    with pytest.raises(ValueError, match=r"^the target .* is not a finite number: give one, or None where it is not"):
+        model.advance(xs, [*ys[:19], target])
+    assert model.state_digest() == _model(AdaptiveKernelRegressor).state_digest()
+
+
+@pytest.mark.parametrize("label", [math.nan, [1], b"a", frozenset()])
+def test_a_label_that_is_none_is_refused(label):
+    xs, ys = _stream(AdaptiveKernelClassifier, 20)
+    model = _model(AdaptiveKernelClassifier)
+    with pytest.raises(ValueError, match=r"names and labels are|the label is NaN"):
+        model.advance(xs, [*ys[:19], label])
+    assert model.state_digest() == _model(AdaptiveKernelClassifier).state_digest()
+
+
+# Distributions and importances ----------------------------------------------------------------------------------------
+
+
+def test_a_distribution_is_rivers_gaussian():
+    model = AdaptiveKernelRegressor(seed=1)
+    fresh = model.predict_one({"a": 1.0}, with_dist=True)
+    assert (type(fresh), fresh.mu) == (proba.Gaussian, 0.0)
+    for i in range(60):
+        model.learn_one({"a": i % 7}, 2.0 * (i % 7) + i % 2)
+    said = model.predict_one({"a": 3}, with_dist=True)
+    assert said.mu == model.predict_one({"a": 3}) == pytest.approx(6.5, abs=0.6)
+    assert 0.2 < said.sigma < 2
+    assert said.cdf(said.mu) == pytest.approx(0.5)
+
+
+@BOTH
+def test_importances_are_shares_by_name(kind):
+    xs, ys = _stream(kind, 60)
+    model = _model(kind, metric_schedule=(50,))
+    model.advance(xs[:49], ys[:49])
+    assert model.feature_importances_ == {}
+    model.learn_one(xs[49], ys[49])
+    assert set(model.feature_importances_) == {"x0", "x1", "x2"}
+    assert sum(model.feature_importances_.values()) == pytest.approx(1)
+    # An input that came after the metric has no share yet.
+    model.learn_one({"late": 1.0, "word": "w"}, ys[50])
+    assert set(model.feature_importances_) == {"x0", "x1", "x2"}
+    assert set(model.input_names) == {"x0", "x1", "x2", "late", "word=w"}

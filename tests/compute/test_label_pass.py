@@ -1,0 +1,116 @@
+"""A stretch of classified records through all experts, against the twin that goes through whole matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel.compute import label_pass as kernels
+from tests import naive
+from tests.compute import passes
+from tests.compute.passes import DRIFTS, RIDGE, SHAPES, TREES, Stream
+
+FORGETTING = np.array([1.0, 0.99])
+BOTH = pytest.mark.parametrize("n_trees", [0, TREES])
+
+
+def _stream(D, L, K, n_trees):
+    """Classes that follow the inputs, so that trees have something to split; a few records have none."""
+    rng = np.random.default_rng(10 * D + K)
+    Phi, values = passes.records(rng, D)
+    labels = np.where(np.nan_to_num(values[:, 0]) > 0.3, 0, rng.integers(0, K, len(Phi)))
+    labels[rng.random(len(Phi)) < 0.2] = -1
+    forest = passes.forest_of(2, n_trees, K)
+    matrices = passes.heads_and_linear(D, L, K)
+    n_experts = 3 + len(matrices[3]) + len(forest.targets)
+    state = (*matrices, np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3), *forest)
+    return Stream(Phi, values, labels, rng.uniform(0.2, 3, len(Phi)), state)
+
+
+def _through(stream):
+    """Copies of the state after the stretch, and what was said."""
+    matrices, others, forest = passes.copied(stream.state)
+    out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
+    kernels.pass_labels(
+        *(*stream[:4], *matrices[:3], DRIFTS, RIDGE, *matrices[3:], FORGETTING[: len(matrices[3])]),
+        *(forest, *others, 1.0, out),
+    )
+    return (*matrices, *others, *forest), out
+
+
+@BOTH
+@pytest.mark.parametrize("K", [1, 2, 12])
+@pytest.mark.parametrize(("D", "L"), SHAPES)
+def test_pass_labels(D, L, K, n_trees):
+    stream = _stream(D, L, K, n_trees)
+    (P, W, owed, linear_P, linear_W), others, _ = passes.copied(stream.state)
+    ensembles = passes.ensembles_of(2, n_trees, K)
+    *twins, said = naive.pass_labels(
+        *(*stream[:4], P, W, owed, DRIFTS, RIDGE, linear_P, linear_W, FORGETTING),
+        *(ensembles, *others, 1.0),
+    )
+    state, out = _through(stream)
+    np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(out.sum(axis=1), 1, rtol=0, atol=1e-12)
+    passes.assert_as_the_twins(state, twins)
+    passes.assert_the_forest_is(state, ensembles)
+    assert all(ensemble.grown > TREES for ensemble in ensembles)
+
+
+@BOTH
+def test_what_is_only_predicted_changes_nothing(n_trees):
+    passes.assert_what_is_only_predicted_changes_nothing(_through, _stream(5, 3, 2, n_trees), no_truth=-1)
+
+
+@BOTH
+@pytest.mark.parametrize("L", [3, None])
+@pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
+def test_any_cut_gives_the_same_bits(L, cuts, n_trees):
+    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees), cuts)
+
+
+@BOTH
+@pytest.mark.parametrize("every", [1, 7])
+def test_when_it_is_settled_changes_no_bit(every, n_trees):
+    passes.assert_when_it_is_settled_changes_no_bit(_through, _stream(267, 11, 2, n_trees), every)
+
+
+@BOTH
+def test_nothing_is_read_above_the_diagonal(n_trees):
+    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, 2, n_trees))
+
+
+@pytest.mark.parametrize(("expert", "least"), [(5, 0.02 / 1.02), (6, 0.002 / 2.002)])
+@pytest.mark.parametrize("K", [2, 12])
+def test_no_tree_is_ever_sure(K, expert, least):
+    """Where only an expert of trees is heard, classes that its leaves rule out are possible still."""
+    stream = _stream(5, 3, K, TREES)
+    matrices, others, forest = passes.copied(_through(stream)[0])
+    losses = others[1]
+    losses[:] = 1e4
+    losses[expert] = 0
+    _, out = _through(stream._replace(state=(*matrices, *others, *forest)))
+    assert out[0].min() >= least / K
+    assert out[0].max() < 1
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))
+def test_mix(n, K, seed):
+    rng = np.random.default_rng(seed)
+    weights, p = rng.uniform(size=n + 2), rng.uniform(size=(n + 1, K))
+    out = np.full(K, np.nan)
+    kernels.mix(weights, p, n, out)
+    np.testing.assert_allclose(out, naive.mix(weights, p, n), rtol=1e-12)
+
+
+@given(st.integers(1, 8), st.floats(0.001, 0.2), st.floats(0, 3), st.integers(0, 1000))
+def test_shift(K, least, size, seed):
+    rng = np.random.default_rng(seed)
+    p, by = rng.dirichlet(np.ones(K)), rng.normal(size=K) * size
+    out = np.full(K, np.nan)
+    kernels.shift(p, by, least, out)
+    np.testing.assert_allclose(out, naive.shift(p, by, least), rtol=1e-12)
+    assert out.sum() == pytest.approx(1, abs=1e-12)
+    assert out.min() > 0
+    kernels.shift(p, np.zeros(K), 0.0, out)
+    np.testing.assert_allclose(out, p, rtol=1e-12)

@@ -1,0 +1,77 @@
+"""A stretch of records with numbers for targets through all experts, against the twin of whole matrices."""
+
+import numpy as np
+import pytest
+
+from streamkernel.compute import number_pass as kernels
+from tests import naive
+from tests.compute import passes
+from tests.compute.passes import DRIFTS, RIDGE, SHAPES, TREES, Stream
+
+LINEAR_DRIFTS = np.array([0.0, 1e-3])
+BOTH = pytest.mark.parametrize("n_trees", [0, TREES])
+
+
+def _stream(D, L, n_trees):
+    """Targets with waves, a step that trees see and a level that moves; a few records have none."""
+    rng = np.random.default_rng(D)
+    Phi, values = passes.records(rng, D)
+    targets = 50 + 7 * np.sin(Phi.sum(axis=1)) + 5 * (np.nan_to_num(values[:, 0]) > 0.3) + rng.normal(size=len(Phi))
+    targets[100:] += 20
+    targets[rng.random(len(Phi)) < 0.2] = np.nan
+    forest = passes.forest_of(1, n_trees, 1)
+    matrices, T = passes.heads_and_linear(D, L, 1), len(forest.targets)
+    n_experts = 3 + len(matrices[3]) + 2 * T + 1
+    sizes = 1 + T, 3, 3, n_experts, 2, 3
+    state = (*matrices, *(np.zeros(size) for size in sizes), *forest)
+    return Stream(Phi, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
+
+
+def _through(stream):
+    """Copies of the state after the stretch, and what was said."""
+    matrices, others, forest = passes.copied(stream.state)
+    out = np.full((len(stream.Phi), 3), np.nan)
+    kernels.pass_numbers(
+        *(*stream[:4], *matrices[:3], DRIFTS, RIDGE, *matrices[3:], LINEAR_DRIFTS[: len(matrices[3])]),
+        *(forest, *others, 2.0, out),
+    )
+    return (*matrices, *others, *forest), out
+
+
+@BOTH
+@pytest.mark.parametrize(("D", "L"), SHAPES)
+def test_pass_numbers(D, L, n_trees):
+    stream = _stream(D, L, n_trees)
+    (P, W, owed, linear_P, linear_W), others, _ = passes.copied(stream.state)
+    ensembles = passes.ensembles_of(1, n_trees, 1)
+    *twins, said = naive.pass_numbers(
+        *(*stream[:4], P, W, owed, DRIFTS, RIDGE, linear_P, linear_W, LINEAR_DRIFTS, ensembles, *others, 2.0)
+    )
+    state, out = _through(stream)
+    np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)
+    passes.assert_as_the_twins(state, twins)
+    passes.assert_the_forest_is(state, ensembles)
+    assert all(ensemble.grown > TREES for ensemble in ensembles)
+
+
+@BOTH
+def test_what_is_only_predicted_changes_nothing(n_trees):
+    passes.assert_what_is_only_predicted_changes_nothing(_through, _stream(5, 3, n_trees), no_truth=np.nan)
+
+
+@BOTH
+@pytest.mark.parametrize("L", [3, None])
+@pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
+def test_any_cut_gives_the_same_bits(L, cuts, n_trees):
+    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, n_trees), cuts)
+
+
+@BOTH
+@pytest.mark.parametrize("every", [1, 7])
+def test_when_it_is_settled_changes_no_bit(every, n_trees):
+    passes.assert_when_it_is_settled_changes_no_bit(_through, _stream(61, 30, n_trees), every)
+
+
+@BOTH
+def test_nothing_is_read_above_the_diagonal(n_trees):
+    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, n_trees))
