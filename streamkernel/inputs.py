@@ -23,7 +23,8 @@ RAW_LIMIT = 1e15
 
 _NAN = math.nan
 _NO_KEYS = np.zeros(0, np.uint64)
-_PLAIN = {float, int}
+#: Types of values that need no second look.
+PLAIN = {float, int}
 _TEXT = {str}
 
 
@@ -117,7 +118,7 @@ class Inputs:
     def check(self, xs: Sequence[Mapping[Any, Any]]) -> None:
         """Raise what `encode` would, for records that are then encoded slice by slice."""
         for x in xs:
-            if _PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
+            if PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
                 try:
                     if math.isfinite(sum(x.values())):
                         continue
@@ -240,6 +241,11 @@ class Inputs:
             array(record, name, np.float64, len(self)) for name in ("input_count", "input_mean", "input_m2")
         )
 
+    @property
+    def plain_names(self) -> tuple[Any, ...] | None:
+        """The names of all columns in their order, if all are numbers."""
+        return tuple(self._numbers) if len(self._numbers) == len(self) else None
+
     def encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Rows | None:
         """Encode records that all hold the same known numbers in the same order, as most do; None for any others."""
         if not xs:
@@ -256,7 +262,7 @@ class Inputs:
         try:
             for x in xs:
                 row = [*x.values()]
-                if tuple(x) != names or not _PLAIN.issuperset(map(type, row)):
+                if tuple(x) != names or not PLAIN.issuperset(map(type, row)):
                     return None
                 finite = finite and math.isfinite(sum(row))
                 rows.append(row)

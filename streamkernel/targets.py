@@ -118,6 +118,10 @@ class Classes:
         """Whether a label has no column yet."""
         return label is not None and label not in self._columns
 
+    def known(self, y: Any) -> int | None:
+        """The column of a plain label that has one; None for anything else."""
+        return self._columns.get(y) if type(y) in _PLAIN else None
+
     def codes(self, labels: Sequence[Any]) -> Array:
         """The columns of known labels, int64 of shape (n,); -1 for None."""
         return np.array([-1 if label is None else self._columns[label] for label in labels], np.int64)
@@ -271,6 +275,10 @@ class Numbers:
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         return [None if y is None else _plain_number(y) for y in ys], 0
+
+    def known(self, y: Any) -> float | None:
+        """A plain number as it is; None for anything else."""
+        return y if type(y) is float and -LARGEST <= y <= LARGEST else None
 
     def admit(self, ys: Sequence[Any]) -> Encoded:
         encoded = np.full(len(ys), np.nan)

@@ -1,6 +1,7 @@
 """The experts: least squares heads that drift at different rates, two linear experts, trees, and their mixture."""
 
 import abc
+from typing import Any
 
 import numpy as np
 
@@ -186,6 +187,8 @@ class LabelExperts(Experts):
 
     eta = 1.0
     n_ensembles = 2
+    #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
+    run = staticmethod(advance_labels)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -216,9 +219,24 @@ class LabelExperts(Experts):
         window: Window,
     ) -> Array:
         """As `learn`, for rows that are still to be scaled and made columns of."""
-        out = np.empty((len(values), self.heads_W.shape[1]))
-        advance_labels(values, extras, labels, weights, scaling, lens, window, *self._arrays, out)
+        arguments = self.bind(values, extras, labels, weights, scaling, lens, window)
+        self.run(*arguments)
+        out: Array = arguments[-1]
         return out
+
+    def bind(
+        self,
+        values: Array,
+        extras: Array,
+        labels: Array,
+        weights: Array,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
+    ) -> tuple[Any, ...]:
+        """The arguments of `run`, of which the last is filled with what is said."""
+        out = np.empty((len(values), self.heads_W.shape[1]))
+        return (values, extras, labels, weights, scaling, lens, window, *self._arrays, out)
 
     @property
     def _arrays(self) -> _LabelArrays:
@@ -249,6 +267,7 @@ class NumberExperts(Experts):
 
     eta = 2.0
     n_ensembles = 1
+    run = staticmethod(advance_numbers)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -286,9 +305,24 @@ class NumberExperts(Experts):
         window: Window,
     ) -> Array:
         """As `learn`, for rows that are still to be scaled and made columns of."""
-        out = np.empty((len(values), 3))
-        advance_numbers(values, extras, targets, weights, scaling, lens, window, *self._arrays, out)
+        arguments = self.bind(values, extras, targets, weights, scaling, lens, window)
+        self.run(*arguments)
+        out: Array = arguments[-1]
         return out
+
+    def bind(
+        self,
+        values: Array,
+        extras: Array,
+        targets: Array,
+        weights: Array,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
+    ) -> tuple[Any, ...]:
+        """The arguments of `run`, of which the last is filled with what is said."""
+        out = np.empty((len(values), 3))
+        return (values, extras, targets, weights, scaling, lens, window, *self._arrays, out)
 
     @property
     def _arrays(self) -> _NumberArrays:

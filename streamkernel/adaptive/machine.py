@@ -5,6 +5,7 @@ a change of the stream, the metric is learnt anew from the last records, which t
 """
 
 import abc
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from streamkernel.adaptive import metric
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.lane import Lane
 from streamkernel.adaptive.recent import Recent
 from streamkernel.inputs import Inputs, Rows
 from streamkernel.intake import SLICE, Intake
@@ -86,6 +88,8 @@ class AdaptiveMachine(abc.ABC):
 
     targets: Classes | Numbers
     experts: LabelExperts | NumberExperts
+    #: The target of a record that is predicted only.
+    _no_truth: float
 
     def __init__(self, inputs: Inputs, columns: Columns, schedule: Sequence[int], buffer_size: int) -> None:
         self.inputs = inputs
@@ -95,6 +99,7 @@ class AdaptiveMachine(abc.ABC):
         self.importance = np.zeros(0)
         self.n_records = 0
         self._intake = Intake(inputs, self.targets)
+        self._lane: Lane | None = None
 
     def advance(
         self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None
@@ -129,6 +134,21 @@ class AdaptiveMachine(abc.ABC):
         for rows, targets, weights in self._intake.take(xs, ys, ws):
             for stretch in self._stretches(rows, targets):
                 self._learn(rows.part(stretch), targets[stretch], weights[stretch])
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learn a record of weight 1 as `learn` does."""
+        truth = self.targets.known(y)
+        if truth is not None and (lane := self._open_lane()) and lane.takes(x, truth):
+            self._count(1)
+        else:
+            self.learn([x], [y])
+
+    def predict_one(self, x: Mapping[Any, Any]) -> list[float]:
+        """What there is to say of a record; nothing is changed."""
+        if (lane := self._open_lane()) and lane.takes(x, self._no_truth):
+            return lane.said
+        said: list[float] = self.predict([x])[0].tolist()
+        return said
 
     def predict(self, xs: Sequence[Mapping[Any, Any]]) -> Array:
         """What there is to say of records, (n, K), or (n, 3) of numbers; nothing is changed."""
@@ -219,13 +239,27 @@ class AdaptiveMachine(abc.ABC):
         if not self.n_records or self.columns.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
         taught = self._teach(rows, targets, np.minimum(weights, HEAVIEST))
+        self._count(n_learnt)
+        return taught
+
+    def _count(self, n_learnt: int) -> None:
+        """Count records learnt, and learn the metric where it is time."""
         self.n_records += n_learnt
         since = self.experts.change.told(self.n_records) if self.n_records % BLOCK == 0 else 0
         if since:
             self.experts.forest.keep_last(since)
         if self.n_records in self.schedule or (since and self.schedule):
             self._learn_metric(since)
-        return taught
+
+    def _open_lane(self) -> Lane | None:
+        """The fast lane, if all columns are numbers that have a place."""
+        if self._lane is None and self.n_records:
+            names = self.inputs.plain_names
+            if names and len(names) == self.columns.n_inputs:
+                scaling, lens = self.inputs.scaling(len(names)), self.columns.lens(self.inputs.keys, _NO_KEYS)
+                bind = functools.partial(self.experts.bind, scaling=scaling, lens=lens, window=self.recent.window)
+                self._lane = Lane(names, self._unknown(1), self.experts, bind)
+        return self._lane
 
     def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
         """Let rows through scaling, columns and experts."""
@@ -244,6 +278,7 @@ class AdaptiveMachine(abc.ABC):
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""
+        self._lane = None
         seen = np.flatnonzero(~np.isnan(values).all(axis=0))
         width = int(seen[-1]) + 1 if len(seen) else 0
         if not self.n_records:
@@ -261,6 +296,7 @@ class AdaptiveMachine(abc.ABC):
 
         Those since a change, or all that are remembered where `since` is 0.
         """
+        self._lane = None
         X, y, w = (part[-since:] for part in self.recent.rows())
         columns, experts = self.columns, self.experts
         keys = self.inputs.keys[: columns.n_inputs]
@@ -309,6 +345,8 @@ class AdaptiveMachine(abc.ABC):
 class LabelMachine(AdaptiveMachine):
     """For classes."""
 
+    _no_truth = -1
+
     def __init__(
         self,
         inputs: Inputs,
@@ -335,7 +373,7 @@ class LabelMachine(AdaptiveMachine):
         return joins
 
     def _unknown(self, n: int) -> Array:
-        return np.full(n, -1)
+        return np.full(n, self._no_truth)
 
     def _nothing(self, n: int) -> Array:
         return np.zeros((n, self.targets.n_outputs))
@@ -346,6 +384,7 @@ class LabelMachine(AdaptiveMachine):
             said = self._pass(rows, self._unknown(1), weights) if known else self._nothing(1)
             self.targets.admit(targets)
             self.experts.add_output()
+            self._lane = None
         labels = self.targets.codes(targets)
         learnt = self._pass(rows, labels, weights)
         return Taught(learnt if said is None else said, known, learnt, labels)
@@ -376,6 +415,8 @@ class LabelMachine(AdaptiveMachine):
 class NumberMachine(AdaptiveMachine):
     """For numbers."""
 
+    _no_truth = math.nan
+
     def __init__(
         self,
         inputs: Inputs,
@@ -394,7 +435,7 @@ class NumberMachine(AdaptiveMachine):
         return 0
 
     def _unknown(self, n: int) -> Array:
-        return np.full(n, np.nan)
+        return np.full(n, self._no_truth)
 
     def _nothing(self, n: int) -> Array:
         return np.tile([0.0, 0.0, 1.0], (n, 1))

@@ -3,6 +3,7 @@
 import math
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,12 @@ class AdaptiveMachineEstimator(StreamEstimator):
         kernel = self.kernel or Gaussian()
         standardize = kernel.shift_invariant if self.standardize is None else self.standardize
         return Inputs(self.max_inputs, standardize), Columns(kernel, int(self.n_features), seed)
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        if w == 1:
+            self._machine.learn_one(x, y)
+        else:
+            super().learn_one(x, y, w)
 
     @property
     def bandwidth(self) -> float:

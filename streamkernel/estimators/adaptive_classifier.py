@@ -11,7 +11,6 @@ from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import Outcome, records
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
-from streamkernel.state import Array
 from streamkernel.targets import Classes
 
 
@@ -126,11 +125,12 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
-        return dict(zip(self._targets.labels, self._machine.predict([x])[0].tolist(), strict=True))
+        return dict(zip(self._targets.labels, self._machine.predict_one(x), strict=True))
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        return self._most_probable(self._machine.predict([x]))[0]
+        said = self._machine.predict_one(x)
+        return self._targets.labels[said.index(max(said))] if said else None
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
@@ -139,12 +139,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a data frame, as a series in its backend, with its index."""
-        said = self._machine.predict(records(X))
-        return to_native_series(self._most_probable(said), name=None, like=into_frame(X))
-
-    def _most_probable(self, said: Array) -> list[Any]:
-        labels = self._targets.labels
-        return [labels[column] for column in said.argmax(axis=1)] if labels else [None] * len(said)
+        said, labels = self._machine.predict(records(X)), self._targets.labels
+        most_probable = [labels[column] for column in said.argmax(axis=1)] if labels else [None] * len(said)
+        return to_native_series(most_probable, name=None, like=into_frame(X))
 
     def _outcome(self, advanced: Answered) -> Outcome:
         labels = self._targets.labels

@@ -112,7 +112,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
             Whether to give River's Gaussian distribution, its deviation that of the last prediction errors.
 
         """
-        mean, deviation, _ = self._machine.predict([x])[0].tolist()
+        mean, deviation, _ = self._machine.predict_one(x)
         if with_dist:
             return proba.Gaussian._from_state(n=1, m=mean, var=deviation**2, ddof=0)
         return mean

@@ -120,7 +120,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
             Weight. Defaults to 1.
 
         """
-        self._machine.learn([x], [y], None if w == 1 else [w])
+        self._machine.learn([x], [y], [w])
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
         """Learn the rows of a data frame, exactly as `learn_one` would one after the other.
