@@ -14,6 +14,7 @@ from benchmarks.streams import Pair, Stream
 
 CHUNK = 20  # records between two looks at the clock
 CLIP = 1e-15
+BINS = 15  # of the calibration error
 WARM_UP = 300  # records that a model of ours is shown beforehand, so that no compilation is timed
 
 
@@ -40,12 +41,16 @@ class Result:
 
 @dataclass
 class ClassScores:
-    """Accuracy, macro-F1 over the classes that occurred, and log-loss. No prediction is a wrong one."""
+    """Accuracy, macro-F1 over the classes that occurred, log-loss and expected calibration error.
+
+    No prediction is a wrong one. The calibration error is of the most probable class, over `BINS` equal intervals.
+    """
 
     right: Counter[Any] = field(default_factory=Counter)
     predicted: Counter[Any] = field(default_factory=Counter)
     true: Counter[Any] = field(default_factory=Counter)
     loss: float = 0.0
+    surplus: list[float] = field(default_factory=lambda: [0.0] * BINS)  # confidence beyond what was right
 
     def update(self, y: Any, chances: dict[Any, float]) -> None:
         guess = max(chances, key=chances.__getitem__) if chances else None
@@ -53,13 +58,20 @@ class ClassScores:
         self.predicted[guess] += 1
         self.right[y] += guess == y
         total = sum(chances.values())
+        if guess is not None and total > 0 and math.isfinite(confidence := chances[guess] / total):
+            self.surplus[min(int(confidence * BINS), BINS - 1)] += confidence - (guess == y)
         chance = chances.get(y, 0.0) / total if total > 0 else 0.0  # not every model's chances sum to 1
         self.loss -= math.log(min(max(chance, CLIP), 1.0)) if math.isfinite(chance) else math.log(CLIP)
 
     def scores(self) -> dict[str, float]:
         n = self.true.total()
         f1 = [2 * self.right[c] / (self.true[c] + self.predicted[c]) for c in self.true]
-        return {"accuracy": self.right.total() / n, "macro_f1": sum(f1) / len(f1), "log_loss": self.loss / n}
+        return {
+            "accuracy": self.right.total() / n,
+            "macro_f1": sum(f1) / len(f1),
+            "log_loss": self.loss / n,
+            "calibration": sum(map(abs, self.surplus)) / n,
+        }
 
 
 @dataclass

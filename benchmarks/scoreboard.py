@@ -162,16 +162,23 @@ def speed_table(cells: Board) -> str:
     return table(["", "records/s, classes", "kB", "records/s, regression", "kB"], lines)
 
 
+def _other(cell: Cell, score: str) -> str:
+    """A mean score; empty where a run of an earlier day did not take it."""
+    if any(score not in run.scores for run in cell.runs):
+        return ""
+    return number(cell.mean(score), score) if score == "rmse" else f"{cell.mean(score):.3f}"
+
+
 def details(cells: Board) -> str:
     """Every score of every model on every stream."""
     parts = []
     for classes in (True, False):
-        names = ("macro_f1", "log_loss") if classes else ("rmse",)
+        names = ("macro_f1", "log_loss", "calibration") if classes else ("rmse",)
         lines = []
         for name, row in cells.items():
             for model, cell in row.items():
                 if (cell.stream.n_classes > 0) is classes:
-                    others = [f"{cell.mean(s):.3f}" if s != "rmse" else number(cell.mean(s), "rmse") for s in names]
+                    others = [_other(cell, score) for score in names]
                     lines.append(
                         [
                             name,
@@ -182,7 +189,7 @@ def details(cells: Board) -> str:
                             f"{cell.memory / 1e3:,.0f}",
                         ]
                     )
-        header = ["accuracy %", "macro-F1", "log-loss"] if classes else ["MAE", "RMSE"]
+        header = ["accuracy %", "macro-F1", "log-loss", "calibration error"] if classes else ["MAE", "RMSE"]
         parts += [table(["stream", "model", *header, "records/s", "kB"], lines)] if lines else []
     return "\n\n".join(parts)
 
