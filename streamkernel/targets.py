@@ -277,8 +277,8 @@ class Numbers:
         return [None if y is None else _plain_number(y) for y in ys], 0
 
     def known(self, y: Any) -> float | None:
-        """A plain number as it is; None for anything else."""
-        return y if type(y) is float and -LARGEST <= y <= LARGEST else None
+        """A plain number as a float; None for anything else."""
+        return float(y) if type(y) in _NUMBERS and -LARGEST <= y <= LARGEST else None
 
     def admit(self, ys: Sequence[Any]) -> Encoded:
         encoded = np.full(len(ys), np.nan)
@@ -338,6 +338,7 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
 
 
 _PLAIN = {str, bool, int}
+_NUMBERS = {float, int}
 
 
 def _plain_label(y: Any) -> Any:

@@ -1,6 +1,7 @@
 """The experts: least squares heads that drift at different rates, two linear experts, trees, and their mixture."""
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,8 @@ class Experts(abc.ABC):
     n_linear_experts = 2
     #: Ensembles of trees, if there are any.
     n_ensembles: int
+    #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
+    run: Callable[..., None]
     #: The mixture's rate.
     eta: float
 
@@ -128,6 +131,36 @@ class Experts(abc.ABC):
             np.ascontiguousarray(np.pad(W, ((0, 0), (0, 1), (0, 0)))) for W in (self.heads_W, self.linear_W)
         )
 
+    def advance(
+        self,
+        values: Array,
+        extras: Array,
+        truths: Array,
+        weights: Array,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
+    ) -> Array:
+        """Predict, then learn, rows still to be scaled and made columns of; returns what is said, (n, K) or (n, 3)."""
+        arguments = self.bind(values, extras, truths, weights, scaling, lens, window)
+        self.run(*arguments)
+        out: Array = arguments[-1]
+        return out
+
+    def bind(
+        self,
+        values: Array,
+        extras: Array,
+        truths: Array,
+        weights: Array,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
+    ) -> tuple[Any, ...]:
+        """The arguments of `run`, of which the last is filled with what is said."""
+        out = np.empty((len(values), self._n_said))
+        return (values, extras, truths, weights, scaling, lens, window, *self._arrays, out)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the matrices and the trees."""
@@ -163,6 +196,16 @@ class Experts(abc.ABC):
             setattr(self, name, value)
 
     @property
+    @abc.abstractmethod
+    def _arrays(self) -> tuple[Any, ...]:
+        """What `run` reads and writes of the experts."""
+
+    @property
+    @abc.abstractmethod
+    def _n_said(self) -> int:
+        """Numbers said of a record."""
+
+    @property
     def _fields(self) -> tuple[str, ...]:
         return ("heads_P", "heads_W", "linear_P", "linear_W", "losses")
 
@@ -187,7 +230,6 @@ class LabelExperts(Experts):
 
     eta = 1.0
     n_ensembles = 2
-    #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
     run = staticmethod(advance_labels)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -208,35 +250,9 @@ class LabelExperts(Experts):
         pass_labels(Phi, values, labels, weights, *self._arrays, out)
         return out
 
-    def advance(
-        self,
-        values: Array,
-        extras: Array,
-        labels: Array,
-        weights: Array,
-        scaling: Scaling,
-        lens: Lens,
-        window: Window,
-    ) -> Array:
-        """As `learn`, for rows that are still to be scaled and made columns of."""
-        arguments = self.bind(values, extras, labels, weights, scaling, lens, window)
-        self.run(*arguments)
-        out: Array = arguments[-1]
-        return out
-
-    def bind(
-        self,
-        values: Array,
-        extras: Array,
-        labels: Array,
-        weights: Array,
-        scaling: Scaling,
-        lens: Lens,
-        window: Window,
-    ) -> tuple[Any, ...]:
-        """The arguments of `run`, of which the last is filled with what is said."""
-        out = np.empty((len(values), self.heads_W.shape[1]))
-        return (values, extras, labels, weights, scaling, lens, window, *self._arrays, out)
+    @property
+    def _n_said(self) -> int:
+        return int(self.heads_W.shape[1])
 
     @property
     def _arrays(self) -> _LabelArrays:
@@ -294,35 +310,9 @@ class NumberExperts(Experts):
         pass_numbers(Phi, values, targets, weights, *self._arrays, out)
         return out
 
-    def advance(
-        self,
-        values: Array,
-        extras: Array,
-        targets: Array,
-        weights: Array,
-        scaling: Scaling,
-        lens: Lens,
-        window: Window,
-    ) -> Array:
-        """As `learn`, for rows that are still to be scaled and made columns of."""
-        arguments = self.bind(values, extras, targets, weights, scaling, lens, window)
-        self.run(*arguments)
-        out: Array = arguments[-1]
-        return out
-
-    def bind(
-        self,
-        values: Array,
-        extras: Array,
-        targets: Array,
-        weights: Array,
-        scaling: Scaling,
-        lens: Lens,
-        window: Window,
-    ) -> tuple[Any, ...]:
-        """The arguments of `run`, of which the last is filled with what is said."""
-        out = np.empty((len(values), 3))
-        return (values, extras, targets, weights, scaling, lens, window, *self._arrays, out)
+    @property
+    def _n_said(self) -> int:
+        return 3
 
     @property
     def _arrays(self) -> _NumberArrays:

@@ -17,8 +17,10 @@ from streamkernel.targets import Classes
 class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifier):
     """A kernel classifier that learns all a record says, at once, in bounded memory.
 
-    Recursive least squares on random features, at three drift rates, and two linear experts, mixed by how well each did
-    lately; the inputs are weighed by a metric that is learnt from the last records.
+    Recursive least squares on random features, at three drift rates, two linear experts and two ensembles of trees on
+    the last records, mixed by how well each did lately. The inputs are weighed by a metric that is learnt from the last
+    records. When the mixture comes to do worse than it did, the stream has changed: the metric is learnt again from the
+    records since, and the trees' window forgets those before.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
     drift_rates
         q, how fast the coefficients may drift; one head a rate, each rate once. Defaults to 0, .001 and .03.
     metric_schedule
-        Labelled records after which the metric is learnt anew; None is never. Defaults to 100, 250, 500, 1,000 and
-        2,000.
+        Labelled records after which the metric is learnt anew, besides after a change; None is never, nor after a
+        change. Defaults to 100, 250, 500, 1,000 and 2,000.
     buffer_size
         The last records, from which it is learnt. Defaults to 1,000.
     n_trees

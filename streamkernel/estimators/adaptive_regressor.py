@@ -17,7 +17,9 @@ from streamkernel.targets import Numbers
 class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor):
     """A kernel regressor that learns all a record says, at once, in bounded memory.
 
-    As `AdaptiveKernelClassifier`, for numbers, which are standardised inside.
+    As `AdaptiveKernelClassifier`, for numbers, which are standardised inside. Here one ensemble of trees learns what
+    heads and linear experts leave over, and two more experts add a level: where the last errors were, with the trees
+    and without.
 
     Parameters
     ----------
@@ -30,8 +32,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
     drift_rates
         q, how fast the coefficients may drift; one head a rate, each rate once. Defaults to 0, .001 and .03.
     metric_schedule
-        Labelled records after which the metric is learnt anew; None is never. Defaults to 100, 250, 500, 1,000 and
-        2,000.
+        Labelled records after which the metric is learnt anew, besides after a change; None is never, nor after a
+        change. Defaults to 100, 250, 500, 1,000 and 2,000.
     buffer_size
         The last records, from which it is learnt. Defaults to 1,000.
     n_trees
@@ -122,4 +124,4 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         return to_native_series(self._machine.predict(records(X))[:, 0].tolist(), name=None, like=into_frame(X))
 
     def _outcome(self, advanced: Answered) -> Outcome:
-        return Outcome(advanced.said[:, 0].tolist(), None, advanced.losses)
+        return Outcome(advanced.said[:, 0].tolist(), None, advanced.losses, advanced.said[:, 1])

@@ -28,12 +28,16 @@ class Outcome:
         A distribution over the labels each; None for regressors.
     losses
         The model's own loss of each record, float64 of shape (n,); NaN where there is no label.
+    deviations
+        The deviation of the last errors before each record, float64 of shape (n,), 0 before the first; None for models
+        that do not tell it.
 
     """
 
     predictions: list[Any]
     probabilities: list[dict[Any, float]] | None
     losses: Array
+    deviations: Array | None = None
 
 
 class StreamMachine(Protocol):

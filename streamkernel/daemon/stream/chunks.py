@@ -126,13 +126,14 @@ class ChunkProcessor:
                 fault = lesson.refused.get(index)
                 label = lesson.predictions[index]
                 probabilities = lesson.probabilities[index] if lesson.probabilities is not None else None
+                deviation = lesson.deviations[index] if lesson.deviations is not None else None
                 index += 1
             if fault is not None:
                 done.dead[fault[0]] += 1
                 letters.append(dead_letter(record.position, fault[0], fault[1], record.raw))
                 self.overrun |= self.rate.add(number)
                 continue
-            lines.append(prediction(record.position, label, probabilities, record.y))
+            lines.append(prediction(record.position, label, probabilities, record.y, deviation))
             if record.y is not None:
                 targets.append(record.y)
                 labels.append(label)

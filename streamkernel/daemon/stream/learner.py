@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from abc import ABC, abstractmethod
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from river import base
+from river import base, proba
 
 from streamkernel.daemon.settings.build import Model, last_step, task_of
 from streamkernel.daemon.stream.quality import log_losses
@@ -35,6 +36,8 @@ class Lesson:
         A short code and a sentence why the model cannot take a record, by its place in the chunk.
     predict_seconds, learn_seconds
         Seconds a record, or None where they were not measured.
+    deviations
+        The standard deviation of each prediction, for regressors with a distribution; NaN where it has none.
 
     """
 
@@ -44,6 +47,7 @@ class Lesson:
     refused: dict[int, tuple[str, str]] = field(default_factory=dict)
     predict_seconds: float | None = None
     learn_seconds: float | None = None
+    deviations: list[float] | None = None
 
 
 class Learner(ABC):
@@ -109,22 +113,28 @@ class _OurLearner(Learner):
             outcome.losses.tolist(),
             predict_seconds=None if self.learn else seconds,
             learn_seconds=seconds if self.learn else None,
+            deviations=None if outcome.deviations is None else outcome.deviations.tolist(),
         )
 
     def _one_by_one(self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool]) -> Lesson:
         """Find the record the chunk was refused for; nothing is taken twice, for `advance` raised before any row."""
         whole = Lesson()
         probabilities: list[Mapping[Any, float]] = []
+        deviations: list[float] = []
+        has_deviations = False
         for index, (x, y) in enumerate(zip(xs, ys, strict=True)):
             one = self.teach([x], [y])
             whole.predictions += one.predictions
             probabilities += one.probabilities or [{}]
+            has_deviations |= one.deviations is not None
+            deviations += one.deviations or [math.nan]
             whole.losses += one.losses
             if one.refused:
                 whole.refused[index] = one.refused[0]
             if stopped():
                 break
         whole.probabilities = probabilities if isinstance(self.model, base.Classifier) else None
+        whole.deviations = deviations if has_deviations else None
         return whole
 
 
@@ -140,17 +150,19 @@ class _RiverLearner(Learner):
         step: Any = last_step(model)
         plain = type(step).predict_one is base.Classifier.predict_one
         self._predicts_by_itself = not plain and not hasattr(step, "advance")
+        self._has_deviations = not self._classifies and "with_dist" in inspect.signature(step.predict_one).parameters
 
     def teach(
         self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool] = lambda: False
     ) -> Lesson:
         lesson = Lesson()
         probabilities: list[Mapping[Any, float]] = []
+        deviations: list[float] = []
         for index, (x, y) in enumerate(zip(xs, ys, strict=True)):
-            label, given, loss = None, None, math.nan
+            label, given, deviation, loss = None, None, math.nan, math.nan
             try:
                 start = time.perf_counter()
-                label, given = self._predict(x)
+                label, given, deviation = self._predict(x)
                 predicted = time.perf_counter()
                 if self.learn and y is not None:
                     loss = self._loss(y, label, given)
@@ -165,20 +177,31 @@ class _RiverLearner(Learner):
                 raise
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
-                label, given, loss = None, None, math.nan
+                label, given, deviation, loss = None, None, math.nan, math.nan
                 lesson.refused[index] = ("refused", f"{type(error).__name__}: {error}")
             lesson.predictions.append(label)
             probabilities.append(given or {})
+            deviations.append(deviation)
             lesson.losses.append(loss)
             if stopped():
                 break
         lesson.probabilities = probabilities if self._has_probabilities else None
+        lesson.deviations = deviations if self._has_deviations else None
         return lesson
 
-    def _predict(self, x: Mapping[str, Any]) -> tuple[Any, Mapping[Any, float] | None]:
-        if not self._classifies:
-            value = self._call.predict_one(x)
-            return None if value is None else float(value), None
+    def _predict(self, x: Mapping[str, Any]) -> tuple[Any, Mapping[Any, float] | None, float]:
+        if self._classifies:
+            return *self._classify(x), math.nan
+        if self._has_deviations:
+            said = self._call.predict_one(x, with_dist=True)
+            if isinstance(said, proba.Gaussian):
+                # Where rounding made the variance negative, its root is complex.
+                return float(said.mu), None, said.sigma if isinstance(said.sigma, float) else math.nan
+            self._has_deviations = False
+        value = self._call.predict_one(x)
+        return None if value is None else float(value), None, math.nan
+
+    def _classify(self, x: Mapping[str, Any]) -> tuple[Any, Mapping[Any, float] | None]:
         if not self._has_probabilities:
             return self._call.predict_one(x), None
         try:

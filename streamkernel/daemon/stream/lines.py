@@ -12,7 +12,11 @@ __all__ = ["dead_letter", "prediction"]
 
 
 def prediction(
-    position: Position, label: Any, probabilities: Mapping[Any, float] | None, target: Any
+    position: Position,
+    label: Any,
+    probabilities: Mapping[Any, float] | None,
+    target: Any,
+    deviation: float | None = None,
 ) -> dict[str, Any]:
     """Make a line of the predictions.
 
@@ -26,11 +30,15 @@ def prediction(
         Of each class, for classifiers.
     target
         What came, if it is known.
+    deviation
+        The standard deviation of what the model said, for regressors with a distribution.
 
     Examples
     --------
     >>> prediction(Position("", 0, 12), "a", {"a": 1.0}, None)
     {'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}
+    >>> prediction(Position("", 0, 12), 2.0, None, 2.5, 0.75)
+    {'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}
 
     """
     line = {
@@ -40,6 +48,8 @@ def prediction(
     }
     if probabilities is not None:
         line["probabilities"] = probabilities  # labels that are no text become text as JSON has them: true, 3
+    if deviation is not None:
+        line["std"] = deviation
     return line
 
 

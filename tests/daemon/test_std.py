@@ -1,0 +1,192 @@
+"""A regressor with a distribution has its deviation on the prediction lines, however it is run; others have none."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from river import compose, linear_model, preprocessing
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelRegressor
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream.learner import learner_for
+from tests.daemon.conftest import Home, Launcher
+
+SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}
+OURS = [{"streamkernel.AdaptiveKernelRegressor": {"n_features": 32, "seed": 1}}]
+RECORDS = 900
+
+
+def rows(n: int = RECORDS) -> tuple[list[dict[str, Any]], list[float | None]]:
+    draw = random.Random(7)
+    xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(n)]
+    ys = [None if draw.random() < 0.05 else math.sin(2 * x["a"]) + x["b"] + draw.gauss(0, 0.1) for x in xs]
+    return xs, ys
+
+
+@pytest.fixture
+def numbers() -> str:
+    xs, ys = rows()
+    lines = ["a,b,y", *(f"{x['a']!r},{x['b']!r},{'' if y is None else repr(y)}" for x, y in zip(xs, ys, strict=True))]
+    lines.insert(500, "1,2,not a number")
+    return "\n".join(lines) + "\n"
+
+
+def expected() -> tuple[list[float], list[float]]:
+    """What the model tells of each record by River's own way, one by one."""
+    model = AdaptiveKernelRegressor(n_features=32, seed=1)
+    said = []
+    for x, y in zip(*rows(), strict=True):
+        said.append(model.predict_one(x, with_dist=True))
+        model.learn_one(x, y)
+    return [gaussian.mu for gaussian in said], [gaussian.sigma for gaussian in said]
+
+
+def test_an_outcome_tells_the_deviation_of_the_errors_before() -> None:
+    outcome = AdaptiveKernelRegressor(n_features=32, seed=1).advance(*rows())
+    means, deviations = expected()
+    assert outcome.deviations is not None
+    assert outcome.deviations.shape == (RECORDS,)
+    assert outcome.deviations.dtype == np.float64
+    assert outcome.predictions == means
+    assert outcome.deviations.tolist() == pytest.approx(deviations, rel=1e-12)
+    assert outcome.deviations[0] == 0
+    assert (outcome.deviations[2:] > 0).all()
+
+
+@pytest.mark.parametrize("model", [AdaptiveKernelClassifier(seed=1), KernelRegressor(seed=1)])
+def test_an_outcome_without_a_distribution_has_none(model: Any) -> None:
+    assert model.advance([{"a": 1.0}, {"a": 2.0}], [1, 0]).deviations is None
+
+
+def test_no_cut_changes_a_bit() -> None:
+    xs, ys = rows()
+    whole = learner_for(AdaptiveKernelRegressor(seed=1)).teach(xs, ys).deviations
+    learner = learner_for(AdaptiveKernelRegressor(seed=1))
+    parts = [learner.teach(xs[start : start + 7], ys[start : start + 7]) for start in range(0, RECORDS, 7)]
+    assert [deviation for part in parts for deviation in part.deviations or []] == whole
+
+
+def test_a_refused_record_takes_none_of_the_others() -> None:
+    xs, ys = rows(10)
+    ys[4] = math.inf
+    lesson = learner_for(AdaptiveKernelRegressor(seed=1)).teach(xs, ys)
+    assert list(lesson.refused) == [4]
+    others = learner_for(AdaptiveKernelRegressor(seed=1)).teach(xs[:4] + xs[5:], ys[:4] + ys[5:])
+    assert lesson.deviations is not None
+    assert others.deviations is not None
+    assert math.isnan(lesson.deviations[4])
+    assert lesson.deviations[:4] + lesson.deviations[5:] == others.deviations
+
+
+@pytest.mark.parametrize(
+    ("model", "has"),
+    [
+        (linear_model.BayesianLinearRegression(), True),
+        (preprocessing.StandardScaler() | linear_model.BayesianLinearRegression(), True),
+        (compose.Discard("b") | AdaptiveKernelRegressor(seed=1), True),
+        (linear_model.LinearRegression(), False),
+        (preprocessing.StandardScaler() | KernelRegressor(seed=1), False),
+        (preprocessing.TargetStandardScaler(linear_model.BayesianLinearRegression()), False),
+    ],
+    ids=["River's", "in a pipeline", "ours in a pipeline", "none", "none in a pipeline", "wrapped"],
+)
+def test_it_is_there_where_the_last_step_has_a_distribution(model: Any, has: bool) -> None:
+    xs, ys = rows(60)
+    twin = model.clone()
+    lesson = learner_for(model).teach(xs, ys)
+    assert (lesson.deviations is not None) == has
+    said = []
+    for x, y in zip(xs, ys, strict=True):
+        said.append(twin.predict_one(x))
+        if y is not None:
+            twin.learn_one(x, y)
+    assert lesson.predictions == said
+    assert not has or all(deviation >= 0 for deviation in lesson.deviations or [])
+
+
+class Interval(linear_model.LinearRegression):
+    """Takes `with_dist`, and gives something else for it."""
+
+    def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
+        predict: Any = super().predict_one
+        value = predict(x)
+        return (value - 1, value + 1) if with_dist else value
+
+
+def test_a_distribution_of_another_kind_is_left_alone() -> None:
+    xs, ys = rows(20)
+    lesson = learner_for(Interval()).teach(xs, ys)
+    assert lesson.deviations is None
+    assert not lesson.refused
+    assert lesson.predictions == learner_for(linear_model.LinearRegression()).teach(xs, ys).predictions
+
+
+def test_a_model_that_does_not_learn_tells_the_same_of_all() -> None:
+    model = AdaptiveKernelRegressor(seed=1)
+    xs, ys = rows(60)
+    model.advance(xs, ys)
+    deviations = learner_for(model, learn=False).teach(xs, ys).deviations or []
+    assert len(deviations) == len(xs)
+    sigma = model.predict_one(xs[0], with_dist=True).sigma
+    assert deviations == pytest.approx([sigma] * len(xs), rel=1e-12)
+
+
+def test_the_lines_hold_it(home: Home, monkeypatch: pytest.MonkeyPatch, numbers: str) -> None:
+    monkeypatch.chdir(home.folder)
+    (home.folder / "stream.csv").write_text(numbers)
+    run(prepare(home.configure(source=SOURCE, model=OURS)))
+    lines = home.lines("out/predictions.jsonl")
+    assert len(lines) == RECORDS
+    assert all(set(line) == {"position", "prediction", "target", "std"} for line in lines)
+    means, deviations = expected()
+    assert [line["prediction"] for line in lines] == means
+    assert [line["std"] for line in lines] == pytest.approx(deviations, rel=1e-12)
+
+
+def test_the_lines_of_others_do_not(home: Home, monkeypatch: pytest.MonkeyPatch, numbers: str) -> None:
+    monkeypatch.chdir(home.folder)
+    (home.folder / "stream.csv").write_text(numbers)
+    run(prepare(home.configure(source=SOURCE, model=[{"streamkernel.KernelRegressor": {"seed": 1}}])))
+    assert all(set(line) == {"position", "prediction", "target"} for line in home.lines("out/predictions.jsonl"))
+
+
+def test_csv_has_a_column_for_it(homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch, numbers: str) -> None:
+    read = []
+    for kind in ("jsonl", "csv"):
+        home = homes(kind)
+        monkeypatch.chdir(home.folder)
+        (home.folder / "stream.csv").write_text(numbers)
+        run(prepare(home.configure(source=SOURCE, model=OURS, predictions={"kind": kind, "path": "out/lines"})))
+        read.append((home.folder / "out/lines").read_text().splitlines())
+    table = list(csv.DictReader(read[1]))
+    assert [float(row["std"]) for row in table] == [json.loads(line)["std"] for line in read[0]]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_kills_change_none_of_them(homes: Callable[[str], Home], launcher: Launcher, numbers: str, kind: str) -> None:
+    results = []
+    for name, kills in (("undisturbed", []), ("killed", ["consumed:130", "mid-batch:2", "consumed:401"])):
+        home = homes(name)
+        (home.folder / "stream.csv").write_text(numbers)
+        home.configure(
+            source=SOURCE,
+            model=OURS,
+            predictions={"kind": kind, "path": "out/predictions.jsonl"},
+            checkpoint={"directory": "out/state", "every_records": 100},
+        )
+        for kill in kills:
+            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill).returncode
+            assert status == -signal.SIGKILL
+        assert launcher.call(home, "run", "config.yaml").returncode == 0
+        results.append(home.result())
+    assert results[0] == results[1]
+    assert b"std" in results[0][1]
