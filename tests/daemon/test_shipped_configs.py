@@ -41,7 +41,7 @@ def configured(home: Home, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "shares"), [("quickstart.yaml", set()), ("adaptive.yaml", {"expert_weights", "input_importance"})]
+    ("name", "shares"), [("quickstart.yaml", {"expert_weights", "input_importance"}), ("growing.yaml", set())]
 )
 def test_it_runs_on_the_bundled_data(beside_the_data: Home, launcher: Launcher, name: str, shares: set[str]) -> None:
     home = beside_the_data
