@@ -14,6 +14,7 @@ from benchmarks.streams import FILES, HARD, SIXTEEN, Stream
 
 TITLES = {SIXTEEN: "The sixteen streams", HARD: "Known to be hard for random features", FILES: "Files"}
 POINTS, SHARE = 0.005, 0.02  # what counts as level: half a point of accuracy, 2% of the error
+DIVERGED = "diverged"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Cell:
         """Mean and deviation; in brackets, with the records reached, where the end was not."""
         values = [run.scores.get(self.measure, math.nan) for run in self.runs]
         text = number(fmean(values), self.measure)
-        if len(values) > 1 and all(map(math.isfinite, values)):
+        if len(values) > 1 and text != DIVERGED:
             text += f" ± {number(pstdev(values), self.measure, fmean(values))}"
         if self.finished:
             return text
@@ -66,7 +67,7 @@ Board = Mapping[str, Mapping[str, Cell]]  # stream, model
 def number(value: float, measure: str, scale: float | None = None) -> str:
     """A percentage, or an error with four digits of its scale."""
     if not math.isfinite(value) or abs(value) >= 1e9:
-        return "diverged"
+        return DIVERGED
     if measure == "accuracy":
         return f"{100 * value:.2f}"
     size = abs(value if scale is None else scale)
