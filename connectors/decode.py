@@ -7,13 +7,15 @@ number, a nested value, a string beyond the limit) makes the whole record a faul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from types import NoneType
 from typing import Any, Literal, get_args
 
 from connectors.ports import Fault, Label
 
 TargetType = Literal["str", "int", "bool", "float"]
 TargetDecoder = Callable[[Any], Label | None]
+TargetsDecoder = Callable[[Sequence[Any]], Sequence[Label | None]]
 
 TRUE_WORDS = frozenset({"true", "t", "yes", "y", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "0"})
@@ -144,6 +146,60 @@ def target_decoder(target_type: str, max_string: int) -> TargetDecoder:
     return decode
 
 
+def targets_decoder(target_type: str, max_string: int) -> TargetsDecoder:
+    """Return the function that decodes the targets of many records, to the same labels as `target_decoder` gives.
+
+    Parameters
+    ----------
+    target_type, max_string
+        As for `target_decoder`.
+
+    Returns
+    -------
+    callable
+        From the targets to the labels. It raises UndecodableError where one of them cannot be decoded.
+
+    Raises
+    ------
+    ValueError
+        For an unknown `target_type`.
+
+    Examples
+    --------
+    >>> targets_decoder("bool", 256)(["yes", "no", "yes", ""])
+    [True, False, True, None]
+
+    """
+    decode = target_decoder(target_type, max_string)
+    themselves = _THEMSELVES.get(target_type, frozenset())
+
+    def decode_all(values: Sequence[Any]) -> Sequence[Label | None]:
+        kinds = set(map(type, values))
+        if kinds <= themselves and (target_type != "float" or math.isfinite(sum(values))):
+            return values
+        if kinds == {str}:
+            numbers = _floats(values) if target_type == "float" else None
+            if numbers is not None:
+                return numbers
+            # Labels are few: what is the same text is the same label.
+            labels = {text: decode(text) for text in set(values)}
+            return [labels[text] for text in values]
+        return [decode(value) for value in values]
+
+    return decode_all
+
+
+def _floats(texts: Sequence[str]) -> list[float] | None:
+    """Return finite numbers; None where one of the texts is something else, or may be."""
+    if "_" in "".join(texts):
+        return None
+    try:
+        numbers = list(map(float, texts))
+    except ValueError:
+        return None
+    return numbers if math.isfinite(sum(numbers)) else None
+
+
 def _fits_float(value: int) -> bool:
     try:
         float(value)
@@ -224,4 +280,10 @@ _CONVERTERS: dict[str, tuple[Callable[[Any], Label], str]] = {
     "int": (_integer, "an int"),
     "bool": (_boolean, "true or false"),
     "float": (_float, "a finite float"),
+}
+# Values that are labels as they stand; of the floats, the finite ones.
+_THEMSELVES: dict[str, frozenset[type]] = {
+    "int": frozenset({int, NoneType}),
+    "bool": frozenset({bool, NoneType}),
+    "float": frozenset({float}),
 }

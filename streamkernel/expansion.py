@@ -1,17 +1,16 @@
 """f(x) = scale . sum_k phi_k(x) . alpha_k: features that are regenerated, coefficients that are stored.
 
-Block k holds F frequencies, a function of (seed, k, feature, input) and so never part of the state. A cache of drawn
-frequencies, bounded in bytes, changes speed only: what does not fit is drawn again whenever it is used.
+Block k holds F frequencies, a function of the seed and so never part of the state: drawn one by one for every input
+(`drawn`), or sixteen stacks of orthogonal ones at a time (`stacks`).
 """
 
 from typing import Any
 
 import numpy as np
 
-from streamkernel.blockcache import BlockCache
-from streamkernel.compute.features import SINE, TILE, add_scores, paired_features
-from streamkernel.compute.gaussians import feature_words
+from streamkernel.drawn import Drawn
 from streamkernel.kernels import Kernel
+from streamkernel.stacks import Stacks
 from streamkernel.state import Array, Record, array, finite, misfit, whole
 
 #: The global scale is folded into the coefficients before it can vanish.
@@ -50,8 +49,19 @@ class Expansion:
         self.n_blocks = 0
         self.n_outputs = 0
         self.scale = 1.0
-        self._alpha = np.zeros((0, 0, 2 * self.block_size), self.dtype)
-        self.cache = BlockCache(self.block_size, self.dtype, self.cache_bytes)
+        # Of the cosines, then of the sines, feature after feature: as the sums go through them.
+        self._alpha = np.zeros((0, 2, 0), self.dtype)
+        self.frequencies: Drawn | Stacks = (
+            Stacks(self.block_size, self.seed)
+            if self.kernel.structured
+            else Drawn(self.kernel, self.block_size, self.dtype, self.cache_bytes, self.seed)
+        )
+
+    def begin(self, X: Array, bandwidth: float) -> None:
+        """Choose what the first rows, shape (n, d), are to choose: the bandwidth, where it is not given, and groups."""
+        self.bandwidth = self.bandwidth or bandwidth
+        if isinstance(self.frequencies, Stacks):
+            self.frequencies.begin(X)
 
     @property
     def n_features(self) -> int:
@@ -60,15 +70,17 @@ class Expansion:
 
     @property
     def alpha(self) -> Array:
-        """Coefficients before the global scale, shape (blocks, K, 2 F)."""
-        return self._alpha[: self.n_blocks]
+        """Coefficients before the global scale, shape (blocks, K, 2 F); a copy."""
+        K, F = self.n_outputs, self.block_size
+        blocks = self._alpha[:, :, : self.n_features].reshape(K, 2, self.n_blocks, F)
+        return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(self.n_blocks, K, 2 * F)
 
     @property
     def nbytes(self) -> int:
         """Bytes of coefficients and cached frequencies."""
-        return int(self._alpha.nbytes + self.cache.W.nbytes)
+        return int(self._alpha.nbytes) + self.frequencies.nbytes
 
-    def scores(self, X: Array, keys: Array, extra_keys: Array) -> Array:
+    def scores(self, X: Array, keys: Array, extra_keys: Array, alone: bool = False) -> Array:
         """f(x) of every row.
 
         Parameters
@@ -79,6 +91,9 @@ class Expansion:
             The keys of the inputs that stay, uint64 of shape (d,).
         extra_keys
             The keys of inputs met in these rows only, uint64 of shape (e,).
+        alone
+            Whether nothing is learnt from these scores: then they need not have the bits that each row has by itself,
+            and many rows are projected at once.
 
         Returns
         -------
@@ -86,56 +101,43 @@ class Expansion:
 
         """
         total = np.zeros((len(X), self.n_outputs))
-        if not self.n_blocks:
-            return total
-        sine = SINE[self.dtype]
-        cached = 0
-        if len(extra_keys):
-            keys = np.concatenate([keys, extra_keys])
-        else:
-            cached = min(self.cache.fill(keys, self.n_blocks + 1, self._draw), self.n_blocks)
-            if cached:
-                add_scores(X, self.cache.W, self.alpha[:cached], sine, total)
-        per_tile = max(TILE // self.block_size, 1)
-        for first in range(cached, self.n_blocks, per_tile):
-            last = min(first + per_tile, self.n_blocks)
-            add_scores(X, self._draw(first, last, keys), self.alpha[first:last], sine, total)
-        total *= self.scale / np.sqrt(self.block_size)
+        if self.n_blocks:
+            add = self.frequencies.add_many if alone else self.frequencies.add_scores
+            add(X, keys, extra_keys, self.bandwidth, self._alpha, self.n_features, total)
+            total *= self.scale / np.sqrt(self.block_size)
         return total
 
     def features(self, block: int, X: Array, keys: Array) -> Array:
         """phi_k(x) of every row, shape (n, 2 F); `block` may be the one that comes next."""
         out = np.empty((len(X), 2 * self.block_size), self.dtype)
-        if block < self.cache.fill(keys, self.n_blocks + 1, self._draw):
-            paired_features(X, self.cache.W, block * self.block_size, SINE[self.dtype], out)
-        else:
-            paired_features(X, self._draw(block, block + 1, keys), 0, SINE[self.dtype], out)
+        self.frequencies.features(block, X, keys, self.bandwidth, out)
         return out
 
     def widen(self, n_outputs: int) -> None:
         """Give new outputs a zero column in every block."""
-        if n_outputs > self.n_outputs:
-            wider = np.zeros((len(self._alpha), n_outputs, 2 * self.block_size), self.dtype)
-            wider[:, : self.n_outputs] = self._alpha
-            self._alpha = wider
+        missing = n_outputs - self.n_outputs
+        if missing > 0:
+            self._alpha = np.pad(self._alpha, ((0, missing), (0, 0), (0, 0)))
             self.n_outputs = n_outputs
 
     def decay(self, factor: float) -> None:
         """Multiply every coefficient, by one number kept aside."""
         self.scale *= factor
         if abs(self.scale) < SMALLEST_SCALE:
-            self._alpha[: self.n_blocks] *= self.dtype.type(self.scale)
+            self._alpha *= self.dtype.type(self.scale)
             self.scale = 1.0
 
     def add(self, block: int, delta: Array) -> None:
         """Add `delta`, float64 of shape (K, 2 F), to a block's coefficients; the block that comes next begins at 0."""
+        F = self.block_size
         if block == self.n_blocks:
-            if block == len(self._alpha):
-                larger = np.zeros((max(2 * block, 4), self.n_outputs, 2 * self.block_size), self.dtype)
-                larger[:block] = self._alpha
-                self._alpha = larger
+            room = self._alpha.shape[2]
+            if (block + 1) * F > room:
+                # By half: twice would make the largest model three times its coefficients.
+                self._alpha = np.pad(self._alpha, ((0, 0), (0, 0), (0, max(room // 2, 4 * F))))
             self.n_blocks += 1
-        self._alpha[block] += (delta / self.scale).astype(self.dtype)
+        own = self._alpha[:, :, block * F : (block + 1) * F]
+        own += (delta / self.scale).astype(self.dtype).reshape(self.n_outputs, 2, F)
 
     def record(self) -> Record:
         """The fields of the state."""
@@ -143,7 +145,8 @@ class Expansion:
             "seed": self.seed,
             "bandwidth": self.bandwidth,
             "scale": self.scale,
-            "alpha": self.alpha.copy(),
+            "alpha": self.alpha,
+            **(self.frequencies.record() if isinstance(self.frequencies, Stacks) else {}),
         }
 
     def restore(self, record: Record) -> None:
@@ -154,13 +157,11 @@ class Expansion:
         self.scale = finite(record, "scale")
         if not self.scale:
             raise misfit("scale")
-        self._alpha = array(record, "alpha", self.dtype, None, None, 2 * self.block_size)
-        self.n_blocks, self.n_outputs, _ = self._alpha.shape
-
-    def _draw(self, first: int, last: int, keys: Array) -> Array:
-        """Frequencies in turns of the blocks from `first` to before `last`, shape (d, (last - first) F)."""
-        words = np.empty((last - first) * self.block_size, np.uint64)
-        feature_words(np.uint64(self.seed), first * self.block_size, words)
-        out = np.empty((len(keys), len(words)), self.dtype)
-        self.kernel.frequencies(words, keys, self.bandwidth, out)
-        return out
+        alpha = array(record, "alpha", self.dtype, None, None, 2 * self.block_size)
+        self.n_blocks, self.n_outputs, _ = alpha.shape
+        halves = alpha.reshape(self.n_blocks, self.n_outputs, 2, self.block_size)
+        self._alpha = np.ascontiguousarray(halves.transpose(1, 2, 0, 3)).reshape(self.n_outputs, 2, self.n_features)
+        if isinstance(self.frequencies, Stacks):
+            self.frequencies.restore(record)
+        if self.n_blocks and not self.bandwidth:
+            raise misfit("bandwidth")

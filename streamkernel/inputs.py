@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.compute.arrival import Scaling
-from streamkernel.compute.moments import clip_rows, scale_rows
+from streamkernel.compute.moments import scale
+from streamkernel.plain import PLAIN, PlainRecords
 from streamkernel.state import Array, Record, array, misfit, real, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
@@ -23,8 +24,6 @@ RAW_LIMIT = 1e15
 
 _NAN = math.nan
 _NO_KEYS = np.zeros(0, np.uint64)
-#: Types of values that need no second look.
-PLAIN = {float, int}
 _TEXT = {str}
 
 
@@ -42,7 +41,8 @@ class Rows(NamedTuple):
     values
         float64 of shape (n, d): one column each known input; NaN where it was not observed.
     extras
-        float64 of shape (n, e): inputs met only in records that may not add columns, as they enter the features.
+        float64 of shape (n, e): inputs met only in records that may not add columns, as they enter the features; 0 is
+        not observed, -0 a number that is 0.
     extra_keys
         uint64 of shape (e,): the keys of those, ascending.
 
@@ -61,8 +61,13 @@ class Rows(NamedTuple):
                 else Rows(self.values[rows], self.extras[rows], self.extra_keys)
             )
         extras = self.extras[rows]
-        used = (extras != 0).any(axis=0)
+        used = is_met(extras).any(axis=0)
         return Rows(self.values[rows], extras[:, used], self.extra_keys[used])
+
+
+def is_met(extras: Array) -> Array:
+    """Which extras a row brings: what it does not is 0, and -0 is a number that is 0."""
+    return np.asarray((extras != 0) | np.signbit(extras))
 
 
 class Inputs:
@@ -86,10 +91,9 @@ class Inputs:
         self._indicators: dict[Hashable, dict[str, int]] = {}
         self._keys: list[int] = []
         self._key_array = _NO_KEYS
-        # Where the numbers of the last plain records were found.
-        self._plain_names: tuple[Any, ...] | None = None
+        # How the last plain records were read, and where their numbers went.
+        self._plain: PlainRecords | None = None
         self._plain_columns: list[int] = []
-        self._plain_in_order = False
         self.forget()
 
     def __len__(self) -> int:
@@ -120,9 +124,9 @@ class Inputs:
         for x in xs:
             if PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
                 try:
-                    if math.isfinite(sum(x.values())):
+                    if math.isfinite(math.fsum(x.values())):
                         continue
-                except OverflowError:  # an integer past the largest float
+                except (OverflowError, ValueError):  # an integer past the largest float; infinities that cancel
                     pass
             for name, value in x.items():
                 if type(name) is not str:
@@ -189,10 +193,7 @@ class Inputs:
         """
         n, d = rows.values.shape
         out = np.empty((n, d + rows.extras.shape[1]), dtype)
-        if self.standardize:
-            scale_rows(rows.values, learn, self._is_number, self.count, self.mean, self.m2, SCALED_LIMIT, out[:, :d])
-        else:
-            clip_rows(rows.values, RAW_LIMIT, out[:, :d])
+        scale(rows.values, learn, *self.scaling(d), out[:, :d])
         out[:, d:] = rows.extras
         return out
 
@@ -241,39 +242,42 @@ class Inputs:
             array(record, name, np.float64, len(self)) for name in ("input_count", "input_mean", "input_m2")
         )
 
+    def number(self, name: Hashable) -> int:
+        """The column of a number; -1 where it has none."""
+        return self._numbers.get(name, -1)
+
+    def indicators(self, name: Hashable) -> Mapping[str, int]:
+        """The columns of a string's values."""
+        return self._indicators.get(name, {})
+
+    def add(self, columns: Sequence[list[Any]]) -> None:
+        """Add columns, by their tagged names, in this order."""
+        for tagged in columns:
+            self._append(tagged)
+        self._fit()
+
     @property
     def plain_names(self) -> tuple[Any, ...] | None:
         """The names of all columns in their order, if all are numbers."""
         return tuple(self._numbers) if len(self._numbers) == len(self) else None
 
     def encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Rows | None:
-        """Encode records that all hold the same known numbers in the same order, as most do; None for any others."""
+        """Encode records that all hold the same known numbers; None for any others."""
         if not xs:
             return None
         names = tuple(xs[0])
-        if names != self._plain_names:
+        if self._plain is None or names != self._plain.names:
             columns = [self._numbers.get(name, -1) for name in names]
-            if -1 in columns:
+            if -1 in columns or not names:
                 return None
-            self._plain_names, self._plain_columns = names, columns
-            self._plain_in_order = columns == list(range(len(columns)))
-        rows = []
-        finite = True
-        try:
-            for x in xs:
-                row = [*x.values()]
-                if tuple(x) != names or not PLAIN.issuperset(map(type, row)):
-                    return None
-                finite = finite and math.isfinite(sum(row))
-                rows.append(row)
-            given = np.array(rows, np.float64).reshape(len(rows), len(names))
-        except OverflowError:  # an integer past the largest float
-            return None
-        if not finite and np.isinf(given).any():
+            self._plain = PlainRecords(names)
+            self._plain_columns = columns
+        given = self._plain.read(xs)
+        if given is None:
             return None
         values = given
-        if not self._plain_in_order or len(names) != len(self.columns):
-            values = np.full((len(rows), len(self.columns)), _NAN)
+        if self._plain_columns != list(range(len(self))):
+            values = np.full((len(xs), len(self)), _NAN)
             values[:, self._plain_columns] = given
         return Rows(values, np.zeros((len(xs), 0)), _NO_KEYS)
 
@@ -320,10 +324,13 @@ class Inputs:
         return row, {key: self._unseen(tagged, value) for key, (tagged, value) in arrivals[:room]}
 
     def _unseen(self, tagged: list[Any], value: float) -> float:
-        """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling."""
+        """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling.
+
+        Such a 0 is -0, which tells it from an input that its record does not have.
+        """
         if tagged[0] == "indicator":
             return value
-        return 0.0 if self.standardize else min(max(value, -RAW_LIMIT), RAW_LIMIT)
+        return -0.0 if self.standardize or not value else min(max(value, -RAW_LIMIT), RAW_LIMIT)
 
     def _matrix(self, rows: list[list[float]], xs: Sequence[Mapping[Any, Any]]) -> Array:
         d = len(self.columns)
@@ -361,7 +368,7 @@ class Inputs:
         del self.columns[n_columns:]
         del self._keys[n_columns:]
         self._key_array = _NO_KEYS
-        self._plain_names = None
+        self._plain = None
 
     def _fit(self) -> None:
         """Give every column its moments."""

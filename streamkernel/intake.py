@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.frames import Frame
 from streamkernel.inputs import Inputs, Rows
+from streamkernel.placement import Placement
 from streamkernel.state import Array
 from streamkernel.targets import Targets
 
+#: What a call brings: a dict each record, or all of them in columns.
+Records = Sequence[Mapping[Any, Any]] | Frame
 #: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
 SLICE = 256
 
@@ -30,7 +34,7 @@ class Intake:
         self._warned: set[str] = set()
 
     def take(
-        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None
+        self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None
     ) -> Iterator[tuple[Rows, list[Any], Array]]:
         """Encoded rows, prepared targets (None is not to be learnt) and weights, part by part.
 
@@ -45,7 +49,7 @@ class Intake:
         targets, n_ignored_labels = self.targets.prepare(ys)
         weights = _weights(ws, len(targets))
         n_ignored_inputs = self.inputs.n_ignored
-        for part, rows in self._encoded(xs, targets):
+        for part, rows in self.encoded(xs, targets):
             yield rows, targets[part], weights[part]
         self.targets.n_ignored += n_ignored_labels
         # Last, so that a user who makes warnings errors is not left with half a call.
@@ -59,8 +63,15 @@ class Intake:
                 self._warned.add(message)
                 warnings.warn(message, RuntimeWarning, stacklevel=4)  # past machine and estimator: the line that learns
 
-    def _encoded(self, xs: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
-        """Encode records: at once where they are known numbers only, else slice by slice, having checked them all."""
+    def encoded(self, xs: Records, targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
+        """Encode records: at once where they are known numbers only, else slice by slice, having checked them all.
+
+        Those whose target is None add no columns.
+        """
+        if isinstance(xs, Frame):
+            learn = np.array([y is not None for y in targets], np.bool_)
+            yield from Placement(self.inputs, xs.read(), learn).parts(SLICE)
+            return
         if len(xs) > SLICE:
             rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None
             if rows is not None:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.compute.features import largest_eigenvalue, mean_outer
+from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
+from streamkernel.compute.moments import scale
 from streamkernel.expansion import Expansion
 from streamkernel.growth import Growth, Situation, Step
 from streamkernel.growth.ledger import Ledger
 from streamkernel.inputs import Inputs, Rows
-from streamkernel.intake import Intake
+from streamkernel.intake import Intake, Records
+from streamkernel.lane import Lane
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.minibatch import MiniBatch
 from streamkernel.rehearsal import Rehearsal
@@ -93,10 +95,9 @@ class Machine:
         self._intake = Intake(inputs, targets)
         self._rehearsal = Rehearsal() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
+        self._lane = Lane(inputs)
 
-    def advance(
-        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None
-    ) -> Advanced:
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Advanced:
         """Predict records, then learn them, one after the other.
 
         Parameters
@@ -114,17 +115,41 @@ class Machine:
             A record cannot be used. Nothing of the call is learnt then.
 
         """
-        parts = []
+        parts: list[tuple[Encoded, Array]] = []
         for rows, targets, weights in self._intake.take(xs, ys, ws):
-            parts.append(self._pass(rows, targets, weights, predict=True))
+            parts += self._pass(rows, targets, weights, predict=True)
             self.n_records += sum(y is not None for y in targets)
-        return _joined(parts, self.targets.n_outputs)
+        K = self.targets.n_outputs
+        encoded = Encoded(
+            np.concatenate([np.zeros(0), *(part.y for part, _ in parts)]),
+            np.concatenate([np.zeros((0, 2)), *(part.before for part, _ in parts)]),
+        )
+        scores = np.concatenate([np.zeros((0, K)), *(_padded(scores, K) for _, scores in parts)])
+        return Advanced(encoded, scores, self.targets.losses(encoded, scores))
 
-    def learn(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+    def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does, without what it finds out on the way."""
         for rows, targets, weights in self._intake.take(xs, ys, ws):
             self._pass(rows, targets, weights, predict=False)
             self.n_records += sum(y is not None for y in targets)
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Array:
+        """f(x) of a record, (1, K), with the bits that `advance` has; nothing is changed."""
+        lane = self._open_lane()
+        if not lane.takes(x):
+            return self.predict([x])
+        X = np.empty(lane.values.shape, self.expansion.dtype)
+        scale(lane.values, _NOT_LEARNT, *lane.scaling, X)
+        return _padded(self.expansion.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
+
+    def predict(self, xs: Records) -> Array:
+        """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
+        K = self.targets.n_outputs
+        parts = [np.zeros((0, K))]
+        for _, rows in self._intake.encoded(xs, [None] * len(xs)):
+            X = self.inputs.scale(rows, np.zeros(len(rows.values), np.bool_), self.expansion.dtype)
+            parts.append(_padded(self.expansion.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
+        return np.concatenate(parts)
 
     def record(self) -> Record:
         """The fields of the state."""
@@ -157,26 +182,44 @@ class Machine:
         rehearses = any(name.startswith("rehearsal") for name in record)
         self._rehearsal = Rehearsal.restored(record, len(self.inputs)) if rehearses else None
 
-    def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> Advanced:
-        """Take encoded records in stretches that end where the coefficients change."""
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
+        """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
+        value = self.targets.known(y)
+        if value is None or self._rehearsal is not None or not (lane := self._open_lane()).takes(x):
+            return False
+        self._batch.append_one(lane.values, lane.scaling, self.targets.admit_known(value))
+        self.n_records += 1
+        if not self._batch.room:
+            self._take_step()
+        return True
+
+    def _open_lane(self) -> Lane:
+        if self._lane.scaling.counts is not self.inputs.count:  # other inputs since
+            self._lane = Lane(self.inputs)
+        return self._lane
+
+    def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> list[tuple[Encoded, Array]]:
+        """Take encoded records in stretches that end where the coefficients change; targets and scores, if wanted."""
         learnt = np.array([y is not None for y in targets], np.bool_)
         so_far = np.cumsum(learnt)
-        parts: list[Advanced] = []
+        parts = []
         start, done = 0, 0
         while start < len(targets):
             room = self._batch.room
             if self._rehearsal is not None:
                 room = min(room, self._rehearsal.room)
-            stop = int(np.searchsorted(so_far, done + room)) + 1
+            stop = int(so_far.searchsorted(done + room)) + 1
             stretch = slice(start, min(stop, len(targets)))
-            parts.append(
-                self._stretch(rows.part(stretch), targets[stretch], weights[stretch], learnt[stretch], predict)
-            )
+            part = self._stretch(rows.part(stretch), targets[stretch], weights[stretch], learnt[stretch], predict)
+            if part:
+                parts.append(part)
             start = stretch.stop
             done = int(so_far[start - 1])
-        return _joined(parts, self.targets.n_outputs)
+        return parts
 
-    def _stretch(self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool) -> Advanced:
+    def _stretch(
+        self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
+    ) -> tuple[Encoded, Array] | None:
         X = self.inputs.scale(rows, learnt, self.expansion.dtype)
         scores = self.expansion.scores(X, self.inputs.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
@@ -185,23 +228,18 @@ class Machine:
             self._batch.append(kept, encoded.y[learnt], weights[learnt], None if scores is None else scores[learnt])
             if self._rehearsal is not None:
                 self._rehearsal.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
-        if scores is None:
-            advanced = Advanced(Encoded(np.zeros(0), np.zeros((0, 2))), np.zeros((0, 0)), np.zeros(0))
-        else:
-            scores = _padded(scores, self.targets.n_outputs)
-            advanced = Advanced(encoded, scores, self.targets.losses(encoded, scores))
         if not self._batch.room:
             self._take_step()
         if self._rehearsal is not None and not self._rehearsal.room:
             self._begin_anew(self._rehearsal)
-        return advanced
+        return None if scores is None else (encoded, scores)
 
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch."""
         batch, ledger, expansion = self._batch, self.ledger, self.expansion
         X = batch.rows(len(self.inputs))
-        if not expansion.bandwidth:
-            expansion.bandwidth = _first_bandwidth(_occupied(X))
+        if not expansion.n_blocks:
+            expansion.begin(X, _first_bandwidth(_occupied(X)))
         keys = self.inputs.keys
         scores = batch.scores
         if scores is None:
@@ -211,7 +249,8 @@ class Machine:
         expansion.widen(K)
         ledger.widen(K)
 
-        step = self._choose(X, g)
+        gbar = column_means(g)
+        step = self._choose(X, g, gbar)
         is_new = step.block == expansion.n_blocks
         shrink = 1 - step.decay * self.regularization
         expansion.decay(shrink)
@@ -222,11 +261,11 @@ class Machine:
             mean_outer(expansion.features(step.block, X, keys), g, G)
             size = np.broadcast_to(np.asarray(step.size), (K,))
             expansion.add(step.block, -size[:, None] * G)
-            ledger.enter(step.block, is_new, size, g.mean(axis=0), step.margin)
+            ledger.enter(step.block, is_new, size, gbar, step.margin)
         ledger.t += 1
         batch.clear()
 
-    def _choose(self, X: Array, g: Array) -> Step:
+    def _choose(self, X: Array, g: Array, gbar: Array) -> Step:
         """Ask the policy which block to touch."""
         ledger, expansion, loss = self.ledger, self.expansion, self.targets.loss
         F, B = expansion.block_size, self.batch_size
@@ -263,7 +302,7 @@ class Machine:
                 gamma=gamma,
                 n_blocks=expansion.n_blocks,
                 full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
-                mean_gradient=g.mean(axis=0),
+                mean_gradient=gbar,
                 beta=ledger.beta,
                 variance=M**2 / (4 * F * B),
                 class_variance=largest_weight**2 / (4 * F * B),
@@ -285,6 +324,7 @@ class Machine:
 
 
 _NO_KEYS = np.zeros(0, np.uint64)
+_NOT_LEARNT = np.zeros(1, np.bool_)
 
 
 def _occupied(X: Array) -> Array:
@@ -302,17 +342,3 @@ def _first_bandwidth(X: Array) -> float:
 def _padded(scores: Array, n_outputs: int) -> Array:
     missing = n_outputs - scores.shape[1]
     return np.pad(scores, ((0, 0), (0, missing))) if missing > 0 else scores
-
-
-def _joined(parts: Sequence[Advanced], n_outputs: int) -> Advanced:
-    if not parts:
-        return Advanced(Encoded(np.zeros(0), np.zeros((0, 2))), np.zeros((0, n_outputs)), np.zeros(0))
-    if len(parts) == 1:
-        return parts[0]
-    return Advanced(
-        Encoded(
-            np.concatenate([part.encoded.y for part in parts]), np.concatenate([part.encoded.before for part in parts])
-        ),
-        np.concatenate([_padded(part.scores, n_outputs) for part in parts]),
-        np.concatenate([part.losses for part in parts]),
-    )

@@ -1,15 +1,18 @@
 """The mini-batch: labelled records wait in the state until `batch_size` of them make a step."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from streamkernel.compute.arrival import Scaling
+from streamkernel.compute.moments import scale
 from streamkernel.state import Array, Record, array, misfit
+
+_LEARNT = np.ones(1, np.bool_)
 
 
 class MiniBatch:
-    """Scaled rows, targets and weights of the labelled records since the last step.
+    """Room for the scaled rows, targets and weights of the labelled records since the last step.
 
     Parameters
     ----------
@@ -20,65 +23,100 @@ class MiniBatch:
 
     Attributes
     ----------
-    y, w
-        Encoded targets and weights so far, float64 of shape (n,).
+    n
+        Records that wait.
 
     """
 
     def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
-        self._size = size
-        self._dtype = dtype
+        self._X = np.zeros((size, 0), dtype)
+        self._y = np.zeros(size)
+        self._w = np.zeros(size)
+        self._scores = np.zeros((size, 0))
         self.clear()
 
     def clear(self) -> None:
         """Begin the next one."""
-        self._X: list[Array] = []
-        self._scores: list[Array | None] = []
-        self.y = np.zeros(0)
-        self.w = np.zeros(0)
+        self.n = 0
+        self._n_scored = 0
 
     @property
     def room(self) -> int:
         """Records until the step."""
-        return self._size - len(self.y)
+        return len(self._y) - self.n
+
+    @property
+    def y(self) -> Array:
+        """Encoded targets so far, float64 of shape (n,)."""
+        return self._y[: self.n]
+
+    @property
+    def w(self) -> Array:
+        """Weights so far, float64 of shape (n,)."""
+        return self._w[: self.n]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return int(self._X.nbytes)
 
     def append(self, X: Array, y: Array, w: Array, scores: Array | None) -> None:
         """Add rows, with their scores where they were predicted."""
-        self._X.append(X)
-        self._scores.append(scores)
-        self.y = np.concatenate([self.y, y])
-        self.w = np.concatenate([self.w, w])
+        new = slice(self.n, self.n + len(y))
+        # A row that is narrower than those before was made before their inputs came.
+        self._widen(X.shape[1])
+        self._X[new, : X.shape[1]] = X
+        self._X[new, X.shape[1] :] = 0
+        self._y[new] = y
+        self._w[new] = w
+        if scores is not None and self._n_scored == self.n:
+            if scores.shape[1] != self._scores.shape[1]:  # from now on: a class joins at a step
+                self._scores = np.zeros((len(self._y), scores.shape[1]))
+            self._scores[new] = scores
+            self._n_scored += len(y)
+        self.n = new.stop
+
+    def append_one(self, values: Array, scaling: Scaling, y: float) -> None:
+        """Add a row as it came, float64 of shape (1, d), of weight 1: it is scaled here, and stays in the moments."""
+        n, d = self.n, values.shape[1]
+        if d > self._X.shape[1]:
+            self._widen(d)
+        scale(values, _LEARNT, *scaling, self._X[n : n + 1, :d])
+        self._X[n, d:] = 0
+        self._y[n] = y
+        self._w[n] = 1.0
+        self.n = n + 1
 
     def rows(self, n_inputs: int) -> Array:
         """The scaled rows, shape (n, n_inputs): an input that came later was absent before."""
-        return stacked(self._X, np.zeros((len(self.y), n_inputs), self._dtype))
+        self._widen(n_inputs)
+        return np.ascontiguousarray(self._X[: self.n, :n_inputs])
 
     @property
     def scores(self) -> Array | None:
         """The rows' scores if all were predicted on their way in; they are a cache, a row's bits never differ."""
-        known = [part for part in self._scores if part is not None]
-        return np.concatenate(known) if known and len(known) == len(self._scores) else None
+        return self._scores[: self.n] if self._n_scored == self.n else None
 
     def record(self, n_inputs: int) -> Record:
         """The fields of the state."""
-        return {"batch_rows": self.rows(n_inputs), "batch_targets": self.y, "batch_weights": self.w}
+        return {
+            "batch_rows": self.rows(n_inputs).copy(),
+            "batch_targets": self.y.copy(),
+            "batch_weights": self.w.copy(),
+        }
 
     def restore(self, record: Record, n_inputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
         self.clear()
         y = array(record, "batch_targets", np.float64, None)
         w = array(record, "batch_weights", np.float64, len(y))
-        X = array(record, "batch_rows", self._dtype, len(y), n_inputs)
-        if len(y) >= self._size:
+        X = array(record, "batch_rows", self._X.dtype, len(y), n_inputs)
+        if len(y) >= len(self._y):
             raise misfit("batch_targets")
         if len(y):
             self.append(X, y, w, None)
 
-
-def stacked(parts: Sequence[Array], out: Array) -> Array:
-    """Rows of parts one under the other in `out`, which stays as it is where a part lacks the later columns."""
-    at = 0
-    for part in parts:
-        out[at : at + len(part), : part.shape[1]] = part
-        at += len(part)
-    return out
+    def _widen(self, n_inputs: int) -> None:
+        missing = n_inputs - self._X.shape[1]
+        if missing > 0:
+            self._X = np.pad(self._X, ((0, 0), (0, missing)))

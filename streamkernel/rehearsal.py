@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.minibatch import stacked
 from streamkernel.state import Array, Record, array, misfit, tag, untagged
 
 #: Labelled records after which the bandwidth is fixed and the machine starts anew with them.
@@ -40,7 +39,12 @@ class Rehearsal:
 
     def rows(self, n_inputs: int) -> Array:
         """The encoded values, shape (n, n_inputs): an input that came later was not observed before."""
-        return stacked(self._values, np.full((len(self.targets), n_inputs), np.nan))
+        out = np.full((len(self.targets), n_inputs), np.nan)
+        at = 0
+        for part in self._values:
+            out[at : at + len(part), : part.shape[1]] = part
+            at += len(part)
+        return out
 
     def record(self, n_inputs: int) -> Record:
         """The fields of the state."""

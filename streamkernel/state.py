@@ -27,7 +27,7 @@ _DTYPE = re.compile(r"<[fiu][248]|\|[biu]1")
 
 
 def digest(record: Mapping[str, Any]) -> str:
-    """SHA-256 over the fields in their order: name, dtype, shape and little-endian bytes, or JSON.
+    """SHA-256 over the fields in their order: name, dtype, shape and little-endian bytes (one NaN for all), or JSON.
 
     Parameters
     ----------
@@ -47,6 +47,9 @@ def digest(record: Mapping[str, Any]) -> str:
     """
     sha = hashlib.sha256()
     for name, value in record.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and (unknown := np.isnan(value)).any():
+            # NaN has many bit patterns: None, the null of a frame and 0 / 0 each come in their own.
+            value = np.where(unknown, value.dtype.type(np.nan), value)
         head, body = _field(name, value)
         sha.update(json.dumps(head, separators=(",", ":")).encode())
         sha.update(b"\n")

@@ -9,6 +9,7 @@ import numpy as np
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
+from streamkernel.compute.moments import standardise
 from streamkernel.losses import softmax
 from streamkernel.state import Array, Record, finite, misfit, real, tag, untag, untagged, whole
 
@@ -58,6 +59,12 @@ class Targets(Protocol):
     def admit(self, ys: Sequence[Any]) -> Encoded:
         """Encode prepared targets one after the other, each with what was known before it; new labels join."""
 
+    def known(self, y: Any) -> float | None:
+        """What `admit_known` takes, of a plain target that brings nothing new; None for any other."""
+
+    def admit_known(self, value: float) -> float:
+        """Encode one such target."""
+
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         """The loss of each record's score before it was learnt, (n,); NaN unlabelled."""
 
@@ -90,7 +97,8 @@ class Classes:
         self.loss: Any = loss
         self.max_classes = max_classes
         self.labels: list[Hashable] = []
-        self._columns: dict[Hashable, int] = {}
+        # Of None too, which is no label: NaN.
+        self._columns: dict[Hashable, float] = {None: math.nan}
         self.n_ignored = 0
 
     @property
@@ -98,8 +106,8 @@ class Classes:
         return len(self.labels)
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
-        labels = [_plain_label(y) for y in ys]
-        if all(label is None or label in self._columns for label in labels):
+        labels = list(ys) if _PLAIN_OR_NONE.issuperset(map(type, ys)) else [_plain_label(y) for y in ys]
+        if self._columns.keys() >= set(labels):
             return labels, 0
         seen = dict.fromkeys(self.labels)
         n_ignored = 0
@@ -116,27 +124,36 @@ class Classes:
 
     def is_new(self, label: Hashable) -> bool:
         """Whether a label has no column yet."""
-        return label is not None and label not in self._columns
+        return label not in self._columns
 
-    def known(self, y: Any) -> int | None:
+    def known(self, y: Any) -> float | None:
         """The column of a plain label that has one; None for anything else."""
         return self._columns.get(y) if type(y) in _PLAIN else None
 
+    def admit_known(self, value: float) -> float:
+        return value
+
     def codes(self, labels: Sequence[Any]) -> Array:
         """The columns of known labels, int64 of shape (n,); -1 for None."""
-        return np.array([-1 if label is None else self._columns[label] for label in labels], np.int64)
+        columns = self._encoded(labels)
+        return np.where(np.isnan(columns), -1, columns).astype(np.int64)
+
+    def _encoded(self, labels: Sequence[Any]) -> Array:
+        return np.array([*map(self._columns.__getitem__, labels)], np.float64)
 
     def admit(self, ys: Sequence[Any]) -> Encoded:
         column = self._columns
-        y = np.full(len(ys), np.nan)
         before = np.zeros((len(ys), 2))
+        if column.keys() >= set(ys):
+            before[:, 0] = len(self.labels)
+            return Encoded(self._encoded(ys), before)
+        y = np.full(len(ys), np.nan)
         for i, label in enumerate(ys):
             before[i, 0] = len(self.labels)
-            if label is not None:
-                if label not in column:
-                    column[label] = len(self.labels)
-                    self.labels.append(label)
-                y[i] = column[label]
+            if label not in column:
+                column[label] = len(self.labels)
+                self.labels.append(label)
+            y[i] = column[label]
         return Encoded(y, before)
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
@@ -155,6 +172,9 @@ class Classes:
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
         """The distribution over the labels that were known before each record."""
         known = encoded.before[:, 0].astype(np.int64)
+        if len(known) and known[0] == known[-1] == len(self.labels) == 2:  # the most frequent case
+            first, second = self.labels
+            return [{first: p, second: q} for p, q in softmax(scores[:, :2]).tolist()]
         result: list[dict[Any, float]] = [{}] * len(known)
         for n_classes in set(known[known > 0].tolist()):
             rows = np.flatnonzero(known == n_classes)
@@ -163,6 +183,10 @@ class Classes:
                 result[r] = dict(zip(labels, p, strict=True))
         return result
 
+    def distribution(self, scores: Array) -> tuple[list[Any], Array]:
+        """The labels known by now, and the probability of each for each row of scores, (n, K)."""
+        return list(self.labels), softmax(scores) if self.labels else scores
+
     def record(self) -> Record:
         return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_ignored}
 
@@ -170,12 +194,12 @@ class Classes:
         self.labels = untagged(record, "labels")
         if len(set(self.labels)) != len(self.labels):
             raise misfit("labels")
-        self._columns = {label: i for i, label in enumerate(self.labels)}
+        self._columns = {None: math.nan, **{label: i for i, label in enumerate(self.labels)}}
         self.n_ignored = whole(record, "n_ignored_labels")
 
     def forget(self) -> None:
         self.labels = []
-        self._columns = {}
+        self._columns = {None: math.nan}
 
 
 class TwoSides:
@@ -204,6 +228,12 @@ class TwoSides:
                 _take_side(label, labels, seen)
         return prepared, 0
 
+    def known(self, y: Any) -> float | None:
+        return float(self.labels.index(y)) if type(y) in _PLAIN and all(self.seen) and y in self.labels else None
+
+    def admit_known(self, value: float) -> float:
+        return value
+
     def admit(self, ys: Sequence[Any]) -> Encoded:
         y = np.full(len(ys), np.nan)
         before = np.zeros((len(ys), 2))
@@ -227,16 +257,22 @@ class TwoSides:
         positive = special.expit(scores[:, 0]).tolist()
         result: list[dict[Any, float]] = []
         for p, seen in zip(positive, encoded.before.astype(bool).tolist(), strict=True):
-            negative_side, positive_side = (
-                label if known else bool(side)
-                for side, (label, known) in enumerate(zip(self.labels, seen, strict=True))
-            )
-            only = positive_side if seen[1] else negative_side
-            if sum(seen) == 1 and not isinstance(only, bool):
-                result.append({only: 1.0})
-            else:
-                result.append({negative_side: 1.0 - p, positive_side: p})
+            sides = self._sides(seen)
+            result.append(dict(zip(sides, [1.0 - p, p] if len(sides) == 2 else [1.0], strict=True)))
         return result
+
+    def distribution(self, scores: Array) -> tuple[list[Any], Array]:
+        """The labels with a probability by now, and that of each for each row of scores, (n, 2) or (n, 1)."""
+        sides, positive = self._sides(self.seen), special.expit(scores[:, 0])
+        return sides, np.stack([1.0 - positive, positive] if len(sides) == 2 else [np.ones(len(scores))], axis=1)
+
+    def _sides(self, seen: Sequence[bool]) -> list[Any]:
+        """Both labels, unless only one is known and by another name than False or True."""
+        sides = [
+            label if known else bool(side) for side, (label, known) in enumerate(zip(self.labels, seen, strict=True))
+        ]
+        only = sides[1 if seen[1] else 0]
+        return [only] if sum(seen) == 1 and not isinstance(only, bool) else sides
 
     def record(self) -> Record:
         return {"labels": [tag(label) for label in self.labels], "labels_seen": list(self.seen)}
@@ -271,26 +307,29 @@ class Numbers:
     def __init__(self, loss: RegressionLoss) -> None:
         self.loss: Any = loss
         self.n_ignored = 0
-        self.forget()
+        self.count = 0
+        self.mean = 0.0
+        self.m2 = 0.0
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        if _NUMBERS.issuperset(map(type, ys)) and all(-LARGEST <= y <= LARGEST for y in ys):
+            return [*map(float, ys)], 0
         return [None if y is None else _plain_number(y) for y in ys], 0
 
     def known(self, y: Any) -> float | None:
         """A plain number as a float; None for anything else."""
         return float(y) if type(y) in _NUMBERS and -LARGEST <= y <= LARGEST else None
 
+    def admit_known(self, value: float) -> float:
+        return float(self.admit([value]).y[0])
+
     def admit(self, ys: Sequence[Any]) -> Encoded:
-        encoded = np.full(len(ys), np.nan)
+        encoded = np.empty(len(ys))
         before = np.empty((len(ys), 2))
-        for i, y in enumerate(ys):
-            before[i] = self.mean, self.deviation
-            if y is not None:
-                self.count += 1
-                delta = y - self.mean
-                self.mean += delta / self.count
-                self.m2 += delta * (y - self.mean)
-                encoded[i] = (y - self.mean) / (self.deviation or 1.0)
+        moments = np.array([self.count, self.mean, self.m2])
+        standardise(np.array(ys, np.float64), moments, encoded, before)  # None is NaN
+        count, self.mean, self.m2 = moments.tolist()
+        self.count = int(count)
         return Encoded(encoded, before)
 
     @property
@@ -306,7 +345,12 @@ class Numbers:
 
     def values(self, encoded: Encoded, scores: Array) -> list[float]:
         """Scores in the target's own units, by the moments before each record."""
-        return [float(value) for value in encoded.before[:, 0] + encoded.before[:, 1] * scores[:, 0]]
+        values: list[float] = (encoded.before[:, 0] + encoded.before[:, 1] * scores[:, 0]).tolist()
+        return values
+
+    def numbers(self, scores: Array) -> Array:
+        """Scores in the target's own units, by the moments as they stand, (n,)."""
+        return np.asarray(self.mean + self.deviation * scores[:, 0])
 
     def record(self) -> Record:
         return {"target_count": self.count, "target_mean": self.mean, "target_m2": self.m2}
@@ -338,6 +382,7 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
 
 
 _PLAIN = {str, bool, int}
+_PLAIN_OR_NONE = {*_PLAIN, type(None)}
 _NUMBERS = {float, int}
 
 

@@ -4,6 +4,7 @@ A twin has the name of its kernel and returns what the kernel fills in.
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -31,9 +32,8 @@ def feature_words(seed, first, n):
     return [mix64((base + i * GOLDEN) % WORD) for i in range(first, first + n)]
 
 
-def hash64(word, key):
-    """The 64 mixed bits of a feature and an input: 48 to count, 16 to dither."""
-    low, high = (word ^ key) % HALF_WORD, (word ^ key) >> 32
+def hash64(low, high):
+    """The 64 mixed bits of two halves of a word: 48 to count, 16 to dither."""
     x = low * 0x9E3779B1 % HALF_WORD
     y = (high ^ x ^ (x >> 15)) * 0x85EBCA77 % HALF_WORD
     x ^= y ^ (y >> 13)
@@ -46,48 +46,65 @@ def shaped(count, dither):
     return x * (np.float32(0.28518261886330426) + np.float32(4.1825692287907671e-05) * (x * x))
 
 
+def normal(low, high):
+    counted, dither = hash64(low, high)
+    return shaped(counted.bit_count(), dither)
+
+
 def gaussians(words, keys, scale, dtype):
     out = np.empty((len(keys), len(words)), dtype)
     for j, key in enumerate(keys):
         for i, word in enumerate(words):
-            counted, dither = hash64(word, key)
-            out[j, i] = float(shaped(counted.bit_count(), dither)) * scale
+            both = word ^ key
+            out[j, i] = out.dtype.type(normal(both % HALF_WORD, both >> 32)) * out.dtype.type(scale)
     return out
 
 
 # features.py ----------------------------------------------------------------------------------------------------------
 
 
-def _cos_sin(turns):
+def cos_sin(turns):
     """Of 2 pi turns, each reduced to one period without an error first."""
     reduced = [math.remainder(float(t), 1.0) for t in turns]
     return [math.cos(2 * math.pi * r) for r in reduced], [math.sin(2 * math.pi * r) for r in reduced]
 
 
-def _project(x, W, first, m):
-    return [sum(float(x[j]) * float(W[j, first + i]) for j in range(len(x))) for i in range(m)]
+def _observed(x):
+    return [j for j, value in enumerate(x) if value != 0]
+
+
+def _project(x, columns, W, first, m):
+    return [math.fsum(float(x[j]) * float(W[j, first + i]) for j in columns) for i in range(m)]
 
 
 def _dot(a, b):
     return math.fsum(float(p) * float(q) for p, q in zip(a, b, strict=True))
 
 
-def add_scores(X, W, alpha, scores):
-    n_blocks, n_outputs, width = alpha.shape
-    F = width // 2
-    scores = scores.copy()
-    for r in range(len(X)):
-        for k in range(n_blocks):
-            cosines, sines = _cos_sin(_project(X[r], W, k * F, F))
-            for o in range(n_outputs):
-                scores[r, o] += _dot([*cosines, *sines], alpha[k, o])
-    return scores
+def _dot_pairs(cosines, sines, a, b):
+    return _dot(cosines, a) + _dot(sines, b)
+
+
+def add_tile(turns, alpha, first, scores):
+    cosines, sines = cos_sin(turns)
+    own = slice(first, first + len(turns))
+    return [score + _dot_pairs(cosines, sines, *alpha[o, :, own]) for o, score in enumerate(scores)]
+
+
+def add_projected(turns, alpha, first, scores):
+    return np.array([add_tile(own, alpha, first, row) for own, row in zip(turns, scores, strict=True)])
+
+
+def add_scores(X, W, alpha, first, n_features, scores):
+    """At once: tiles are for speed."""
+    turns = [_project(x, _observed(x), W, 0, n_features) for x in X]
+    return add_projected(turns, alpha, first, scores)
 
 
 def paired_features(X, W, first, F):
     rows = []
     for x in X:
-        cosines, sines = _cos_sin(_project(x, W, first, F))
+        cosines, sines = cos_sin(_project(x, range(len(x)), W, first, F))
         rows.append([value / math.sqrt(F) for value in [*cosines, *sines]])
     return np.array(rows)
 
@@ -95,6 +112,10 @@ def paired_features(X, W, first, F):
 def adaptive_columns(X, W, scales, root, n_linear):
     features = paired_features(X * scales, W, 0, W.shape[1])
     return np.concatenate([features, np.ones((len(X), 1)), X[:, :n_linear] / root], axis=1)
+
+
+def column_means(g):
+    return [math.fsum(column) / len(g) for column in np.transpose(g)]
 
 
 def mean_outer(phi, g):
@@ -136,6 +157,94 @@ def scale_rows(raw, learn, is_number, limit, before=None):
 
 def clip_rows(raw, limit):
     return np.array([[0.0 if math.isnan(v) else min(max(v, -limit), limit) for v in row] for row in raw])
+
+
+def scale(values, learnt, standardize, limit, is_number, before=None):
+    """Rows, and what every column has observed now."""
+    if standardize:
+        return scale_rows(values, learnt, is_number, limit, before)
+    return clip_rows(values, limit), before
+
+
+def standardise(y, before=()):
+    """Each number among all up to it; the mean and deviation before each; and all that came, `before` included."""
+    came, out, moments = list(before), [], []
+    for value in y:
+        moments.append((np.mean(came), np.std(came)) if came else (0.0, 0.0))
+        if math.isnan(value):
+            out.append(math.nan)
+            continue
+        came.append(value)
+        out.append((value - np.mean(came)) / (np.std(came) or 1.0))
+    return out, moments, came
+
+
+# softmax.py -----------------------------------------------------------------------------------------------------------
+
+
+def softmax_into(scores, temperature):
+    exponents = temperature * np.array(scores)
+    powers = np.exp(exponents - exponents.max())
+    return powers / powers.sum()
+
+
+def softmax_rows(scores):
+    return np.array([softmax_into(row, 1.0) for row in scores])
+
+
+# check.py -------------------------------------------------------------------------------------------------------------
+
+
+def margin(beta2, b, gbar2, gamma, variance, step):
+    """The right side of (9) less its left, without a rounding: |beta - s gbar|^2 is |beta|^2 - 2 s b + s^2 |gbar|^2."""
+    beta2, b, gbar2, gamma, variance, step = map(Fraction, (beta2, b, gbar2, gamma, variance, step))
+    return beta2 + gamma**2 * gbar2 - 2 * (beta2 - 2 * step * b + step**2 * gbar2) - 2 * step**2 * variance
+
+
+def roots(beta2, b, gbar2, gamma, variance):
+    """The steps between which (9) holds: sought by halves from where it holds by most, in either direction."""
+    if gbar2 + variance == 0:
+        return math.inf, -math.inf  # nothing pulls: there is no step to make
+
+    def holds(step):
+        return margin(beta2, b, gbar2, gamma, variance, step) >= 0
+
+    peak = Fraction(b) / (Fraction(gbar2) + Fraction(variance))  # there the margin, a parabola in s, is level
+    if not holds(peak):
+        return math.inf, -math.inf
+    found = []
+    for direction in (-1, 1):
+        inside, outside = Fraction(0), Fraction(1)
+        while holds(peak + direction * outside):
+            inside, outside = outside, 2 * outside
+        for _ in range(70):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if holds(peak + direction * middle) else (inside, middle)
+        found.append(float(peak + direction * inside))
+    return tuple(found)
+
+
+def admissible_step(lower, upper, gamma, limit):
+    """Of an interval's steps up to the limit, the longest is one of these two."""
+    return max((step for step in (upper, limit) if lower <= step <= upper and gamma < step <= limit), default=0.0)
+
+
+def check_blocks(beta, gbar, gamma, variance, limit):
+    """|gbar|^2, and of every block |beta|^2, <beta, gbar> and the longest step."""
+    gbar2, blocks = _dot(gbar, gbar), []
+    for own in beta:
+        beta2, b = _dot(own, own), _dot(own, gbar)
+        blocks.append((beta2, b, admissible_step(*roots(beta2, b, gbar2, gamma, variance), gamma, limit)))
+    return gbar2, blocks
+
+
+def check_classes(beta, gbar, gamma, variance, limit):
+    """Every class is all there is."""
+    steps = np.zeros(beta.shape)
+    for o in range(len(gbar)):
+        _, blocks = check_blocks(beta[:, o : o + 1], gbar[o : o + 1], gamma, variance, limit)
+        steps[:, o] = [step for _, _, step in blocks]
+    return steps
 
 
 # recursive.py ---------------------------------------------------------------------------------------------------------
@@ -206,12 +315,6 @@ def learn_newton(P, W, phi, p, label, weight, forgetting, rho):
 def speak(heads_W, linear_W, phi):
     scores = [[_dot(w, phi) for w in W] for W in heads_W]
     return scores + [[_dot(w, phi[len(phi) - len(w) :]) for w in W] for W in linear_W]
-
-
-def softmax_into(scores, temperature):
-    exponents = temperature * np.array(scores)
-    powers = np.exp(exponents - exponents.max())
-    return powers / powers.sum()
 
 
 def hedge_weights(losses, eta):
@@ -467,10 +570,7 @@ def arrive(values, extras, targets, weights, learnt, scaling, lens, window):
     `scaling` is whether to standardize, the limit, which inputs are numbers, and what each had observed before.
     """
     standardize, limit, is_number, observed = scaling
-    if standardize:
-        scaled, observed = scale_rows(values, learnt, is_number, limit, observed)
-    else:
-        scaled = clip_rows(values, limit)
+    scaled, observed = scale(values, learnt, standardize, limit, is_number, observed)
     for r in np.flatnonzero(learnt):
         remember(window, scaled[r], targets[r], weights[r])
     W, scales, root, n_linear = lens

@@ -20,6 +20,7 @@ from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, Kern
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
+from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
@@ -283,17 +284,15 @@ def test_predictions_of_many_are_those_of_one(family, data):
     model = case.fresh()
     model.advance(case.xs, case.ys, case.ws)
     rows = [x for x in case.xs[-30:] if x] or [{"x0": 1.0}]
-    ones = [model.predict_one(x) for x in rows]
     frame = _frame(pd.DataFrame, rows)
     frame.index = [f"row{i}" for i in range(len(rows))]
     many = model.predict_many(frame)
-    assert many.tolist() == ones
+    assert_predicted_as_one_by_one(model, rows, many.tolist())
     assert many.index.tolist() == frame.index.tolist()
-    assert model.predict_many(_frame(pl.DataFrame, rows)).to_list() == ones
+    assert_predicted_as_one_by_one(model, rows, model.predict_many(_frame(pl.DataFrame, rows)).to_list())
     if isinstance(model, base.Classifier):
-        probabilities = [model.predict_proba_one(x) for x in rows]
         many = model.predict_proba_many(frame)
-        assert many.to_dict("records") == probabilities
+        assert_probable_as_one_by_one(model, rows, many.to_dict("records"))
         assert many.index.tolist() == frame.index.tolist()
 
 

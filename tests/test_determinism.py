@@ -96,7 +96,7 @@ def test_the_cache_changes_no_bit(growth, dtype):
         assert _without_arguments(model) == _without_arguments(expected)
         assert told_other.probabilities == told.probabilities
         assert told_other.losses.tobytes() == told.losses.tobytes()
-        assert model._machine.expansion.cache.W.nbytes <= cache_bytes
+        assert model._machine.expansion.frequencies.cache.W.nbytes <= cache_bytes
 
 
 def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
@@ -107,7 +107,9 @@ def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
 
     def by_key(model):
         keys = model._machine.inputs.keys
-        return dict(zip(keys.tolist(), model._machine.expansion._draw(0, 6, keys).tolist(), strict=True))
+        expansion = model._machine.expansion
+        drawn = expansion.frequencies._draw(0, 6 * expansion.block_size, keys, expansion.bandwidth)
+        return dict(zip(keys.tolist(), drawn.tolist(), strict=True))
 
     assert by_key(early) == by_key(late)
 

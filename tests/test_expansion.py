@@ -12,6 +12,12 @@ from streamkernel.kernels import Gaussian
 NO_KEYS = np.zeros(0, np.uint64)
 
 
+def _drawn(expansion, first, last, keys):
+    """The frequencies of some blocks."""
+    F = expansion.block_size
+    return expansion.frequencies._draw(first * F, last * F, keys, expansion.bandwidth)
+
+
 def _expansion(F=4, dtype="float32", cache_bytes=2**20, seed=3, bandwidth=1.3):
     return Expansion(Gaussian(bandwidth), F, np.dtype(dtype), cache_bytes, seed)
 
@@ -68,8 +74,8 @@ def test_the_cache_changes_no_bit(shape, d, late, cache_bytes, dtype):
                 cached.features(block, X[:, :known], keys[:known]).tobytes()
                 == plain.features(block, X[:, :known], keys[:known]).tobytes()
             )
-        assert cached.cache.W.nbytes <= cache_bytes
-    assert cached.nbytes == cached._alpha.nbytes + cached.cache.W.nbytes
+        assert cached.frequencies.cache.W.nbytes <= cache_bytes
+    assert cached.nbytes == cached._alpha.nbytes + cached.frequencies.cache.W.nbytes
 
 
 @given(st.permutations(range(6)), st.sampled_from([0, 2**20]))
@@ -77,7 +83,7 @@ def test_frequencies_belong_to_keys_not_to_columns(order, cache_bytes):
     one, other = (_grown(5, dtype="float64", cache_bytes=cache_bytes) for _ in range(2))
     keys, X = _keys(6), np.random.default_rng(4).normal(size=(3, 6))
     order = np.array(order)
-    assert np.array_equal(one._draw(0, 5, keys)[order], other._draw(0, 5, keys[order]))
+    assert np.array_equal(_drawn(one, 0, 5, keys)[order], _drawn(other, 0, 5, keys[order]))
     reordered = np.ascontiguousarray(X[:, order])
     assert np.allclose(one.scores(X, keys, NO_KEYS), other.scores(reordered, keys[order], NO_KEYS), atol=1e-13, rtol=0)
 
@@ -85,8 +91,8 @@ def test_frequencies_belong_to_keys_not_to_columns(order, cache_bytes):
 def test_blocks_continue_one_stream_and_seeds_have_their_own():
     expansion = _expansion(F=4)
     keys = _keys(3)
-    assert np.array_equal(expansion._draw(0, 6, keys)[:, 8:16], expansion._draw(2, 4, keys))
-    one, other = expansion._draw(0, 500, keys).ravel(), _expansion(F=4, seed=4)._draw(0, 500, keys).ravel()
+    assert np.array_equal(_drawn(expansion, 0, 6, keys)[:, 8:16], _drawn(expansion, 2, 4, keys))
+    one, other = _drawn(expansion, 0, 500, keys).ravel(), _drawn(_expansion(F=4, seed=4), 0, 500, keys).ravel()
     assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(one))
 
 

@@ -11,13 +11,15 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"compute"},
     {"state", "losses"},
+    {"plain", "frames"},
     {"inputs", "targets", "kernels"},
+    {"placement"},
     {"blockcache"},
+    {"drawn", "stacks"},
     {"expansion"},
     {"intake"},
     {"adaptive"},
-    {"growth", "steps", "minibatch"},
-    {"rehearsal"},
+    {"growth", "steps", "minibatch", "rehearsal", "lane"},
     {"machine"},
     {"estimators"},
     {"daemon", "__main__"},
@@ -25,7 +27,7 @@ LAYERS = [
 
 
 # The two machines stand side by side: neither knows the other.
-APART = ({"adaptive"}, {"growth", "steps", "minibatch", "rehearsal", "machine"})
+APART = ({"adaptive"}, {"growth", "steps", "minibatch", "rehearsal", "lane", "machine"})
 
 
 def _modules(package):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import codecs
 import csv
-import math
 from collections import Counter
-from itertools import islice
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-from connectors.decode import UndecodableError, decode_inputs, shown, target_decoder
+from connectors.decode import UndecodableError, shown, target_decoder, targets_decoder
 from connectors.files.bytes import ByteStream, StandardInput
-from connectors.files.lines import Chunk, Chunks
+from connectors.files.columns import Columns
+from connectors.files.lines import Chunks
 from connectors.files.multiline import JoinedLines
 from connectors.files.source import LineSource
-from connectors.ports import Fault, Label, Record, SourceError
-
-_MOST_WORDS = 10_000
+from connectors.ports import Label, Record, SourceError
 
 
 class CsvSource(LineSource):
@@ -94,11 +92,11 @@ class CsvSource(LineSource):
         self.multiline = multiline
         self.max_string = max_string
         self._decode_target = target_decoder(target_type, max_string)
+        self._decode_targets = targets_decoder(target_type, max_string)
         self._columns: list[str] | None = None
-        self._names: tuple[str, ...] = ()
         self._target_index = -1
         self._header_end = 0
-        self._words: set[str] = set()
+        self._inputs = Columns((), max_string)
 
     def _begin(self, offset: int) -> None:
         self._columns = None
@@ -149,77 +147,86 @@ class CsvSource(LineSource):
             raise SourceError(f"{self._place}: a column name is longer than max_string ({self.max_string})")
         self._columns = columns
         self._target_index = -1 if self.target is None else columns.index(self.target)
-        self._names = tuple(name for name in columns if name != self.target)
+        self._inputs = Columns([name for name in columns if name != self.target], self.max_string)
         self._header_end = chunk.positions[1].offset
         return True
 
-    def _decode(self, chunk: Chunk) -> list[Record]:
-        # This loop runs once a record: what needs no call is done in place, everything unusual in a method.
-        names, target_index, delimiter = self._names, self._target_index, self.delimiter
+    def _parse(self, lines: list[bytes]) -> tuple[list[list[str]], list[int]]:
+        rows = self._rows(lines)
         width = len(self._columns or ())
-        decode_target, isfinite, new = self._decode_target, math.isfinite, tuple.__new__
-        lines, positions = chunk.lines, chunk.positions
-        together = b"\n".join(lines)
-        quotes, underscores = b'"' in together, b"_" in together
-        numeric = True
-        records = []
-        for raw, text, position, following in zip(
-            lines, self._texts(lines, together), positions, islice(positions, 1, None), strict=False
-        ):
-            x: dict[str, Any]
-            y: Label | None = None
-            fault: Fault | None = None
-            try:
-                if text is None:
-                    raise UndecodableError("encoding", self._undecodable(raw))
-                fields = self._fields(text) if quotes and '"' in text else text.split(delimiter)
-                if len(fields) != width or not text:
-                    if not text or (text.isspace() and delimiter not in text):
-                        records.append(Record({}, None, position, following, raw, blank=True))
-                        continue
-                    raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
-                if target_index >= 0:
-                    y = decode_target(fields.pop(target_index))
-                if numeric and not (underscores and any("_" in field for field in fields)):
-                    try:
-                        x = dict(zip(names, map(float, fields), strict=False))
-                        if not isfinite(sum(x.values())):
-                            x = self._inputs(fields)
-                    except ValueError:
-                        # A column of words is likely to hold words in the next record too.
-                        numeric = False
-                        x = self._inputs(fields)
-                else:
-                    x = self._inputs(fields)
-            except UndecodableError as error:
-                x, y, fault = {}, None, error.fault
-            records.append(new(Record, (x, y, position, following, raw, fault, False)))
-        return records
+        if {width}.issuperset(map(len, rows)):
+            return rows, []
+        odd = [index for index, row in enumerate(rows) if len(row) != width]
+        return [row for row in rows if len(row) == width], odd
 
-    def _texts(self, lines: list[bytes], together: bytes) -> list[str] | list[str | None]:
-        """Decode the lines; None for one that cannot be."""
+    def _decode_all(
+        self, parsed: list[list[str]], lines: list[bytes]
+    ) -> tuple[list[dict[str, Any]], Sequence[Label | None]]:
+        columns = list(zip(*parsed, strict=True)) or [() for _ in self._columns or ()]
+        targets: Sequence[Label | None] = [None] * len(parsed)
+        if self._target_index >= 0:
+            targets = self._decode_targets(columns.pop(self._target_index))
+        return self._inputs.records(columns, len(parsed), b"_" in b"".join(lines)), targets
+
+    def _decode_one(self, line: bytes) -> tuple[dict[str, Any], Label | None] | None:
+        try:
+            text = line.decode(self.encoding)
+        except UnicodeDecodeError as error:
+            raise UndecodableError(
+                "encoding", f"byte {line[error.start]:#04x} at {error.start} is not {self.encoding}"
+            ) from None
+        fields = self._fields(text)
+        width = len(self._columns or ())
+        if len(fields) != width or not text:
+            if not text or (text.isspace() and self.delimiter not in text):
+                return None
+            raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
+        y = self._decode_target(fields.pop(self._target_index)) if self._target_index >= 0 else None
+        return self._inputs.record(fields), y
+
+    def _rows(self, lines: list[bytes]) -> list[list[str]]:
+        """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
+        delimiter = self.delimiter
+        together = b"\n".join(lines)
+        texts = self._texts(lines, together)
+        if b'"' not in together:
+            return [text.split(delimiter) if text else [] for text in texts]
+        # Within a line that has no quotes a carriage return stands for itself, which the csv module does not grant.
+        if b"\r" not in together:
+            try:
+                rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
+            except csv.Error:
+                pass
+            else:
+                # An open quote reaches into the next line.
+                if len(rows) == len(lines):
+                    return rows
+        return list(map(self._fields_or_none, texts))
+
+    def _fields_or_none(self, text: str) -> list[str]:
+        try:
+            return self._fields(text) if text else []
+        except UndecodableError:
+            return []
+
+    def _texts(self, lines: list[bytes], together: bytes) -> list[str]:
+        """Decode lines, which are also given joined by line feeds; nothing for one that cannot be decoded."""
         if self.encoding == "utf-8":
             try:
                 texts = together.decode().split("\n")
             except UnicodeDecodeError:
                 pass
             else:
+                # A record of several lines comes apart.
                 if len(texts) == len(lines):
                     return texts
         return [self._text(line) for line in lines]
 
-    def _text(self, line: bytes) -> str | None:
+    def _text(self, line: bytes) -> str:
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError:
-            return None
-
-    def _undecodable(self, raw: bytes) -> str:
-        try:
-            raw.decode(self.encoding)
-        except UnicodeDecodeError as error:
-            return f"byte {raw[error.start]:#04x} at {error.start} is not {self.encoding}"
-        raise AssertionError("only a line that cannot be decoded comes here")
+            return ""
 
     def _fields(self, text: str) -> list[str]:
         """Split a record as the rules of quoting say."""
@@ -229,30 +236,6 @@ class CsvSource(LineSource):
             return next(csv.reader([text], delimiter=self.delimiter, strict=True))
         except csv.Error as error:
             raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
-
-    def _inputs(self, fields: list[str]) -> dict[str, Any]:
-        """Decode the fields of a record that are not all finite numbers."""
-        words = self._words
-        inputs: dict[str, Any] = {}
-        value: str | float
-        for name, field in zip(self._names, fields, strict=True):
-            if field in words:
-                inputs[name] = field
-                continue
-            try:
-                # Python reads 1_000 as a number; in a file it is a word.
-                value = field if "_" in field else float(field)
-            except ValueError:
-                value = field
-            if type(value) is float and math.isfinite(value):
-                inputs[name] = value
-                continue
-            decoded = decode_inputs([(name, value)], self.max_string)
-            # Failing to read a number costs more than all the rest, and words that come once often come again.
-            if value is field and decoded and len(words) < _MOST_WORDS:
-                words.add(field)
-            inputs.update(decoded)
-        return inputs
 
 
 def _checked_encoding(encoding: str) -> str:

@@ -21,7 +21,7 @@ STANDARD_OUTPUT = STANDARD_INPUT
 
 
 class _Compressor(Protocol):
-    def compress(self, data: bytes, /) -> bytes: ...
+    def compress(self, data: bytes | bytearray, /) -> bytes: ...
     def flush(self) -> bytes: ...
 
 
@@ -46,6 +46,7 @@ class Output:
         self._compressor: _Compressor | None = None
         self._descriptor = -1
         self._length = 0
+        self._durable: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -56,6 +57,7 @@ class Output:
         """Open anew, or cut to `length` bytes and go on there; see `Sink.open`."""
         self._buffer.clear()
         self._compressor = None
+        self._durable = None
         if self.standard:
             return
         path = Path(self.path)
@@ -85,7 +87,7 @@ class Output:
             self._release()
             raise
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         """Take bytes, most of which stay in memory until there are enough to be worth a call."""
         if not self.is_open:
             raise SinkError(f"{self.path}: the sink is not open")
@@ -110,10 +112,13 @@ class Output:
         self._drain()
         if self.standard:
             return None
-        try:
-            os.fsync(self._descriptor)
-        except OSError as error:
-            raise self._failed(error) from None
+        # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
+        if self._length != self._durable:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise self._failed(error) from None
+            self._durable = self._length
         return self._length
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from connectors.files.output import Output
 from connectors.ports import Sink, SinkError, SourceError
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+_LINE_OPTIONS = _OPTIONS | orjson.OPT_APPEND_NEWLINE
 
 
 def to_json(value: Any) -> bytes:
@@ -131,7 +132,14 @@ class JsonLinesSink(_FileSink):
 
     def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Take lines; see `Sink.write`."""
-        self._output.write(b"".join([to_json(line) + b"\n" for line in lines]))
+        data = bytearray()
+        try:
+            # Each is freed before the next is made: hundreds of them at once grow and trim the heap, at twice the cost.
+            for line in lines:
+                data += orjson.dumps(line, _default, _LINE_OPTIONS)
+        except TypeError:
+            data = bytearray().join([to_json(line) + b"\n" for line in lines])
+        self._output.write(data)
 
 
 class CsvSink(_FileSink):

@@ -1,14 +1,12 @@
 """The fast lane: one record of known numbers at a time, through arrays that are looked up once."""
 
-import math
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.inputs import PLAIN
+from streamkernel.plain import PlainRecords
 from streamkernel.state import Array
 
 
@@ -35,24 +33,15 @@ class Lane:
         experts: LabelExperts | NumberExperts,
         bind: Callable[[Array, Array, Array, Array], tuple[Any, ...]],
     ) -> None:
-        self._n_names = len(names)
-        self._get = operator.itemgetter(*names, *names[:1])  # of one name alone it would not give a tuple
+        self._records = PlainRecords(names)
         self._truth = truth
-        self._values = np.empty((1, len(names)))
         self._experts = experts
-        self._arguments = bind(self._values, np.zeros((1, 0)), truth, np.ones(1))
+        self._arguments = bind(self._records.values, np.zeros((1, 0)), truth, np.ones(1))
 
     def takes(self, x: Mapping[Any, Any], truth: float) -> bool:
         """Let a record pass if it is one of known numbers; False, and nothing has happened, if it is another."""
-        if len(x) != self._n_names:
+        if not self._records.read_one(x):
             return False
-        try:
-            row = self._get(x)[:-1]
-            if not (PLAIN.issuperset(map(type, row)) and math.isfinite(sum(row))):
-                return False
-        except (KeyError, OverflowError):  # another name; an integer past the largest float
-            return False
-        self._values[0] = row
         self._truth[0] = truth
         self._experts.run(*self._arguments)
         return True

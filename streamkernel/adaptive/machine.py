@@ -21,7 +21,7 @@ from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.lane import Lane
 from streamkernel.adaptive.recent import Recent
 from streamkernel.inputs import Inputs, Rows
-from streamkernel.intake import SLICE, Intake
+from streamkernel.intake import Intake, Records
 from streamkernel.state import Array, Record, array, misfit, whole
 from streamkernel.targets import Classes, Numbers
 
@@ -101,9 +101,7 @@ class AdaptiveMachine(abc.ABC):
         self._intake = Intake(inputs, self.targets)
         self._lane: Lane | None = None
 
-    def advance(
-        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None
-    ) -> Answered:
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Answered:
         """Predict records, then learn them, one after the other.
 
         Parameters
@@ -129,19 +127,19 @@ class AdaptiveMachine(abc.ABC):
             )
         return self._joined(parts)
 
-    def learn(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+    def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does."""
         for rows, targets, weights in self._intake.take(xs, ys, ws):
             for stretch in self._stretches(rows, targets):
                 self._learn(rows.part(stretch), targets[stretch], weights[stretch])
 
-    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
-        """Learn a record of weight 1 as `learn` does."""
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
+        """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
         truth = self.targets.known(y)
-        if truth is not None and (lane := self._open_lane()) and lane.takes(x, truth):
-            self._count(1)
-        else:
-            self.learn([x], [y])
+        if truth is None or not (lane := self._open_lane()) or not lane.takes(x, truth):
+            return False
+        self._count(1)
+        return True
 
     def predict_one(self, x: Mapping[Any, Any]) -> list[float]:
         """What there is to say of a record; nothing is changed."""
@@ -150,12 +148,9 @@ class AdaptiveMachine(abc.ABC):
         said: list[float] = self.predict([x])[0].tolist()
         return said
 
-    def predict(self, xs: Sequence[Mapping[Any, Any]]) -> Array:
+    def predict(self, xs: Records) -> Array:
         """What there is to say of records, (n, K), or (n, 3) of numbers; nothing is changed."""
-        said = [
-            self._predict(self.inputs.encode(part, [False] * len(part)))
-            for part in (xs[start : start + SLICE] for start in range(0, len(xs), SLICE))
-        ]
+        said = [self._predict(rows) for _, rows in self._intake.encoded(xs, [None] * len(xs))]
         return said[0] if len(said) == 1 else np.concatenate([self._nothing(0), *said])
 
     def record(self) -> Record:

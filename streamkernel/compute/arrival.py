@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.compute.features import adaptive_columns
 from streamkernel.compute.jit import jit
-from streamkernel.compute.moments import clip_rows, scale_rows
+from streamkernel.compute.moments import scale
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -15,7 +15,7 @@ BLOCK = 64
 
 
 class Scaling(NamedTuple):
-    """Moments of the inputs, as `scale_rows` has them, and whether numbers are scaled by them or clipped only."""
+    """Moments of the inputs, as `scale` has them, and whether numbers are scaled by them or clipped only."""
 
     standardize: bool
     limit: float
@@ -86,10 +86,17 @@ def arrive(
     """
     n, d = values.shape
     X = np.empty((n, d + extras.shape[1]), lens.W.dtype)
-    if scaling.standardize:
-        scale_rows(values, learnt, scaling.is_number, scaling.counts, scaling.mean, scaling.m2, scaling.limit, X[:, :d])
-    else:
-        clip_rows(values, scaling.limit, X[:, :d])
+    scale(
+        values,
+        learnt,
+        scaling.standardize,
+        scaling.limit,
+        scaling.is_number,
+        scaling.counts,
+        scaling.mean,
+        scaling.m2,
+        X[:, :d],
+    )
     X[:, d:] = extras
     for r in range(n):
         if learnt[r]:

@@ -43,20 +43,6 @@ def speak(heads_W: Array, linear_W: Array, phi: Array, scores: Array) -> None:
 
 
 @jit
-def softmax_into(scores: Array, temperature: float, p: Array) -> None:
-    """p = softmax(temperature scores)."""
-    highest = scores[0]
-    for k in range(1, scores.shape[0]):
-        highest = max(highest, scores[k])
-    total = 0.0
-    for k in range(scores.shape[0]):
-        p[k] = np.exp(temperature * (scores[k] - highest))
-        total += p[k]
-    for k in range(scores.shape[0]):
-        p[k] /= total
-
-
-@jit
 def hedge_weights(losses: Array, eta: float, weights: Array) -> None:
     """Weights proportional to exp(-eta loss), from discounted sums of losses."""
     lowest = losses.min()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.compute.intrinsics import copysign, multiply_add, rint
 from streamkernel.compute.jit import jit, jit_reduction
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -31,7 +32,7 @@ SINE = {
 
 
 @jit
-def _cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
+def cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
     """Cosine and sine of 2 pi turns; `rint` is exact, so that even absurdly many stay within a period."""
     quarter = turns.dtype.type(0.25)
     if sine.shape[0] == 5:
@@ -39,50 +40,111 @@ def _cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
         c0, c1, c2, c3, c4 = sine[0], sine[1], sine[2], sine[3], sine[4]
         for i in range(turns.shape[0]):
             t = turns[i]
-            r = t - np.rint(t)
+            r = t - rint(t)
             q = quarter - abs(r)
             p = quarter - abs(q)
             q2 = q * q
             p2 = p * p
-            cosines[i] = ((((c0 * q2 + c1) * q2 + c2) * q2 + c3) * q2 + c4) * q
-            sines[i] = np.copysign(((((c0 * p2 + c1) * p2 + c2) * p2 + c3) * p2 + c4) * p, r)
+            c = multiply_add(multiply_add(multiply_add(c0, q2, c1), q2, c2), q2, c3)
+            s = multiply_add(multiply_add(multiply_add(c0, p2, c1), p2, c2), p2, c3)
+            cosines[i] = multiply_add(c, q2, c4) * q
+            sines[i] = copysign(multiply_add(s, p2, c4) * p, r)
     else:
         for i in range(turns.shape[0]):
             t = turns[i]
-            r = t - np.rint(t)
+            r = t - rint(t)
             q = quarter - abs(r)
             p = quarter - abs(q)
             c = sine[0]
             s = sine[0]
             for j in range(1, sine.shape[0]):
-                c = c * q * q + sine[j]
-                s = s * p * p + sine[j]
+                c = multiply_add(c, q * q, sine[j])
+                s = multiply_add(s, p * p, sine[j])
             cosines[i] = c * q
-            sines[i] = np.copysign(s * p, r)
+            sines[i] = copysign(s * p, r)
 
 
 @jit
-def _project(x: Array, W: Array, first: int, turns: Array) -> None:
-    turns[:] = 0
-    m = turns.shape[0]
+def _observed(x: Array, columns: Array) -> int:
+    """The columns of a row that are not 0, as one-hot inputs mostly are; how many."""
+    n = 0
     for j in range(x.shape[0]):
-        value = x[j]
-        if value != 0:  # one-hot inputs are mostly zeros
-            row = W[j, first : first + m]
-            for i in range(m):
-                turns[i] += value * row[i]
+        if x[j] != 0:
+            columns[n] = j
+            n += 1
+    return n
+
+
+@jit
+def _project(x: Array, columns: Array, n: int, W: Array, first: int, turns: Array) -> None:
+    """turns = x W over the first n of `columns`, one after the other.
+
+    Four at a time change no bit and spare three quarters of the traffic.
+    """
+    m = turns.shape[0]
+    turns[:] = 0
+    fours = n - n % 4
+    for k in range(0, fours, 4):
+        a, b, c, d = x[columns[k]], x[columns[k + 1]], x[columns[k + 2]], x[columns[k + 3]]
+        A = W[columns[k], first : first + m]
+        B = W[columns[k + 1], first : first + m]
+        C = W[columns[k + 2], first : first + m]
+        D = W[columns[k + 3], first : first + m]
+        for i in range(m):
+            turns[i] = multiply_add(
+                d, D[i], multiply_add(c, C[i], multiply_add(b, B[i], multiply_add(a, A[i], turns[i])))
+            )
+    for k in range(fours, n):
+        a = x[columns[k]]
+        A = W[columns[k], first : first + m]
+        for i in range(m):
+            turns[i] = multiply_add(a, A[i], turns[i])
 
 
 @jit_reduction
-def _dot(a: Array, b: Array) -> Any:
+def _dot_pairs(cosines: Array, sines: Array, a: Array, b: Array) -> Any:
     total = a.dtype.type(0)
     for i in range(a.shape[0]):
-        total += a[i] * b[i]
+        total += cosines[i] * a[i] + sines[i] * b[i]
     return total
 
 
 @jit
-def add_scores(X: Array, W: Array, alpha: Array, sine: Array, scores: Array) -> None:
+def add_tile(turns: Array, alpha: Array, first: int, sine: Array, cosines: Array, sines: Array, scores: Array) -> None:
+    """Add what a tile of features says of one row to its scores (K,).
+
+    Parameters
+    ----------
+    turns
+        The row projected, shape (m,).
+    alpha
+        Coefficients, shape (K, 2, at least first + m): of the cosines, then of the sines.
+    first
+        The tile's first feature.
+    sine
+        The polynomial, `SINE[turns.dtype]`.
+    cosines, sines
+        Room to work in, shape (m,) or more.
+    scores
+        Added to, float64.
+    """
+    m = turns.shape[0]
+    cos_sin(turns, sine, cosines, sines)
+    for o in range(scores.shape[0]):
+        scores[o] += _dot_pairs(cosines, sines, alpha[o, 0, first : first + m], alpha[o, 1, first : first + m])
+
+
+@jit
+def add_projected(turns: Array, alpha: Array, first: int, sine: Array, scores: Array) -> None:
+    """Add what a tile says of rows that are projected already, turns (n, m), to their scores (n, K)."""
+    cosines = np.empty(turns.shape[1], turns.dtype)
+    sines = np.empty(turns.shape[1], turns.dtype)
+    for r in range(turns.shape[0]):
+        add_tile(turns[r], alpha, first, sine, cosines, sines, scores[r])
+
+
+@jit
+def add_scores(X: Array, W: Array, alpha: Array, first: int, n_features: int, sine: Array, scores: Array) -> None:
     """Add sum_k phi_k(x) . alpha_k, without the factor F^-1/2, to every row of `scores`.
 
     Parameters
@@ -90,32 +152,28 @@ def add_scores(X: Array, W: Array, alpha: Array, sine: Array, scores: Array) -> 
     X
         Rows, shape (n, d).
     W
-        Frequencies in turns, shape (d, blocks * F), of the dtype of X.
+        Frequencies in turns of the features from `first` on, shape (d, at least n_features), of the dtype of X.
     alpha
-        Coefficients, shape (blocks, K, 2 F): of each block's F cosines, then its F sines.
+        Coefficients, shape (K, 2, at least first + n_features): of the cosines, then of the sines.
+    first, n_features
+        The features to add; `first` is a multiple of `TILE`.
     sine
         The polynomial, `SINE[X.dtype]`.
     scores
-        Added to, float64 of shape (n, K). The sum goes over the blocks in their order, one after the other.
+        Added to, float64 of shape (n, K), tile by tile.
     """
-    n_blocks, n_outputs, width = alpha.shape
-    F = width // 2
-    per_tile = max(TILE // F, 1)
-    turns = np.empty(per_tile * F, X.dtype)
-    cosines = np.empty(per_tile * F, X.dtype)
-    sines = np.empty(per_tile * F, X.dtype)
-    for start in range(0, n_blocks, per_tile):
-        stop = min(start + per_tile, n_blocks)
-        m = (stop - start) * F
+    turns = np.empty(TILE, X.dtype)
+    cosines = np.empty(TILE, X.dtype)
+    sines = np.empty(TILE, X.dtype)
+    columns = np.empty(X.shape, np.int64)
+    observed = np.empty(X.shape[0], np.int64)
+    for r in range(X.shape[0]):
+        observed[r] = _observed(X[r], columns[r])
+    for start in range(0, n_features, TILE):
+        m = min(TILE, n_features - start)
         for r in range(X.shape[0]):
-            _project(X[r], W, start * F, turns[:m])
-            _cos_sin(turns[:m], sine, cosines[:m], sines[:m])
-            for k in range(start, stop):
-                at = (k - start) * F
-                for o in range(n_outputs):
-                    scores[r, o] += _dot(cosines[at : at + F], alpha[k, o, :F]) + _dot(
-                        sines[at : at + F], alpha[k, o, F:]
-                    )
+            _project(X[r], columns[r], observed[r], W, start, turns[:m])
+            add_tile(turns[:m], alpha, first + start, sine, cosines, sines, scores[r])
 
 
 @jit
@@ -123,10 +181,11 @@ def paired_features(X: Array, W: Array, first: int, sine: Array, out: Array) -> 
     """phi(x) = F^-1/2 [cos, sin] of the F features from column `first` of W on, for every row; out is (n, 2 F)."""
     F = out.shape[1] // 2
     turns = np.empty(F, X.dtype)
+    columns = np.empty(X.shape[1], np.int64)
     norm = X.dtype.type(1 / np.sqrt(F))
     for r in range(X.shape[0]):
-        _project(X[r], W, first, turns)
-        _cos_sin(turns, sine, out[r, :F], out[r, F:])
+        _project(X[r], columns, _observed(X[r], columns), W, first, turns)
+        cos_sin(turns, sine, out[r, :F], out[r, F:])
         for i in range(2 * F):
             out[r, i] *= norm
 
@@ -155,18 +214,29 @@ def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: i
     F = W.shape[1]
     turns = np.empty(F, X.dtype)
     scaled = np.empty(X.shape[1], X.dtype)
+    columns = np.empty(X.shape[1], np.int64)
     norm = 1 / np.sqrt(F)
     for r in range(X.shape[0]):
         row = out[r]
         for j in range(X.shape[1]):
             scaled[j] = X[r, j] * scales[j]
-        _project(scaled, W, 0, turns)
-        _cos_sin(turns, sine, row[:F], row[F : 2 * F])
+        _project(scaled, columns, _observed(scaled, columns), W, 0, turns)
+        cos_sin(turns, sine, row[:F], row[F : 2 * F])
         for i in range(2 * F):
             row[i] *= norm
         row[2 * F] = 1.0
         for j in range(n_linear):
             row[2 * F + 1 + j] = X[r, j] / root
+
+
+@jit
+def column_means(g: Array) -> Array:
+    """The mean row of g (B, K), row by row, in order."""
+    out = np.zeros(g.shape[1])
+    for i in range(g.shape[0]):
+        for o in range(g.shape[1]):
+            out[o] += g[i, o] / g.shape[0]
+    return out
 
 
 @jit

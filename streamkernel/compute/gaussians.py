@@ -11,10 +11,8 @@ so the bits are the same on every CPU.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
+from streamkernel.compute.intrinsics import popcount
 from streamkernel.compute.jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -24,22 +22,10 @@ _u32 = np.uint32
 _C1 = np.uint32(0x9E3779B1)
 _C2 = np.uint32(0x85EBCA77)
 _CENTRE = np.int32(24 * 256 + 255)
-_UNIT = np.float32(2.0**-8)
-# Solves variance = 1 and excess kurtosis = 0 for 48 counted bits and the two bytes (tests/compute/test_gaussians.py).
-_A = np.float32(0.28518261886330426)
-_B = np.float32(4.1825692287907671e-05)
-
-
-@intrinsic
-def _intrinsic_popcount(_context: Any, _word: Any) -> Any:
-    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint32(types.uint32), generate
-
-
-# Typed as what it is to its callers: mypy reads the intrinsic's definition, which also takes numba's context.
-_popcount: Any = _intrinsic_popcount
+# Solves variance = 1 and excess kurtosis = 0 for 48 counted bits and the two bytes (tests/compute/test_gaussians.py),
+# for a count in units of 2^-8, which powers of two change exactly.
+_A = np.float32(0.28518261886330426 * 2.0**-8)
+_B = np.float32(4.1825692287907671e-05 * 2.0**-24)
 
 
 @jit
@@ -71,6 +57,19 @@ def feature_words(seed: Any, first: int, words: Array) -> None:
 
 
 @jit
+def normal(low: Any, high: Any) -> Any:
+    """The law: two uint32, mixed, become a standard normal float32."""
+    x = _u32(low * _C1)
+    y = _u32(high ^ _u32(x ^ _u32(x >> _u32(15))))
+    y = _u32(y * _C2)
+    x = _u32(x ^ _u32(y ^ _u32(y >> _u32(13))))
+    count = _u32(popcount(x) + popcount(_u32(y >> _u32(16))))
+    dither = _u32(_u32(y & _u32(0xFF)) + _u32(_u32(y >> _u32(8)) & _u32(0xFF)))
+    z = np.float32(np.int32(np.int32(_u32(_u32(count << _u32(8)) + dither)) - _CENTRE))
+    return np.float32(z * np.float32(_A + np.float32(_B * np.float32(z * z))))
+
+
+@jit
 def gaussians(words: Array, keys: Array, scale: float, out: Array) -> None:
     """Draw the standard normal of every (input, feature), times `scale`.
 
@@ -81,11 +80,12 @@ def gaussians(words: Array, keys: Array, scale: float, out: Array) -> None:
     keys
         The inputs' keys, uint64 of shape (d,).
     scale
-        Multiplies each draw, in float64 before the one rounding to the dtype of `out`.
+        Multiplies each draw, in the dtype of `out`.
     out
         Filled; shape (d, m), float32 or float64.
     """
     m = words.shape[0]
+    factor = out.dtype.type(scale)
     low = np.empty(m, np.uint32)
     high = np.empty(m, np.uint32)
     for i in range(m):
@@ -96,11 +96,4 @@ def gaussians(words: Array, keys: Array, scale: float, out: Array) -> None:
         key_high = _u32(keys[j] >> np.uint64(32))
         row = out[j]
         for i in range(m):
-            x = _u32(_u32(low[i] ^ key_low) * _C1)
-            y = _u32(_u32(high[i] ^ key_high) ^ _u32(x ^ _u32(x >> _u32(15))))
-            y = _u32(y * _C2)
-            x = _u32(x ^ _u32(y ^ _u32(y >> _u32(13))))
-            count = _u32(_popcount(x) + _popcount(_u32(y >> _u32(16))))
-            dither = _u32(_u32(y & _u32(0xFF)) + _u32(_u32(y >> _u32(8)) & _u32(0xFF)))
-            z = np.float32(np.int32(np.int32(_u32(_u32(count << _u32(8)) + dither)) - _CENTRE)) * _UNIT
-            row[i] = np.float32(z * np.float32(_A + np.float32(_B * np.float32(z * z)))) * scale
+            row[i] = normal(_u32(low[i] ^ key_low), _u32(high[i] ^ key_high)) * factor

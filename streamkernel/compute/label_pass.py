@@ -9,13 +9,13 @@ from streamkernel.compute.experts import (
     DISCOUNT,
     count_loss,
     hedge_weights,
-    softmax_into,
     speak,
     step_temperature,
     teach_heads,
 )
 from streamkernel.compute.jit import jit
 from streamkernel.compute.recursive import learn_newton
+from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.trees import Forest, learn_trees, speak_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -65,3 +65,50 @@ def clip_rows(raw: Array, limit: float, out: Array) -> None:
         for j in range(raw.shape[1]):
             value = raw[r, j]
             out[r, j] = 0 if np.isnan(value) else min(max(value, -limit), limit)
+
+
+@jit
+def scale(
+    values: Array,
+    learnt: Array,
+    standardize: bool,
+    limit: float,
+    is_number: Array,
+    counts: Array,
+    mean: Array,
+    m2: Array,
+    out: Array,
+) -> None:
+    """Scale rows by their moments or, where numbers are not to be standardised, clip them only."""
+    if standardize:
+        scale_rows(values, learnt, is_number, counts, mean, m2, limit, out)
+    else:
+        clip_rows(values, limit, out)
+
+
+@jit
+def standardise(y: Array, moments: Array, out: Array, before: Array) -> None:
+    """Standardise numbers one after the other by the moments that include each of them.
+
+    Parameters
+    ----------
+    y
+        The numbers, float64 of shape (n,); NaN is passed over.
+    moments
+        Count, mean and sum of squared deviations, float64 of shape (3,); updated.
+    out
+        Filled, NaN where y is; float64 of shape (n,).
+    before
+        Filled: mean and deviation before each, float64 of shape (n, 2).
+    """
+    for i in range(y.shape[0]):
+        before[i, 0] = moments[1]
+        before[i, 1] = np.sqrt(moments[2] / moments[0]) if moments[0] else 0.0
+        out[i] = np.nan
+        if not np.isnan(y[i]):
+            moments[0] += 1
+            delta = y[i] - moments[1]
+            moments[1] += delta / moments[0]
+            moments[2] += delta * (y[i] - moments[1])
+            deviation = np.sqrt(moments[2] / moments[0])
+            out[i] = (y[i] - moments[1]) / (deviation if deviation else 1.0)

@@ -3,7 +3,6 @@
 import math
 import secrets
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -53,14 +52,10 @@ class AdaptiveMachineEstimator(StreamEstimator):
             raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = self.kernel or Gaussian()
+        if kernel.structured:
+            raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
         standardize = kernel.shift_invariant if self.standardize is None else self.standardize
         return Inputs(self.max_inputs, standardize), Columns(kernel, int(self.n_features), seed)
-
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        if w == 1:
-            self._machine.learn_one(x, y)
-        else:
-            super().learn_one(x, y, w)
 
     @property
     def bandwidth(self) -> float:

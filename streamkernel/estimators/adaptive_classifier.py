@@ -3,12 +3,12 @@
 from typing import Any
 
 from river import base
-from river.utils.dataframe import into_frame, to_native_frame, to_native_series
 
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.machine import Answered, LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.base import Outcome, records
+from streamkernel.estimators.base import Outcome, most_probable
+from streamkernel.frames import Frame
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.targets import Classes
@@ -135,15 +135,37 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
         return self._targets.labels[said.index(max(said))] if said else None
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
-        said = self._machine.predict(records(X)).T.tolist()
-        return to_native_frame(dict(zip(self._targets.labels, said, strict=True)), like=into_frame(X))
+        """The probability of each label seen so far for the rows of a data frame or array.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A frame of shape (n, K) in the same backend and index, a column each label in the order of their arrival; for an
+        array, one of that shape.
+
+        """
+        frame = Frame(X)
+        return frame.table(self._targets.labels, self._machine.predict(frame))
 
     def predict_many(self, X: Any) -> Any:
-        """The most probable label of each row of a data frame, as a series in its backend, with its index."""
-        said, labels = self._machine.predict(records(X)), self._targets.labels
-        most_probable = [labels[column] for column in said.argmax(axis=1)] if labels else [None] * len(said)
-        return to_native_series(most_probable, name=None, like=into_frame(X))
+        """The most probable label of each row of a data frame or array; None before the first.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A series of n labels in the frame's backend, with its index; for an array, one of shape (n,).
+
+        """
+        frame = Frame(X)
+        return frame.series(most_probable(self._targets.labels, self._machine.predict(frame)))
 
     def _outcome(self, advanced: Answered) -> Outcome:
         labels = self._targets.labels

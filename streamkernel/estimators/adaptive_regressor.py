@@ -4,12 +4,12 @@ from typing import Any
 
 from river import base, proba
 from river.optim.losses import Squared
-from river.utils.dataframe import into_frame, to_native_series
 
 from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.machine import Answered, NumberMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.base import Outcome, records
+from streamkernel.estimators.base import Outcome
+from streamkernel.frames import Frame
 from streamkernel.kernels import Kernel
 from streamkernel.targets import Numbers
 
@@ -120,8 +120,20 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         return mean
 
     def predict_many(self, X: Any) -> Any:
-        """The targets of the rows of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._machine.predict(records(X))[:, 0].tolist(), name=None, like=into_frame(X))
+        """The targets of the rows of a data frame or array, as `predict_one` gives them one by one.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+
+        """
+        frame = Frame(X)
+        return frame.series(self._machine.predict(frame)[:, 0].copy())
 
     def _outcome(self, advanced: Answered) -> Outcome:
         return Outcome(advanced.said[:, 0].tolist(), None, advanced.losses, advanced.said[:, 1])

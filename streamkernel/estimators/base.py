@@ -3,17 +3,19 @@
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self
 
 import numpy as np
 from river import base
-from river.utils.dataframe import into_frame, into_series
+from river.utils.dataframe import into_series
 
+from streamkernel.frames import Frame
 from streamkernel.inputs import Inputs
+from streamkernel.intake import Records
 from streamkernel.losses import UNUSABLE
 from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,14 @@ class StreamMachine(Protocol):
     inputs: Inputs
     n_records: int
 
-    def advance(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> Any:
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Any:
         """Predict records, then learn them."""
 
-    def learn(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+    def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records."""
+
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
+        """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
 
     def record(self) -> Record:
         """The fields of the state."""
@@ -108,9 +113,6 @@ class StreamEstimator(base.Estimator, abc.ABC):
     def _outcome(self, advanced: Any) -> Outcome:
         """Scores as labels, probabilities or numbers."""
 
-    def _predict(self, xs: Sequence[Mapping[Any, Any]]) -> Outcome:
-        return self._outcome(self._machine.advance(xs, [None] * len(xs), None))
-
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a record.
 
@@ -124,23 +126,36 @@ class StreamEstimator(base.Estimator, abc.ABC):
             Weight. Defaults to 1.
 
         """
-        self._machine.learn([x], [y], [w])
+        if w != 1 or not self._machine.learn_plain(x, y):
+            self._machine.learn([x], [y], [w])
 
     def learn_many(self, X: Any, y: Any, w: Sequence[float] | None = None) -> None:
-        """Learn the rows of a data frame, exactly as `learn_one` would one after the other.
+        """Learn the rows of a data frame or array, exactly as `learn_one` would one after the other.
+
+        The columns are read as a whole, not row by row. What a row of a frame does not hold (null, NaN) is not
+        observed; a column of strings or categories has an indicator for each of its values.
 
         Parameters
         ----------
         X
-            Any eager data frame that narwhals knows (pandas, polars, pyarrow), shape (n, d).
+            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d). The
+            columns of an array are named by the whole numbers from 0 to d - 1: `learn_one` knows them as
+            `{0: ..., 1: ...}`.
         y
-            A series of its kind, or any sequence, of n targets.
+            A series, an array of shape (n,) or any list of n targets; None is not learnt.
         w
             n weights. All 1 by default.
 
+        Raises
+        ------
+        ValueError
+            A row cannot be used: an infinite input, an input, a target or a weight of a kind that is none; or there are
+            not as many targets or weights as rows. Nothing is learnt then.
+        TypeError
+            X or y is no frame, series, array or list.
+
         """
-        targets = y if isinstance(y, list | tuple | np.ndarray) else into_series(y).to_list()
-        self._machine.learn(records(X), list(targets), w)
+        self._machine.learn(Frame(X), _listed(y), w)
 
     # State ------------------------------------------------------------------------------------------------------------
 
@@ -207,5 +222,17 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return clone
 
 
-def records(X: Any) -> list[dict[Any, Any]]:
-    return cast(list[dict[Any, Any]], list(into_frame(X).iter_rows(named=True)))
+def most_probable(labels: Sequence[Any], probabilities: Array) -> list[Any]:
+    """The label with the largest of its row's probabilities, (n, K), the first of equals; None where there is none."""
+    if not labels:
+        return [None] * len(probabilities)
+    return list(map(labels.__getitem__, probabilities.argmax(axis=1).tolist()))
+
+
+def _listed(y: Any) -> list[Any]:
+    if isinstance(y, np.ndarray):
+        # Dates would become whole numbers of nanoseconds, which are targets.
+        return y.tolist() if y.dtype.kind in "biufUO" else list(y)
+    if isinstance(y, list | tuple):
+        return list(y)
+    return list(into_series(y).to_list())

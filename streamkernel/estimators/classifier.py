@@ -5,14 +5,15 @@ from typing import Any
 from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss
-from river.utils.dataframe import into_frame, to_native_frame, to_native_series
 
-from streamkernel.estimators.base import Outcome, records
+from streamkernel.estimators.base import Outcome, most_probable
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.frames import Frame
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.machine import Advanced, Machine
+from streamkernel.state import Array
 from streamkernel.targets import Classes, TwoSides
 
 
@@ -134,21 +135,48 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""
-        return (self._predict([x]).probabilities or [{}])[0]
+        labels, probabilities = self._targets.distribution(self._machine.predict_one(x))
+        return dict(zip(labels, probabilities[0].tolist(), strict=True)) if labels else {}
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        return self._predict([x]).predictions[0]
+        return most_probable(*self._targets.distribution(self._machine.predict_one(x)))[0]
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each label, a column each, for the rows of a data frame, in its backend and index."""
-        probabilities = self._predict(records(X)).probabilities or []
-        labels = list(probabilities[0]) if probabilities else []
-        return to_native_frame({label: [p[label] for p in probabilities] for label in labels}, like=into_frame(X))
+        """The probability of each label seen so far for the rows of a data frame or array.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A frame of shape (n, K) in the same backend and index, a column each label in the order of their arrival; for an
+        array, one of that shape.
+
+        """
+        frame = Frame(X)
+        return frame.table(*self._distribution(frame))
 
     def predict_many(self, X: Any) -> Any:
-        """The most probable label of each row of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
+        """The most probable label of each row of a data frame or array; None before the first.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A series of n labels in the frame's backend, with its index; for an array, one of shape (n,).
+
+        """
+        frame = Frame(X)
+        return frame.series(most_probable(*self._distribution(frame)))
+
+    def _distribution(self, frame: Frame) -> tuple[list[Any], Array]:
+        return self._targets.distribution(self._machine.predict(frame))
 
     def _outcome(self, advanced: Advanced) -> Outcome:
         probabilities = self._targets.probabilities(advanced.encoded, advanced.scores)

@@ -57,6 +57,8 @@ class KernelMachine(StreamEstimator):
             raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = self.kernel or Gaussian()
+        if kernel.structured and self.dtype != "float32":
+            raise ValueError(f"structured frequencies are float32, got dtype={self.dtype!r}: leave one of the two out")
         standardize = kernel.shift_invariant if self.standardize is None else bool(self.standardize)
         return Machine(
             Inputs(self.max_inputs, standardize),

@@ -5,10 +5,10 @@ from typing import Any
 from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
-from river.utils.dataframe import into_frame, to_native_series
 
-from streamkernel.estimators.base import Outcome, records
+from streamkernel.estimators.base import Outcome
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.frames import Frame
 from streamkernel.growth import Growth
 from streamkernel.kernels import Kernel
 from streamkernel.machine import Advanced, Machine
@@ -111,11 +111,23 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The target of one record; 0 before the first."""
-        return float(self._predict([x]).predictions[0])
+        return float(self._targets.numbers(self._machine.predict_one(x))[0])
 
     def predict_many(self, X: Any) -> Any:
-        """The targets of the rows of a data frame, as a series in its backend, with its index."""
-        return to_native_series(self._predict(records(X)).predictions, name=None, like=into_frame(X))
+        """The targets of the rows of a data frame or array, equal to `predict_one` to rounding.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+
+        """
+        frame = Frame(X)
+        return frame.series(self._targets.numbers(self._machine.predict(frame)))
 
     def _outcome(self, advanced: Advanced) -> Outcome:
         return Outcome(self._targets.values(advanced.encoded, advanced.scores), None, advanced.losses)

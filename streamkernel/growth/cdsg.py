@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from streamkernel.compute.check import admissible_step, check_blocks, check_classes, margin
 from streamkernel.growth.base import Growth, Situation, Step, new_block
-from streamkernel.growth.check import admissible_step, margin, roots
 
 #: Above this number of outputs |cos(beta, gbar)| seldom reaches what the check needs: it is applied class by class.
 MOST_OUTPUTS = 10
@@ -67,23 +67,20 @@ class CDSG(Growth):
             situation.gamma,
             situation.variance,
         )
-        gbar2 = float(gbar @ gbar)
-        beta2 = np.einsum("kc,kc->k", beta, beta)
-        b = beta @ gbar
-        lower, upper = roots(beta2, b, gbar2, gamma, variance)
-        longest = admissible_step(lower, upper, gamma, self.cap * gamma)
+        products = np.empty((4, len(beta)))
+        steps = np.empty(len(beta))
+        gbar2 = check_blocks(beta, gbar, gamma, variance, self.cap * gamma, products, steps)
         best, best_step = -1, 0.0
         # The features' limit costs a projection, so it is asked for the best candidates first and as few as need be.
-        for k in np.argsort(-longest, kind="stable"):
-            if longest[k] <= best_step:
-                break
-            limit = min(self.cap * gamma, situation.limit(int(k)))
-            step = float(admissible_step(lower[k], upper[k], gamma, limit))
+        while steps[k := int(steps.argmax())] > best_step:
+            limit = min(self.cap * gamma, situation.limit(k))
+            step = admissible_step(products[2, k], products[3, k], gamma, limit)
             if step > best_step:
-                best, best_step = int(k), step
+                best, best_step = k, step
+            steps[k] = 0.0
         if best < 0:
             return None
-        held = float(margin(beta2[best], b[best], gbar2, gamma, variance, best_step))
+        held = margin(products[0, best], products[1, best], gbar2, gamma, variance, best_step)
         return Step(best, best_step, best_step, held)
 
     def _class_by_class(self, situation: Situation) -> Step | None:
@@ -94,10 +91,14 @@ class CDSG(Growth):
             situation.class_variance,
         )
         magnitude = np.abs(gbar)
-        steps = admissible_step(*roots(beta**2, beta * gbar, gbar**2, gamma, variance), gamma, self.cap * gamma)
+        steps = np.empty(beta.shape)
+        check_classes(beta, gbar, gamma, variance, self.cap * gamma, steps)
         best = int(np.argmax(steps @ magnitude))
         passing = steps[best] > 0
         if not passing.any() or magnitude[passing].sum() < PASSING_SHARE * magnitude.sum():
             return None
-        held = margin(beta[best] ** 2, beta[best] * gbar, gbar**2, gamma, variance, steps[best])
-        return Step(best, np.where(passing, steps[best], gamma), gamma, float(held[passing].min()))
+        held = min(
+            margin(beta[best, c] ** 2, beta[best, c] * gbar[c], gbar[c] ** 2, gamma, variance, steps[best, c])
+            for c in np.flatnonzero(passing)
+        )
+        return Step(best, np.where(passing, steps[best], gamma), gamma, held)

@@ -17,6 +17,8 @@ class Kernel(base.Base, abc.ABC):
 
     #: Whether inputs are centred and scaled unless the user says otherwise.
     shift_invariant = True
+    #: Whether frequencies are stacks of orthogonal ones instead of independent draws.
+    structured = False
     #: Length scale, or None to take it from the data.
     bandwidth: float | None
 

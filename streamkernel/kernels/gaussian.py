@@ -17,11 +17,16 @@ class Gaussian(Kernel):
     bandwidth
         The length scale, in units of the scaled inputs. None (the default) begins with .7 sqrt(2 d) and, at the 200th
         labelled record, starts the machine anew with .7 times the median distance of those records.
+    structured
+        Whether frequencies are the rows of sign flips and Walsh-Hadamard transforms, orthogonal by the dozen, instead
+        of independent draws. The kernel is estimated better (to .3 of the error, from some 50 inputs on) and a feature
+        costs about the same whatever the number of inputs; a frequency then belongs to an input's place in the order of
+        arrival, no longer to its name. For the growing machines, in float32. Defaults to False.
 
     Raises
     ------
     ValueError
-        The bandwidth is not a positive finite number.
+        The bandwidth is not a positive finite number, or `structured` is neither True nor False.
 
     Examples
     --------
@@ -34,14 +39,18 @@ class Gaussian(Kernel):
     ----------
     [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007.
     [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, table 1.
+    [^3]: Yu et al., "Orthogonal random features", 2016, section 4: structured orthogonal features.
 
     """
 
-    def __init__(self, bandwidth: float | None = None) -> None:
+    def __init__(self, bandwidth: float | None = None, structured: bool = False) -> None:
         number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
         if bandwidth is not None and not (number and 0 < bandwidth < math.inf):
             raise ValueError(f"bandwidth must be a positive number or None, got {bandwidth!r}")
+        if not isinstance(structured, bool):
+            raise ValueError(f"structured must be True or False, got {structured!r}")
         self.bandwidth = bandwidth
+        self.structured = structured
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
         return np.asarray(np.exp(squared_distances(X, Y) / (-2 * bandwidth**2)))

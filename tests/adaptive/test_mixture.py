@@ -11,9 +11,9 @@ from streamkernel.compute.experts import (
     TEMPERATURE_CLIP,
     TEMPERATURE_STEP,
     hedge_weights,
-    softmax_into,
     step_temperature,
 )
+from streamkernel.compute.softmax import softmax_into
 
 DRIFTS = (0.0, 1e-3, 3e-2)
 

@@ -94,14 +94,6 @@ def test_speak(D, L, K, E):
     assert np.isnan(scores[-1]).all()  # other experts' rows are theirs
 
 
-@given(st.lists(st.floats(-50, 50), min_size=1, max_size=12), st.floats(0.5, 60))
-def test_softmax_into(scores, temperature):
-    p = np.full(len(scores), np.nan)
-    kernels.softmax_into(np.array(scores), temperature, p)
-    assert np.allclose(p, naive.softmax_into(scores, temperature), atol=1e-12)
-    assert p.sum() == pytest.approx(1)
-
-
 @given(st.lists(st.floats(0, 1e5), min_size=1, max_size=8), st.floats(0.1, 4))
 def test_hedge_weights(losses, eta):
     weights = np.full(len(losses), np.nan)

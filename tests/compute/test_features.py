@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from streamkernel.compute import features as kernels
 from streamkernel.compute.features import SINE, TILE
+from streamkernel.compute.intrinsics import multiply_add
 from tests import naive
 
 DTYPES = [np.dtype("float32"), np.dtype("float64")]
@@ -19,12 +21,12 @@ BOUND = {DTYPES[0]: 2e-7, DTYPES[1]: 1e-15}
 
 def _cos_sin(turns):
     cosines, sines = np.empty_like(turns), np.empty_like(turns)
-    kernels._cos_sin(turns, SINE[turns.dtype], cosines, sines)
+    kernels.cos_sin(turns, SINE[turns.dtype], cosines, sines)
     return cosines, sines
 
 
 def _assert_accurate(turns):
-    for ours, exact in zip(_cos_sin(turns), naive._cos_sin(turns), strict=True):
+    for ours, exact in zip(_cos_sin(turns), naive.cos_sin(turns), strict=True):
         assert np.abs(ours - np.array(exact)).max() <= BOUND[turns.dtype]
 
 
@@ -55,21 +57,46 @@ def test_cosine_and_sine_anywhere(turns):
         _assert_accurate(np.array(turns, dtype))
 
 
+WITHIN_A_TILE = [1, 3, 17, TILE - 1, TILE]
+SEVERAL_TILES = [*WITHIN_A_TILE, TILE + 1, 2 * TILE + 33]
+
+
+def _some(rng, dtype, *shape):
+    return rng.normal(size=shape).astype(dtype)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(
-    ("n", "d", "F", "blocks", "K"),
-    [(1, 1, 1, 1, 1), (3, 5, 32, 4, 1), (2, 4, 7, 3, 10), (2, 3, 32, 2 * TILE // 32 + 1, 2), (2, 2, TILE + 3, 2, 1)],
-)
-def test_add_scores(dtype, n, d, F, blocks, K):
-    rng = np.random.default_rng(n + d + F)
-    X = rng.normal(size=(n, d)).astype(dtype)
-    X[:, 0] = 0  # absent
-    W = rng.normal(size=(d, blocks * F + 5)).astype(dtype)
-    alpha = rng.normal(size=(blocks, K, 2 * F)).astype(dtype)
-    start = rng.normal(size=(n, K))
-    scores = start.copy()
-    kernels.add_scores(X, W, alpha, SINE[dtype], scores)
-    assert np.allclose(scores, naive.add_scores(X, W, alpha, start), atol=TOLERANCE[dtype] * math.sqrt(blocks), rtol=0)
+@pytest.mark.parametrize(("n", "d", "K"), [(1, 1, 1), (3, 9, 1), (2, 4, 10)])
+@pytest.mark.parametrize("m", SEVERAL_TILES)
+def test_add_scores(dtype, n, d, K, m):
+    rng = np.random.default_rng(n + d + m)
+    X, W, alpha = _some(rng, dtype, n, d), _some(rng, dtype, d, m + 5), _some(rng, dtype, K, 2, TILE + m + 3)
+    X[:, d // 2] = 0  # absent
+    for first in (0, TILE):
+        start = rng.normal(size=(n, K))
+        scores = start.copy()
+        kernels.add_scores(X, W, alpha, first, m, SINE[dtype], scores)
+        exact = naive.add_scores(X, W, alpha, first, m, start)
+        assert np.allclose(scores, exact, atol=TOLERANCE[dtype] * math.sqrt(1 + m / TILE), rtol=0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("K", [1, 4])
+@pytest.mark.parametrize("m", WITHIN_A_TILE)
+def test_add_tile_and_add_projected(dtype, K, m):
+    rng = np.random.default_rng(K + m)
+    turns, alpha, start = _some(rng, dtype, 3, m), _some(rng, dtype, K, 2, m + 7), rng.normal(size=(3, K))
+    together, exact = start.copy(), naive.add_projected(turns, alpha, 5, start)
+    kernels.add_projected(turns, alpha, 5, SINE[dtype], together)
+    assert np.allclose(together, exact, atol=TOLERANCE[dtype], rtol=0)
+    room = np.empty((2, m + 2), dtype)
+    for r in range(3):
+        own = start[r].copy()
+        kernels.add_tile(turns[r], alpha, 5, SINE[dtype], *room, own)
+        assert np.allclose(own, naive.add_tile(turns[r], alpha, 5, start[r]), atol=TOLERANCE[dtype], rtol=0)
+        alone = start[r : r + 1].copy()
+        kernels.add_projected(turns[r : r + 1], alpha, 5, SINE[dtype], alone)
+        assert alone.tobytes() == together[r].tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -92,41 +119,51 @@ def test_adaptive_columns(n, d, F, n_linear):
     assert np.allclose(out, naive.adaptive_columns(X, W, scales, 1.7, n_linear), atol=1e-5, rtol=0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(
     n=st.integers(1, 9),
     d=st.integers(1, 12),
     more=st.integers(0, 9),
     F=st.integers(1, 40),
-    blocks=st.integers(1, 40),
+    m=st.one_of(st.integers(1, TILE), st.integers(TILE + 1, 3 * TILE)),
     K=st.integers(1, 12),
     dtype=st.sampled_from(DTYPES),
+    missing=st.sampled_from([0.0, 0.5]),
 )
-def test_a_rows_bits_do_not_depend_on_its_company(n, d, more, F, blocks, K, dtype):
-    """Not on other rows, nor on columns and blocks that it does not use."""
-    rng = np.random.default_rng(d + F)
-    X = rng.normal(size=(n, d)).astype(dtype)
-    W = rng.normal(size=(d, blocks * F)).astype(dtype)
-    alpha = rng.normal(size=(blocks, K, 2 * F)).astype(dtype)
+def test_a_rows_bits_do_not_depend_on_its_company(n, d, more, F, m, K, dtype, missing):
+    """Not on other rows, nor on columns that it does not use, nor on how tiles are put together."""
+    rng = np.random.default_rng(d + m)
+    X, W, alpha = _some(rng, dtype, n, d), _some(rng, dtype, d, m), _some(rng, dtype, K, 2, m + more)
+    X *= rng.random((n, d)) >= missing
     together = np.zeros((n, K))
-    kernels.add_scores(X, W, alpha, SINE[dtype], together)
-    features = np.empty((n, 2 * F), dtype)
-    kernels.paired_features(X, W, (blocks - 1) * F, SINE[dtype], features)
+    kernels.add_scores(X, W, alpha, 0, m, SINE[dtype], together)
+    features, first = np.empty((n, 2 * F), dtype), max(m - F, 0)
+    W_of_block = np.pad(W, ((0, 0), (0, F)))
+    kernels.paired_features(X, W_of_block, first, SINE[dtype], features)
 
-    wider_X = np.pad(X, ((0, 0), (0, more)))
-    wider_W = np.pad(W, ((0, more), (0, more * F)), constant_values=0.7)
     for r in range(n):
-        alone = np.zeros((1, K))
-        cut = min(blocks, 1 + r * 5)
-        kernels.add_scores(wider_X[r : r + 1], wider_W, alpha[:cut], SINE[dtype], alone)
-        kernels.add_scores(
-            wider_X[r : r + 1], np.ascontiguousarray(wider_W[:, cut * F :]), alpha[cut:], SINE[dtype], alone
-        )
+        # Columns that it does not hold come between those that it does.
+        order = rng.permutation(d + more)
+        mixed_x = np.zeros((1, d + more), dtype)
+        places = np.sort(order[:d])
+        mixed_x[0, places] = X[r]
+        mixed_W = np.full((d + more, m + F), 0.7, dtype)
+        mixed_W[places] = W_of_block
+        alone, cut = np.zeros((1, K)), min(r * TILE, m // TILE * TILE)
+        kernels.add_scores(mixed_x, mixed_W, alpha, 0, cut, SINE[dtype], alone)
+        rest = np.ascontiguousarray(mixed_W[:, cut:])
+        kernels.add_scores(mixed_x, rest, alpha, cut, m - cut, SINE[dtype], alone)
         assert alone.tobytes() == together[r].tobytes()
         features_alone = np.empty((1, 2 * F), dtype)
-        own_W = np.ascontiguousarray(wider_W[:, (blocks - 1) * F : blocks * F])
-        kernels.paired_features(wider_X[r : r + 1], own_W, 0, SINE[dtype], features_alone)
+        own_W = np.ascontiguousarray(mixed_W[:, first : first + F])
+        kernels.paired_features(mixed_x, own_W, 0, SINE[dtype], features_alone)
         assert features_alone.tobytes() == features[r].tobytes()
+
+
+@given(st.integers(1, 40), st.integers(1, 12))
+def test_column_means(n, K):
+    g = np.random.default_rng(n * K).normal(size=(n, K))
+    assert np.allclose(kernels.column_means(g), naive.column_means(g), atol=1e-14, rtol=0)
 
 
 @given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 30))
@@ -138,15 +175,41 @@ def test_mean_outer(n, K, width):
     assert np.allclose(out, naive.mean_outer(phi, g), atol=1e-13, rtol=0)
 
 
-def test_dot_and_project():
-    rng = np.random.default_rng(0)
-    for dtype in DTYPES:
-        a, b = rng.normal(size=(2, 137)).astype(dtype)
-        assert kernels._dot(a, b) == pytest.approx(naive._dot(a, b), abs=TOLERANCE[dtype])
-        W = rng.normal(size=(5, 40)).astype(dtype)
-        turns = np.full(11, np.nan, dtype)
-        kernels._project(a[:5], W, 7, turns)
-        assert np.allclose(turns, naive._project(a[:5], W, 7, 11), atol=TOLERANCE[dtype], rtol=0)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("m", [1, 8, 137])
+def test_dot_pairs(dtype, m):
+    cosines, sines, a, b = _some(np.random.default_rng(m), dtype, 4, m)
+    total = kernels._dot_pairs(cosines, sines, a, b)
+    assert total == pytest.approx(naive._dot_pairs(cosines, sines, a, b), abs=TOLERANCE[dtype])
+
+
+@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -2.5, 1e-30]), max_size=20))
+def test_observed(x):
+    columns = np.full(len(x), -1)
+    n = kernels._observed(np.array(x, np.float32), columns)
+    assert columns[:n].tolist() == naive._observed(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("n", range(14))
+@pytest.mark.parametrize("m", [1, 16, 37])
+def test_project(dtype, n, m):
+    """In fours, and what is left over: as if column after column."""
+    rng = np.random.default_rng(n + m)
+    x, W, columns = _some(rng, dtype, 20), _some(rng, dtype, 20, m + 9), np.sort(rng.permutation(20)[:n])
+    turns = np.full(m, np.nan, dtype)
+    kernels._project(x, columns, n, W, 7, turns)
+    assert np.allclose(turns, naive._project(x, columns, W, 7, m), atol=TOLERANCE[dtype], rtol=0)
+    one_by_one = np.zeros(m, dtype)
+    for j in columns:
+        _accumulate(x[j], W[j, 7 : 7 + m], one_by_one)
+    assert turns.tobytes() == one_by_one.tobytes()
+
+
+@numba.njit
+def _accumulate(value, row, turns):
+    for i in range(turns.shape[0]):
+        turns[i] = multiply_add(value, row[i], turns[i])
 
 
 @given(st.integers(1, 30), st.integers(1, 40))

@@ -75,3 +75,40 @@ def test_one_far_value_is_clipped():
     raw = np.array([[0.0], [1.0]] * 500 + [[1e9]])
     out = _scaled(raw, np.ones(len(raw), np.bool_), np.ones(1, np.bool_), _fresh(1))
     assert out[-1, 0] == LIMIT
+
+
+@given(_tables(), st.booleans())
+def test_scale(table, standardize):
+    raw, learn, is_number = table
+    moments, out = _fresh(raw.shape[1]), np.full(raw.shape, np.nan)
+    kernels.scale(raw, learn, standardize, LIMIT, is_number, *moments, out)
+    assert np.allclose(out, naive.scale(raw, learn, standardize, LIMIT, is_number)[0], atol=1e-6, rtol=1e-6)
+    if not standardize:
+        assert not np.any(moments)
+
+
+numbers = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-3, 3).map(float), st.just(math.nan)), max_size=30)
+
+
+@given(numbers, numbers)
+def test_standardise(earlier, y):
+    """In two calls, of which the second goes on from the moments of the first."""
+    moments, came = np.zeros(3), []
+    for part in (earlier, y):
+        out, before = np.full(len(part), 7.0), np.full((len(part), 2), np.nan)
+        kernels.standardise(np.array(part), moments, out, before)
+        exact, exact_before, came = naive.standardise(part, came)
+        assert np.isnan(out).tolist() == np.isnan(part).tolist()
+        # Where deviations are beside their mean as rounding is, rounding is all there is to standardise by.
+        size = max(map(abs, came), default=0.0)
+        assert np.allclose(before, np.reshape(exact_before, (-1, 2)), rtol=1e-9, atol=1e-7 * size)
+        now = [deviation for _, deviation in [*exact_before, (0, np.std(came) if came else 0)]][1:]
+        clear = [d > 1e-4 * size for d in now]
+        assert np.allclose(out[clear], np.array(exact)[clear], rtol=1e-6, atol=1e-6, equal_nan=True)
+    assert moments[0] == len(came)
+
+
+def test_the_same_number_again_and_again_is_0():
+    out = np.full(4, np.nan)
+    kernels.standardise(np.full(4, 0.1), np.zeros(3), out, np.empty((4, 2)))
+    assert out.tolist() == [0, 0, 0, 0]

@@ -275,4 +275,4 @@ def test_words_never_seen_before_do_not_fill_the_memory(tmp_path: Path) -> None:
     source = CsvSource(path)
     records = drain(source)
     assert records[-1].x == {"a": "word-29999"}
-    assert len(source._words) <= 10_000
+    assert len(source._inputs._words) <= 10_000

@@ -239,6 +239,48 @@ def test_json(value: Any, text: bytes) -> None:
     json.loads(text)
 
 
+def test_a_line_that_takes_another_way_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    batch: list[dict[str, Any]] = [
+        {"prediction": True, "probabilities": {True: 0.25, "no": math.nan}},
+        {"prediction": 2**70, "target": None},
+        {"prediction": "a\nb", "probabilities": {np.int64(1): np.float32(0.5)}},
+    ]
+    for chosen in (batch, batch[:1], batch[1:], []):
+        with JsonLinesSink(tmp_path / "out.jsonl") as out:
+            out.open()
+            out.write(chosen)
+        assert (tmp_path / "out.jsonl").read_bytes() == b"".join(to_json(line) + b"\n" for line in chosen)
+
+
+def test_the_disk_is_waited_for_only_where_something_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    broken = False
+
+    def fsync(descriptor: int) -> None:
+        if broken:
+            raise OSError(errno.EIO, "Input/output error")
+        waits.append(descriptor)
+
+    with JsonLinesSink(tmp_path / "out.jsonl") as out:
+        out.open()
+        monkeypatch.setattr(os, "fsync", fsync)
+        assert [out.flush(), out.flush(), len(waits)] == [0, 0, 1]
+        out.write(lines(1))
+        broken = True
+        with pytest.raises(SinkError):
+            out.flush()
+        broken = False
+        assert out.flush() == out.flush() == len(expected(JsonLinesSink, 1))
+        assert len(waits) == 2
+    with JsonLinesSink(tmp_path / "out.jsonl") as out:
+        out.open(0)
+        waits.clear()
+        out.flush()
+        assert len(waits) == 1
+
+
 def test_what_is_no_value_is_refused() -> None:
     with pytest.raises(TypeError, match=r"a object has no place in a line of output$"):
         to_json({"a": object()})

@@ -65,6 +65,34 @@ def test_a_record_without_a_prediction_is_left_out() -> None:
     assert quality.overall() == {"accuracy": 1.0, "log_loss": 0.0}
 
 
+rows = st.tuples(
+    st.sampled_from("abc"),
+    st.sampled_from(["a", "b", "c", None]),
+    st.fixed_dictionaries({"a": st.floats(0, 1) | st.just(math.nan), "b": st.floats(0, 1)}),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(rows, max_size=20), max_size=6), st.integers(1, 15))
+def test_in_any_chunks_they_are_what_the_records_make_one_by_one(
+    chunks: list[list[tuple[str, str | None, dict[str, float]]]], window: int
+) -> None:
+    quality = Quality("classification", REPORTS["classification"], window)
+    for chunk in chunks:
+        quality.add([row[0] for row in chunk], [row[1] for row in chunk], [row[2] for row in chunk])
+    told = [row for chunk in chunks for row in chunk if row[1] is not None]
+    for found, last in ((quality.overall(), told), (quality.rolling(), told[-window:])):
+        if not last:
+            assert all(map(math.isnan, found.values()))
+            continue
+        chances = [given_.get(target, 0.0) for target, _, given_ in last]
+        losses = [-math.log(max(chance, 1e-15)) for chance in chances if not math.isnan(chance)]
+        of_rivers = of_river("classification", [(row[0], row[1], {}) for row in last])
+        assert found["accuracy"] == pytest.approx(of_rivers["accuracy"])
+        assert found["macro_f1"] == pytest.approx(of_rivers["macro_f1"])
+        assert found["log_loss"] == pytest.approx(np.mean(losses) if losses else math.nan, nan_ok=True)
+
+
 def test_a_class_that_had_no_probability_costs_what_a_tiny_one_does() -> None:
     assert log_losses(["new"], [{"old": 1.0}])[0] == pytest.approx(-math.log(1e-15))
 

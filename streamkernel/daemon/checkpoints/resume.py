@@ -10,7 +10,8 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from typing import Any
 
 from connectors.ports import Position
@@ -29,6 +30,10 @@ _log = logging.getLogger(__name__)
 _LIBRARIES = ("streamkernel", "river", "numpy")
 # What of a source decides which records the model sees. Not its path: a file is known by its first bytes, and may move.
 _SOURCE_KEYS = ("kind", "target", "target_type", "delimiter", "encoding", "multiline", "dataset", "args")
+
+
+# A version is read from files, which takes as long as all the rest of a header.
+_version = cache(metadata.version)
 
 
 @dataclass
@@ -164,7 +169,7 @@ def header(
         "config": json.loads(sections),
         "config_hash": hashlib.sha256(sections.encode()).hexdigest(),
         "model": _describe(model),
-        "versions": {**{name: version(name) for name in _LIBRARIES}, "python": platform.python_version()},
+        "versions": {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()},
     }
 
 
@@ -211,7 +216,7 @@ def check_versions(header: Mapping[str, Any]) -> None:
 
     """
     for name in ("streamkernel", "river"):
-        before, now = str(header["versions"][name]), version(name)
+        before, now = str(header["versions"][name]), _version(name)
         if before.split(".")[0] != now.split(".")[0]:
             raise CheckpointError(
                 f"the checkpoint was written with {name} {before}, this is {name} {now}: "

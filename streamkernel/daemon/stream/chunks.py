@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.checkpoints import crash
 from streamkernel.daemon.stream.account import Account, DeadLetterRate
 from streamkernel.daemon.stream.learner import Learner, Lesson
-from streamkernel.daemon.stream.lines import dead_letter, prediction
+from streamkernel.daemon.stream.lines import dead_letter, predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 
 __all__ = ["ChunkProcessor", "Processed"]
@@ -110,41 +111,44 @@ class ChunkProcessor:
 
     def _settle(self, records: Sequence[Record], lesson: Lesson) -> Processed:
         done = Processed(predict_seconds=lesson.predict_seconds, learn_seconds=lesson.learn_seconds)
-        lines, letters = done.lines, done.letters
-        targets: list[Any] = []
-        labels: list[Any] = []
-        given: list[Any] = []
-        number, index = self.account.consumed, 0
-        for record in records:
-            number += 1
-            if record.blank:
-                done.account.skipped += 1
-                continue
-            if record.fault is not None:
-                fault: tuple[str, str] | None = record.fault
-            else:
-                fault = lesson.refused.get(index)
-                label = lesson.predictions[index]
-                probabilities = lesson.probabilities[index] if lesson.probabilities is not None else None
-                deviation = lesson.deviations[index] if lesson.deviations is not None else None
-                index += 1
-            if fault is not None:
-                done.dead[fault[0]] += 1
-                letters.append(dead_letter(record.position, fault[0], fault[1], record.raw))
-                self.overrun |= self.rate.add(number)
-                continue
-            lines.append(prediction(record.position, label, probabilities, record.y, deviation))
-            if record.y is not None:
-                targets.append(record.y)
-                labels.append(label)
-                given.append(probabilities)
+        told, said = records, lesson
+        if lesson.refused or len(lesson.predictions) < len(records):
+            told, said = self._sort_out(records, lesson, done)
+        done.lines = predictions(told, said)
+        targets: list[Any] = [record.y for record in told]
+        labels: Sequence[Any] = said.predictions
+        given = said.probabilities
+        if None in targets:
+            labelled = [target is not None for target in targets]
+            targets, labels = list(compress(targets, labelled)), list(compress(labels, labelled))
+            given = None if given is None else list(compress(given, labelled))
         if records:
             done.next = records[-1].next
-        self._book(done, len(records), len(lines), len(targets), len(letters))
-        self.quality.add(targets, labels, given if lesson.probabilities is not None else None)
+        self._book(done, len(records), len(done.lines), len(targets), len(done.letters))
+        self.quality.add(targets, labels, given)
         done.losses = [loss for loss in lesson.losses if loss == loss]
         self.loss.add(done.losses)
         return done
+
+    def _sort_out(self, records: Sequence[Record], lesson: Lesson, done: Processed) -> tuple[list[Record], Lesson]:
+        """Part the records that got a prediction, and what was said to them, from the others, which are booked."""
+        told: list[Record] = []
+        answered: list[bool] = []
+        for number, record in enumerate(records, self.account.consumed + 1):
+            if record.blank:
+                done.account.skipped += 1
+                continue
+            fault: tuple[str, str] | None = record.fault
+            if fault is None:
+                fault = lesson.refused.get(len(answered))
+                answered.append(fault is None)
+            if fault is None:
+                told.append(record)
+                continue
+            done.dead[fault[0]] += 1
+            done.letters.append(dead_letter(record.position, fault[0], fault[1], record.raw))
+            self.overrun |= self.rate.add(number)
+        return told, lesson.part(answered)
 
     def _book(self, done: Processed, consumed: int, predicted: int, labelled: int, dead: int) -> None:
         chunk = done.account

@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from river import base, proba
@@ -48,6 +49,20 @@ class Lesson:
     predict_seconds: float | None = None
     learn_seconds: float | None = None
     deviations: list[float] | None = None
+
+    def part(self, chosen: Sequence[bool]) -> Lesson:
+        """Give what was said to some of the records: predictions, probabilities and deviations.
+
+        Examples
+        --------
+        >>> part = Lesson([1.0, 2.0], deviations=[0.1, 0.2]).part([False, True])
+        >>> part.predictions, part.probabilities, part.deviations
+        ([2.0], None, [0.2])
+
+        """
+        probabilities = None if self.probabilities is None else list(compress(self.probabilities, chosen))
+        deviations = None if self.deviations is None else list(compress(self.deviations, chosen))
+        return Lesson(list(compress(self.predictions, chosen)), probabilities, deviations=deviations)
 
 
 class Learner(ABC):

@@ -3,54 +3,58 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-from connectors.ports import Position
+from connectors.ports import Position, Record
+from streamkernel.daemon.stream.learner import Lesson
 
-__all__ = ["dead_letter", "prediction"]
+__all__ = ["dead_letter", "predictions"]
 
 
-def prediction(
-    position: Position,
-    label: Any,
-    probabilities: Mapping[Any, float] | None,
-    target: Any,
-    deviation: float | None = None,
-) -> dict[str, Any]:
-    """Make a line of the predictions.
+def predictions(records: Sequence[Record], lesson: Lesson) -> list[dict[str, Any]]:
+    """Make the lines of the predictions.
 
     Parameters
     ----------
-    position
-        Where the record stands.
-    label
-        What the model said.
-    probabilities
-        Of each class, for classifiers.
-    target
-        What came, if it is known.
-    deviation
-        The standard deviation of what the model said, for regressors with a distribution.
+    records
+        Records the model gave a prediction for.
+    lesson
+        What it said to each of them.
+
+    Returns
+    -------
+    lines
+        One a record: its position, what the model said, and what came, if it is known. Classifiers add the
+        probability of each class, regressors with a distribution the standard deviation.
 
     Examples
     --------
-    >>> prediction(Position("", 0, 12), "a", {"a": 1.0}, None)
-    {'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}
-    >>> prediction(Position("", 0, 12), 2.0, None, 2.5, 0.75)
-    {'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}
+    >>> here, there = Position("", 0, 12), Position("", 0, 20)
+    >>> predictions([Record({}, None, here, there, b"")], Lesson(["a"], [{"a": 1.0}]))
+    [{'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}]
+    >>> predictions([Record({}, 2.5, here, there, b"")], Lesson([2.0], deviations=[0.75]))
+    [{'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}]
 
     """
-    line = {
-        "position": _shown(position),
-        "prediction": label,
-        "target": target,  # also where it is None: a CSV file has the columns of its first line
-    }
-    if probabilities is not None:
-        line["probabilities"] = probabilities  # labels that are no text become text as JSON has them: true, 3
-    if deviation is not None:
-        line["std"] = deviation
-    return line
+    # The target also where it is None: a CSV file has the columns of its first line. The position as `_shown` has it,
+    # a call of which would cost a tenth of the line.
+    lines: list[dict[str, Any]] = [
+        {
+            "position": {"partition": record.position.partition, "offset": record.position.offset},
+            "prediction": label,
+            "target": record.y,
+        }
+        for record, label in zip(records, lesson.predictions, strict=True)
+    ]
+    if lesson.probabilities is not None:
+        # Labels that are no text become text as JSON has them: true, 3.
+        for line, probabilities in zip(lines, lesson.probabilities, strict=True):
+            line["probabilities"] = probabilities
+    if lesson.deviations is not None:
+        for line, deviation in zip(lines, lesson.deviations, strict=True):
+            line["std"] = deviation
+    return lines
 
 
 def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from connectors.ports import Position, Record, Source
 from streamkernel.daemon.checkpoints import crash
 from streamkernel.daemon.stream import trial
 from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
+from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.marker import Marker
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.pace import Pace
@@ -128,6 +129,10 @@ class Loop:
                 where.records,
                 where.first.offset,
             )
+        with rare_collections():
+            return self._turn_until_it_ends()
+
+    def _turn_until_it_ends(self) -> str:
         while True:
             self._observer.turn()
             if self._stopped():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["Pace"]
 
-_MOST = 256
+_MOST = 512
 _SECONDS = 0.1
 
 
@@ -22,7 +22,7 @@ class Pace:
     >>> for _ in range(20):
     ...     pace.took(10, 0.0001)
     >>> pace.length
-    256
+    512
 
     """
 

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
@@ -45,8 +46,7 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
     [0.693, 34.539]
 
     """
-    pairs = zip(targets, probabilities, strict=True)
-    given: np.ndarray = np.fromiter((p.get(y, 0.0) for y, p in pairs), float, len(targets))
+    given: np.ndarray = np.array([p.get(y, 0.0) for y, p in zip(targets, probabilities, strict=True)], float)
     losses: np.ndarray = -np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0))
     return losses
 
@@ -55,8 +55,8 @@ class _Tally(ABC):
     """The metrics of a set of records."""
 
     @abstractmethod
-    def add(self, rows: Sequence[tuple[Any, Any, float]]) -> None:
-        """Take in rows of (target, prediction, log-loss or NaN)."""
+    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
+        """Take in pairs of target and prediction, and the log-loss or NaN of each."""
 
     @abstractmethod
     def get(self, name: str) -> float:
@@ -73,10 +73,9 @@ class _Classification(_Tally):
         }
         self._log_loss = stats.Mean()
 
-    def add(self, rows: Sequence[tuple[Any, Any, float]]) -> None:
-        for (target, prediction), count in Counter((row[0], row[1]) for row in rows).items():
+    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
+        for (target, prediction), count in Counter(pairs).items():
             self._matrix.update(target, prediction, count)
-        losses = np.fromiter((row[2] for row in rows), float, len(rows))
         losses = losses[~np.isnan(losses)]
         if len(losses):
             self._log_loss.update_many(losses)
@@ -93,10 +92,10 @@ class _Regression(_Tally):
         self._squared = stats.Mean()
         self._target = stats.Var()
 
-    def add(self, rows: Sequence[tuple[Any, Any, float]]) -> None:
-        if not rows:
+    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:  # noqa: ARG002 - a number has none
+        if not pairs:
             return
-        table = np.array([(row[0], row[1]) for row in rows], dtype=float)
+        table = np.array(pairs, dtype=float)
         errors = table[:, 0] - table[:, 1]
         self._absolute.update_many(np.abs(errors))
         self._squared.update_many(errors * errors)
@@ -139,7 +138,8 @@ class Quality:
     def __init__(self, task: str, names: Sequence[str], window: int) -> None:
         self._make = _Classification if task == "classification" else _Regression
         self._tally: _Tally = self._make()
-        self._window: deque[tuple[Any, Any, float]] = deque(maxlen=window)
+        self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
+        self._losses: deque[float] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
         self.names = tuple(names)
         self.window = window
@@ -148,13 +148,18 @@ class Quality:
         self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, float]] | None
     ) -> None:
         """Take in labelled records; one that got no prediction yet (no class was known) is left out, as in River."""
+        pairs = list(zip(targets, predictions, strict=True))
         if self._wants_log_loss and probabilities is not None:
-            losses = log_losses(targets, probabilities).tolist()
+            losses = log_losses(targets, probabilities)
         else:
-            losses = [math.nan] * len(targets)
-        rows = [row for row in zip(targets, predictions, losses, strict=True) if row[1] is not None]
-        self._tally.add(rows)
-        self._window.extend(rows)
+            losses = np.full(len(pairs), math.nan)
+        if None in predictions:
+            kept = [prediction is not None for prediction in predictions]
+            pairs = list(compress(pairs, kept))
+            losses = losses[kept]
+        self._tally.add(pairs, losses)
+        self._pairs.extend(pairs)
+        self._losses.extend(losses.tolist())
 
     def overall(self) -> dict[str, float]:
         """Give each metric over all records; NaN before the first."""
@@ -163,7 +168,7 @@ class Quality:
     def rolling(self) -> dict[str, float]:
         """Give each metric over the window, computed anew: nothing drifts, nothing is paid until it is asked for."""
         tally = self._make()
-        tally.add(list(self._window))
+        tally.add(list(self._pairs), np.array(self._losses))
         return {name: tally.get(name) for name in self.names}
 
 

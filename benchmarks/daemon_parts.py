@@ -1,0 +1,106 @@
+"""Where the time of a run of the daemon goes: `streamkernel run` in this process, its parts timed by the chunk.
+
+    python -m benchmarks.daemon_parts CONFIG [--max-records N]
+
+A sampling or tracing profiler charges small Python functions for its own work; here a clock is read when a chunk enters
+and leaves a part, some thousand times a second, which costs nothing that can be measured. Printed as JSON: seconds of
+the whole loop, the records it took, and the seconds each part had to itself.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from connectors.files.bytes import PlainFile
+from connectors.files.lines import Lines
+from connectors.files.source import LineSource
+from streamkernel import KernelClassifier
+from streamkernel.daemon.checkpoints.keeping import Keeper
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.shown.watch import Watch
+from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.loop import Loop
+from streamkernel.daemon.stream.marker import Marker
+from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+
+WHOLE = "the rest (the loop itself, pacing)"
+PARTS: dict[str, list[tuple[type, str]]] = {
+    "read the file": [(PlainFile, "read")],
+    "split into lines, positions": [(Lines, "take")],
+    "decode, make the records": [(LineSource, "poll")],
+    "model (`advance`)": [(KernelClassifier, "advance")],
+    "quality and progressive loss": [(Quality, "add"), (ProgressiveLoss, "add")],
+    "prediction lines, accounting": [(ChunkProcessor, "process")],
+    "encode and write the outputs": [(Outbox, "write")],
+    "checkpoints": [(Keeper, "save_when_due")],
+    "write-ahead marker": [(Marker, "set"), (Marker, "clear")],
+    "metrics, log, status": [(Watch, "chunk"), (Watch, "turn")],
+    WHOLE: [(Loop, "run")],
+}
+
+
+class Stopwatch:
+    """Seconds each part had to itself, those of the parts inside it taken off.
+
+    Attributes
+    ----------
+    seconds
+        By part.
+
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._inside = [0.0]
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a method so that its time counts for a part."""
+
+        def wrapped(*args: Any, **keywords: Any) -> Any:
+            self._inside.append(0.0)
+            start = time.perf_counter()
+            try:
+                return function(*args, **keywords)
+            finally:
+                taken = time.perf_counter() - start
+                self.seconds[part] += taken - self._inside.pop()
+                self._inside[-1] += taken
+
+        return wrapped
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Time all `PARTS` as long as this lasts."""
+        with ExitStack() as stack:
+            for part, methods in PARTS.items():
+                for kind, name in methods:
+                    wrapped = self.timed(part, getattr(kind, name))
+                    stack.enter_context(mock.patch.object(kind, name, wrapped))
+            yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("--max-records", type=int, default=None)
+    options = parser.parse_args()
+    stopwatch = Stopwatch()
+    plan = prepare(options.config)
+    with stopwatch.watching():
+        view = run(plan, fresh=True, max_records=options.max_records)
+    seconds = stopwatch.seconds
+    parts = {part: seconds[part] for part in PARTS}
+    json.dump({"records": view.taken, "seconds": sum(parts.values()), "parts": parts}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

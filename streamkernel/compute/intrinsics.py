@@ -1,0 +1,54 @@
+"""Instructions that numba has no name for, or calls a library for: one each, so that loops stay in vector lanes."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def _popcount(_context: Any, _word: Any) -> Any:
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint32(types.uint32), generate
+
+
+@intrinsic
+def _rint(_context: Any, number: Any) -> Any:
+    return number(number), _calls("llvm.rint")
+
+
+@intrinsic
+def _copysign(_context: Any, size: Any, sign: Any) -> Any:
+    return size(size, sign), _calls("llvm.copysign")
+
+
+@intrinsic
+def _multiply_add(_context: Any, a: Any, b: Any, c: Any) -> Any:
+    return c(a, b, c), _calls("llvm.fmuladd")
+
+
+def _calls(name: str) -> Any:
+    """Code of an intrinsic of LLVM whose arguments and result are floats of one type."""
+
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> Any:
+        kind = arguments[0].type
+        signature = ir.FunctionType(kind, [kind] * len(arguments))
+        return builder.call(builder.module.declare_intrinsic(name, [kind], signature), arguments)
+
+    return generate
+
+
+# Typed as what they are to their callers: mypy reads the definitions, which also take numba's context.
+
+#: Bits set in a uint32.
+popcount: Any = _popcount
+#: The nearest whole number, exact however large.
+rint: Any = _rint
+#: The first number with the second's sign.
+copysign: Any = _copysign
+#: a b + c, rounded once where the machine has such an instruction and twice where it has none: the same in vector lanes
+#: and outside, so on one machine always the same bits.
+multiply_add: Any = _multiply_add

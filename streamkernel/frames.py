@@ -1,0 +1,213 @@
+"""Frames: records in the columns of a data frame or an array, read as a whole instead of row by row.
+
+Numbers are read as one matrix, strings as codes of their distinct values; only columns of mixed or unusual values are
+looked at value by value.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from river.utils.dataframe import into_frame, to_native_frame, to_native_series, to_numpy
+
+from streamkernel.state import Array, real, tag, untag
+
+#: Columns that numpy takes as a whole; any other is looked through as Python values.
+_MATRIX = {nw.Boolean, nw.Float32, nw.Float64}
+_MATRIX |= {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
+#: Arrays of these kinds give plain Python values; dates would give whole numbers of nanoseconds.
+_PLAIN_ARRAY = "OUT"
+_NUMBERS = {float, int, bool, type(None)}
+_LABELS = {str, bool, int, float}
+
+
+class Texts(NamedTuple):
+    """The strings of one column.
+
+    Attributes
+    ----------
+    name
+        The column's.
+    codes
+        Each row's place in `values`, int64 of shape (n,); -1 where it holds no string.
+    values
+        The distinct strings.
+
+    """
+
+    name: Hashable
+    codes: Array
+    values: Sequence[str]
+
+
+class Columns(NamedTuple):
+    """What a frame holds.
+
+    Attributes
+    ----------
+    names
+        Of the p columns with numbers.
+    numbers
+        float64 of shape (n, p + 1); NaN where not observed, as all of the last column is.
+    texts
+        The columns with strings. A column may have both.
+    refused
+        The first value that is no input, by name; empty if all are.
+
+    """
+
+    names: list[Any]
+    numbers: Array
+    texts: list[Texts]
+    refused: dict[Any, Any]
+
+
+#: All names, those of the columns that are numbers throughout with their values, and the others as Python values.
+_Parts = tuple[list[Any], list[Any], Array, dict[Any, list[Any]]]
+
+
+class Frame:
+    """Records in columns.
+
+    Parameters
+    ----------
+    X
+        Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), whose columns
+        are named by the whole numbers from 0 up.
+
+    Raises
+    ------
+    ValueError
+        An array does not have two dimensions.
+    TypeError
+        X is neither.
+
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._array: Array | None = None
+        if isinstance(X, np.ndarray):
+            if X.ndim != 2:
+                raise ValueError(f"X is an array of shape {X.shape}: give one of shape (n, d), a row for each record")
+            self._array = np.asarray(X)
+        else:
+            self._frame: nw.DataFrame[Any] = into_frame(X)
+
+    def __len__(self) -> int:
+        return len(self._frame if self._array is None else self._array)
+
+    def read(self) -> Columns:
+        """All that the columns hold, in arrays of their own.
+
+        Raises
+        ------
+        ValueError
+            The name of a column is none.
+
+        """
+        order, names, matrix, listed = self._parts() if self._array is None else _parts_of(self._array)
+        mixed = {name: _look_through(values) for name, values in listed.items()}
+        held = [name for name, column in mixed.items() if column.numbers is not None]
+        numbers = np.full((len(self), len(names) + len(held) + 1), np.nan)
+        numbers[:, : len(names)] = matrix
+        for j, name in enumerate(held, len(names)):
+            numbers[:, j] = mixed[name].numbers
+        names += held
+        texts = [Texts(name, c.codes, c.texts) for name, c in mixed.items() if c.codes is not None]
+
+        refused = [(c.refused, name, listed[name][c.refused]) for name, c in mixed.items() if c.refused is not None]
+        rows, infinite = np.nonzero(np.isinf(numbers))
+        refused += [(rows[0], names[j], math.inf) for j in infinite[rows == rows[:1]]]
+        if not refused:
+            return Columns(names, numbers, texts, {})
+        _, name, value = min(refused, key=lambda one: (one[0], order.index(one[1])))
+        return Columns(names, numbers, texts, {name: value})
+
+    def series(self, values: Array | list[Any]) -> Any:
+        """One value a row, as a series of the frame's kind with its index, or as an array of shape (n,)."""
+        if self._array is None:
+            return to_native_series(values, name=None, like=self._frame)
+        if isinstance(values, np.ndarray):
+            return values
+        kinds = set(map(type, values))
+        alike = len(kinds) == 1 and kinds <= _LABELS
+        return np.array(values) if alike else np.fromiter(values, np.dtype(object), len(values))
+
+    def table(self, labels: Sequence[Any], values: Array) -> Any:
+        """Values of shape (n, K) by label, as a frame of the same kind and index, or as the array that they are."""
+        if self._array is not None:
+            return values
+        columns = dict(zip(labels, np.array(values.T, order="C"), strict=True))
+        return to_native_frame(columns, like=self._frame)
+
+    def _parts(self) -> _Parts:
+        numeric = {_plain(name): type(dtype) in _MATRIX for name, dtype in self._frame.schema.items()}
+        names = [name for name, plain in numeric.items() if plain]
+        # By position: narwhals takes a name that is a number for one.
+        positions = [j for j, plain in enumerate(numeric.values()) if plain]
+        chosen = self._frame if len(names) == len(numeric) else self._frame[:, positions]
+        matrix = to_numpy(chosen) if names else np.zeros((len(self), 0))
+        listed = {name: self._frame[:, j].to_list() for j, name in enumerate(numeric) if not numeric[name]}
+        return list(numeric), names, matrix, listed
+
+
+def _parts_of(array: Array) -> _Parts:
+    order = list(range(array.shape[1]))
+    if array.dtype.kind in "biuf":
+        return order, [*order], array, {}
+    plain = array.dtype.kind in _PLAIN_ARRAY
+    listed = {j: column.tolist() if plain else list(column) for j, column in enumerate(array.T)}
+    return order, [], np.zeros((len(array), 0)), listed
+
+
+def _plain(name: Hashable) -> Any:
+    return name if type(name) is str else untag(tag(name))
+
+
+class _Mixed(NamedTuple):
+    """What a column of Python values holds: numbers, codes of strings and these, and the first row that is no input."""
+
+    numbers: Array | None = None
+    codes: Array | None = None
+    texts: Sequence[str] = ()
+    refused: int | None = None
+
+
+def _look_through(values: list[Any]) -> _Mixed:
+    kinds = set(map(type, values))
+    if kinds <= _NUMBERS:
+        try:
+            return _Mixed(np.array(values, np.float64))
+        except OverflowError:  # an integer past the largest float
+            return _look_at_each(values)
+    try:
+        distinct = dict.fromkeys(values) if str in kinds else None
+    except TypeError:  # lists and the like cannot be hashed
+        distinct = None
+    if distinct and all(type(value) is str or _is_missing(value) for value in distinct):
+        texts = [value for value in distinct if type(value) is str]
+        place = dict(zip(texts, range(len(texts)), strict=True))
+        return _Mixed(None, np.fromiter(map(place.get, values, repeat(-1)), np.int64, len(values)), texts)
+    return _look_at_each(values)
+
+
+def _is_missing(value: Any) -> bool:
+    number = math.nan if value is None else real(value)
+    return number is not None and math.isnan(number)
+
+
+def _look_at_each(values: list[Any]) -> _Mixed:
+    numbers, codes = np.full(len(values), np.nan), np.full(len(values), -1)
+    texts: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if isinstance(value, str):
+            codes[row] = texts.setdefault(str.__str__(value), len(texts))  # a subclass may hash as something else
+        elif value is not None:
+            number = real(value)
+            if number is None or math.isinf(number):
+                return _Mixed(refused=row)
+            numbers[row] = number
+    return _Mixed(numbers, codes, list(texts))

@@ -1,0 +1,157 @@
+"""Placement: where the columns of a frame go, so that its rows are encoded as their dicts one after the other would be.
+
+A *thing* is a column of numbers, or one value of a column of strings: what has, or may be given, a column among the
+inputs.
+"""
+
+import bisect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from streamkernel.frames import Columns
+from streamkernel.inputs import RAW_LIMIT, Inputs, Rows, key_of
+from streamkernel.state import Array, tag
+
+
+class Placement:
+    """Finds the columns of known things, and which of the others are given one, and when.
+
+    Parameters
+    ----------
+    inputs
+        Where columns are found, and added as the parts are taken.
+    columns
+        What a frame holds; not to be used afterwards.
+    learn
+        Bool of shape (n,): the rows that may add columns.
+
+    Raises
+    ------
+    ValueError
+        A value is no input. Nothing is changed then.
+
+    """
+
+    def __init__(self, inputs: Inputs, columns: Columns, learn: Array) -> None:
+        if columns.refused:
+            inputs.check([columns.refused])
+        self._inputs = inputs
+        self._names, self._numbers, self._texts = columns.names, columns.numbers, columns.texts
+        place = [inputs.number(name) for name in columns.names]
+        # The first thing of each column of strings.
+        self._starts = []
+        for text in columns.texts:
+            self._starts.append(len(place))
+            known = inputs.indicators(text.name)
+            place += [known.get(value, -1) for value in text.values]
+        self._place = np.array(place, np.int64)
+        self._n_known = len(inputs)
+        # Columns to be added, and the rows that bring them, ascending.
+        self._added: list[list[Any]] = []
+        self._brought = np.zeros(0, np.int64)
+        # What enters the features without a column: rows, ascending, with keys and values.
+        self._extra_rows, self._extra_keys, self._extras = self._brought, np.zeros(0, np.uint64), np.zeros(0)
+        if (self._place < 0).any():
+            self._admit(learn)
+
+    def parts(self, n_rows: int) -> Iterator[tuple[slice, Rows]]:
+        """Encoded rows: all at once, or `n_rows` at a time where there are more columns than that."""
+        n = len(self._numbers)
+        width = self._n_known + len(self._added) + len(np.unique(self._extra_keys))
+        step = n_rows if width > n_rows else max(n, 1)
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            n_columns = self._n_known + int(np.searchsorted(self._brought, part.stop))
+            self._inputs.add(self._added[len(self._inputs) - self._n_known : n_columns - self._n_known])
+            yield part, Rows(self._values(part, n_columns), *self._extras_of(part))
+
+    def _values(self, part: slice, n_columns: int) -> Array:
+        n_numbers = len(self._names)
+        source = np.full(n_columns, n_numbers)  # the column of NaN
+        place = self._place[:n_numbers]
+        has_column = np.flatnonzero((place >= 0) & (place < n_columns))
+        source[place[has_column]] = has_column
+        values = self._numbers[part].take(source, axis=1)
+        for start, text in zip(self._starts, self._texts, strict=True):
+            codes = text.codes[part]
+            rows = np.flatnonzero(codes >= 0)
+            column = self._place[start + codes[rows]]
+            values[rows[column >= 0], column[column >= 0]] = 1.0
+        return values
+
+    def _extras_of(self, part: slice) -> tuple[Array, Array]:
+        some = slice(*np.searchsorted(self._extra_rows, [part.start, part.stop]))
+        keys, column = np.unique(self._extra_keys[some], return_inverse=True)
+        extras = np.zeros((part.stop - part.start, len(keys)))
+        extras[self._extra_rows[some] - part.start, column] = self._extras[some]
+        return extras, keys
+
+    def _admit(self, learn: Array) -> None:
+        """Give columns to the things without one, record by record and in each in the order of their keys."""
+        inputs, n, n_things = self._inputs, len(learn), len(self._place)
+        room = max(inputs.max_inputs - self._n_known, 0)
+        first, n_learnt = np.full(n_things, n), np.zeros(n_things, np.int64)
+        unlearnt = [np.zeros((2, 0), np.int64)]
+        for things, rows in self._unknown():
+            learnt = learn[rows]
+            np.minimum.at(first, things[learnt], rows[learnt])
+            np.add.at(n_learnt, things[learnt], 1)
+            unlearnt.append(np.stack([things[~learnt], rows[~learnt]]))
+        things, rows = np.concatenate(unlearnt, axis=1)
+        inputs.n_ignored += int(n_learnt.sum())
+        if not room:
+            return
+        brought = np.flatnonzero(first < n)
+        tagged = {thing: self._tagged(thing) for thing in {*brought.tolist(), *things.tolist()}}
+        keys = np.zeros(n_things, np.uint64)
+        keys[list(tagged)] = np.array([key_of(name) for name in tagged.values()], np.uint64)
+
+        added = brought[np.lexsort((keys[brought], first[brought]))][:room]
+        inputs.n_ignored -= int(n_learnt[added].sum())
+        self._place[added] = self._n_known + np.arange(len(added))
+        self._added = [tagged[thing] for thing in added.tolist()]
+        self._brought = first[added]
+
+        since = np.full(n_things, n)
+        since[added] = first[added]
+        early = rows < since[things]
+        self._enter(things[early], rows[early], keys, room)
+
+    def _enter(self, things: Array, rows: Array, keys: Array, room: int) -> None:
+        """Let things that have no column yet into the features, as many of a record as there was room for."""
+        by_row = np.lexsort((keys[things], rows))
+        things, rows = things[by_row], rows[by_row]
+        values = np.ones(len(things))
+        numbers = things < len(self._names)
+        seen = self._numbers[rows[numbers], things[numbers]]
+        # A number alone is its own mean, which is 0 after scaling; -0 tells it from an input that is not there.
+        raw = np.zeros(len(seen)) if self._inputs.standardize else np.clip(seen, -RAW_LIMIT, RAW_LIMIT)
+        values[numbers] = np.where(raw == 0, -0.0, raw)
+        # Nor may they be found there later on, when they have one.
+        self._numbers[rows[numbers], things[numbers]] = np.nan
+        for start, text in zip(self._starts, self._texts, strict=True):
+            text.codes[rows[(things >= start) & (things < start + len(text.values))]] = -1
+        n_before = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        fits = n_before < room - np.searchsorted(self._brought, rows)
+        self._extra_rows, self._extra_keys, self._extras = rows[fits], keys[things[fits]], values[fits]
+
+    def _unknown(self) -> Iterator[tuple[Array, Array]]:
+        """Where things without a column are observed, column by column of the frame."""
+        unknown = self._place < 0
+        for thing in np.flatnonzero(unknown[: len(self._names)]):
+            rows = np.flatnonzero(~np.isnan(self._numbers[:, thing]))
+            if rows.size:
+                yield np.full(len(rows), thing), rows
+        for start, text in zip(self._starts, self._texts, strict=True):
+            is_unknown = np.append(unknown[start : start + len(text.values)], False)  # the last for no string
+            rows = np.flatnonzero(is_unknown[text.codes])
+            if rows.size:
+                yield start + text.codes[rows], rows
+
+    def _tagged(self, thing: int) -> list[Any]:
+        if thing < len(self._names):
+            return ["number", tag(self._names[thing])]
+        text = bisect.bisect_right(self._starts, thing) - 1
+        return ["indicator", tag(self._texts[text].name), self._texts[text].values[thing - self._starts[text]]]

@@ -1,0 +1,66 @@
+"""Plain records, which hold known numbers and nothing else, as most do: they are read without a loop over values."""
+
+import math
+import operator
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from streamkernel.state import Array
+
+#: Types of values that need no second look.
+PLAIN = {float, int}
+
+
+class PlainRecords:
+    """Reads records that hold exactly these inputs, all of them finite numbers, or NaN.
+
+    Parameters
+    ----------
+    names
+        The inputs, at least one.
+
+    Attributes
+    ----------
+    values
+        The last record that `read_one` took, float64 of shape (1, d), in the order of `names`; anything once it
+        refused one.
+
+    """
+
+    def __init__(self, names: tuple[Any, ...]) -> None:
+        self.names = names
+        self.values = np.empty((1, len(names)))
+        get: Callable[[Any], Any] = operator.itemgetter(*names)
+        self._get = get if len(names) > 1 else lambda x: (get(x),)
+        self._pack: Callable[..., None] = struct.Struct(f"{len(names)}d").pack_into
+
+    def read_one(self, x: Mapping[Any, Any]) -> bool:
+        """Take a record's numbers into `values`; False, and nothing has happened, if it is no such record."""
+        if type(x) is not dict or len(x) != len(self.names):  # a Counter, say, has an answer to any name
+            return False
+        try:
+            row = self._get(x)
+            if not (PLAIN.issuperset(map(type, row)) and math.isfinite(sum(row))):
+                return False
+            self._pack(self.values.data, 0, *row)
+        except (KeyError, OverflowError, struct.error):  # another name; an integer past the largest float
+            return False
+        return True
+
+    def read(self, xs: Sequence[Mapping[Any, Any]]) -> Array | None:
+        """The numbers of records, float64 of shape (n, d); None if one of them is no such record."""
+        d = len(self.names)
+        if set(map(type, xs)) != {dict} or set(map(len, xs)) != {d}:
+            return None
+        try:
+            numbers = [*chain.from_iterable(map(self._get, xs))]
+            if not PLAIN.issuperset(map(type, numbers)):
+                return None
+            values = np.array(numbers, np.float64).reshape(len(xs), d)
+        except (KeyError, OverflowError):
+            return None
+        return None if np.isinf(values).any() else values

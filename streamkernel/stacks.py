@@ -1,0 +1,101 @@
+"""Structured frequencies: stacks of orthogonal ones, for groups of inputs in the order of their columns."""
+
+import math
+
+import numpy as np
+
+from streamkernel.compute.features import SINE, TILE
+from streamkernel.compute.lanes import LANES
+from streamkernel.compute.structured import Groups, structured_features, structured_scores
+from streamkernel.inputs import is_met
+from streamkernel.state import Array, Record, misfit, whole
+
+#: Sizes of groups of inputs.
+SMALLEST, LARGEST = 8, 4096
+
+_SINE = SINE[np.dtype("float32")]
+
+
+class Stacks:
+    """Frequencies of the features from 0 on, float32, drawn whenever they are used.
+
+    The first group holds the inputs of the first rows, and some more up to a power of two; those that come later begin
+    another group, as large as all before, up to 4,096. Earlier features never change by it.
+
+    Parameters
+    ----------
+    block_size
+        F, the frequencies of a block.
+    seed
+        The stream of frequencies.
+
+    Attributes
+    ----------
+    first_size
+        Inputs of the first group; 0 before it is chosen.
+
+    """
+
+    nbytes = 0
+
+    def __init__(self, block_size: int, seed: int) -> None:
+        self.block_size = block_size
+        self.seed = np.uint64(seed)
+        self.first_size = 0
+
+    def begin(self, X: Array) -> None:
+        """Choose the size of the first group by the last column that is not 0 in all of the first rows."""
+        if not self.first_size:
+            occupied = np.flatnonzero(X.any(axis=0))
+            n = int(occupied[-1]) + 1 if len(occupied) else 1
+            self.first_size = min(max(1 << (n - 1).bit_length(), SMALLEST), LARGEST)
+
+    def groups(self, n_inputs: int) -> Groups:
+        """The groups of so many inputs."""
+        starts, sizes = [0], [self.first_size]
+        while starts[-1] + sizes[-1] < n_inputs:
+            starts.append(starts[-1] + sizes[-1])
+            sizes.append(min(starts[-1], LARGEST))
+        return Groups(np.array(starts), np.array(sizes))
+
+    def add_scores(
+        self, X: Array, keys: Array, extra_keys: Array, bandwidth: float, alpha: Array, n_features: int, total: Array
+    ) -> None:
+        """Add what the first `n_features` say of rows (n, d + e) to `total`: every row has the bits it has alone."""
+        d = len(keys)
+        if len(extra_keys):
+            # An input has the place that it would have had if its row had come alone.
+            X = X.copy()
+            for row in X:
+                met = row[d:][is_met(row[d:])]
+                row[d:] = 0
+                row[d : d + len(met)] = met
+        groups = self.groups(X.shape[1])
+        structured_scores(X, groups, self.seed, _turns(bandwidth), _width(groups), alpha, n_features, _SINE, total)
+
+    #: There is nothing faster for many rows.
+    add_many = add_scores
+
+    def features(self, block: int, X: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        """Fill `out` (n, 2 F) with phi of a block."""
+        groups = self.groups(len(keys))
+        first = block * self.block_size
+        structured_features(X, groups, self.seed, _turns(bandwidth), _width(groups), first, _SINE, out)
+
+    def record(self) -> Record:
+        """The fields of the state."""
+        return {"first_group": self.first_size}
+
+    def restore(self, record: Record) -> None:
+        """Take the fields that `record` gave; ValueError where they do not fit."""
+        self.first_size = whole(record, "first_group", most=LARGEST)
+        if self.first_size and (self.first_size < SMALLEST or self.first_size.bit_count() > 1):
+            raise misfit("first_group")
+
+
+def _turns(bandwidth: float) -> float:
+    return 1 / (2 * math.pi * bandwidth)
+
+
+def _width(groups: Groups) -> int:
+    return max(LANES * int(groups.sizes.max()), TILE)

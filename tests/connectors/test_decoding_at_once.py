@@ -1,0 +1,213 @@
+"""Lines decoded all at once give the same records, to the type of every value, as lines decoded one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from draining import drain, written
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from connectors import CsvSource, JsonLinesSource, Record
+from connectors.decode import UndecodableError, target_decoder, targets_decoder
+from connectors.files import source as file_source
+from connectors.files.lines import Chunk
+from connectors.files.source import LineSource
+from connectors.ports import Position
+
+TARGET_TYPES = ["str", "int", "bool", "float"]
+LONGEST = 12
+TOO_LONG = "x" * (LONGEST + 1)
+
+
+def spans(lines: list[bytes]) -> list[Position]:
+    offsets = [sum(map(len, lines[:count])) + count for count in range(len(lines) + 1)]
+    return [Position("here", 0, offset) for offset in offsets]
+
+
+def at_once(source: LineSource, lines: list[bytes]) -> list[Record]:
+    return source._decode(Chunk(lines, spans(lines)))
+
+
+def one_by_one(source: LineSource, lines: list[bytes]) -> list[Record]:
+    positions = spans(lines)
+    return [source._odd_record(line, *positions[index : index + 2]) for index, line in enumerate(lines)]
+
+
+def check(make: Callable[[], LineSource], chunks: list[list[bytes]]) -> None:
+    with make() as quick, make() as plain:
+        quick.open()
+        plain.open()
+        for lines in chunks:
+            # As text: 1, 1.0 and True are equal, and so are dictionaries in any order.
+            assert repr(at_once(quick, lines)) == repr(one_by_one(plain, lines))
+
+
+numbers = st.integers() | st.floats() | st.sampled_from([0, 1, -0.0, 2**63, -(2**63) - 1, 2**64, 10**400, 1e300])
+words = st.text(max_size=3) | st.sampled_from(["yes", "no", "1", "nan", "red", " ", "1_0", "é", "\u0661", TOO_LONG])
+values = numbers | words | st.none() | st.booleans() | st.just([1]) | st.just({"b": 1})
+names = st.sampled_from(["a", "b", "y", "é", TOO_LONG]) | st.text(max_size=2)
+json_lines = (
+    st.builds(
+        lambda value, ascii_only: json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "replace"),
+        st.dictionaries(names, values, max_size=4),
+        st.booleans(),
+    )
+    | st.builds(lambda a, y: json.dumps({"a": a, "y": y}).encode(), numbers, numbers | st.booleans())
+    | st.sampled_from([b"", b" ", b"{}", b"[]", b"null", b"7", b'{"a":NaN,"y":1}', b'{"a":1e999}', b'{"y":-1e999}'])
+    | st.sampled_from([b'{"a":1,"a":2,"y":0,"y":1}', b'{"y":18446744073709551617}', b'{"y":1e19}', b'{"y":"1e19"}'])
+    | st.sampled_from([b'{"a":1', b'"b":2}', b'{"a":1},{"b":2}', b"{}}", b"\xff", b'{"a":"\\ud800"}', b'{"a":"\xff"}'])
+    | st.binary(max_size=6).map(lambda line: line.replace(b"\n", b""))
+)
+# Most lines are sound: with faults in every chunk hardly one would be decoded at once.
+plain_json = st.builds(
+    lambda name, a, b, y: json.dumps({name: a, "b": b, "y": y}).encode(),
+    st.sampled_from(["a", "a", "a", "c", TOO_LONG]),
+    st.integers(-9, 9) | st.booleans() | st.floats(-9, 9),
+    st.floats(-9, 9),
+    st.sampled_from([1, 0, 1.0, None]),
+)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("empty") / "data.jsonl", b"")
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    chunks=st.lists(st.lists(json_lines | plain_json, max_size=8) | st.lists(plain_json, max_size=8), max_size=3),
+    target=st.sampled_from(["y", None]),
+    target_type=st.sampled_from(TARGET_TYPES),
+)
+def test_json_lines(empty: Path, chunks: list[list[bytes]], target: str | None, target_type: str) -> None:
+    check(lambda: JsonLinesSource(empty, target, target_type, max_string=LONGEST), chunks)
+
+
+csv_fields = (
+    st.sampled_from(["1", "-2.5", "0", "-0", " 3 ", "nan", "inf", "1e999", "1_0", "\u0661", "", " ", "red", TOO_LONG])
+    | st.sampled_from(["yes", "no", "true", "1.0", "é", "a\rb", '"q"', '"a,b"', '"', 'a"b', '"a""b"', '"x\ny"', "\0"])
+    | st.floats().map(repr)
+    | st.text(st.characters(exclude_characters="\n", codec="latin-1"), max_size=3)
+)
+csv_lines = (
+    st.lists(csv_fields, min_size=3, max_size=3).map(",".join)
+    | st.lists(csv_fields, max_size=4).map(",".join)
+    | st.sampled_from(["1,2,yes", "1.5,,no", "red,2,yes", "blue,nan,no", "", " "])
+)
+plain_csv = st.builds("{!r},{},{}".format, st.floats(-9, 9), st.integers(-9, 9), st.sampled_from(["1", "0", "1.0"]))
+milder_csv = st.builds(
+    "{},{},{}".format,
+    st.sampled_from(["1", "2_0", "3", "nan", "", "1e308", "inf"]),
+    st.sampled_from(["red", "4", "b\r", '"a,b"', '"x\ny"']),
+    st.sampled_from(["1", "0", "1_0", "1\r", ""]),
+)
+
+
+@pytest.fixture(scope="module")
+def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("header") / "data.csv", b"a,b,y\n")
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    chunks=st.lists(
+        st.lists(csv_lines | plain_csv, max_size=8)
+        | st.lists(plain_csv | milder_csv, max_size=4)
+        | st.lists(plain_csv, max_size=4),
+        max_size=3,
+    ),
+    target=st.sampled_from(["y", "a", None]),
+    target_type=st.sampled_from(TARGET_TYPES),
+    encoding=st.sampled_from(["utf-8", "latin-1"]),
+)
+@example([['"1",2,yes', "1,2,no\r"]], "y", "str", "utf-8")
+@example([['1,2,"yes', '1",2,no']], "y", "str", "utf-8")
+@example([['1,2,"yes', '1",2,no', '"1"', "1,2,yes"]], "y", "str", "utf-8")
+@example([["1,2,3", "1,2,1_0"]], "y", "float", "utf-8")
+def test_csv(header: Path, chunks: list[list[str]], target: str | None, target_type: str, encoding: str) -> None:
+    # The line feeds are those of records joined from several lines. In UTF-8 some of the bytes are no text.
+    encoded = [[line.encode(encoding, "replace") for line in lines] for lines in chunks]
+    encoded.append([b"\xe9,1,yes", b"1,2,no"])
+    check(lambda: CsvSource(header, target, target_type, encoding=encoding, max_string=LONGEST), encoded)
+
+
+@pytest.mark.parametrize(("width", "target"), [(1, None), (1, "a"), (2, "a")])
+def test_csv_of_few_columns(tmp_path: Path, width: int, target: str | None) -> None:
+    path = written(tmp_path / "data.csv", ",".join("ab"[:width]).encode() + b"\n")
+    lines = [[b"1", b"2"], [b"1,2", b"3,"], [b"", b" ", b",", b"red", b'"1"'], []]
+    check(lambda: CsvSource(path, target, "float"), lines)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(values, max_size=6)
+    | st.lists(st.floats(), max_size=3)
+    | st.lists(st.sampled_from(["1", "2.5", "1_0", "inf", "nan"]), max_size=3)
+    | st.lists(words, max_size=6),
+    st.sampled_from(TARGET_TYPES),
+)
+@example([1.0, float("nan")], "float")
+@example([1.0, float("inf")], "float")
+@example(["1", "1_0"], "float")
+@example([True, 1, 0], "int")
+@example([1, None], "bool")
+def test_targets(given_: list[Any], target_type: str) -> None:
+    decode = target_decoder(target_type, LONGEST)
+
+    def decoded() -> Iterator[Any]:
+        for value in given_:
+            yield decode(value)
+
+    try:
+        expected = list(decoded())
+    except UndecodableError:
+        with pytest.raises(UndecodableError):
+            targets_decoder(target_type, LONGEST)(given_)
+    else:
+        assert repr(list(targets_decoder(target_type, LONGEST)(given_))) == repr(expected)
+
+
+ORDINARY = {
+    "numbers.csv": b"a,b,y\n" + b"1,-2.5,0\n3,4e5,1\n" * 9,
+    "words.csv": b"a,b,y\n" + b"red,1,yes\nblue,,no\n" * 9,
+    "gaps.csv": b"a,b,y\n" + b"nan,1,yes\n2.5,,\n" * 9,
+    "quoted.csv": b"a,b,y\n" + b'"1","x, y","yes"\n2,z,no\n' * 9,
+    "numbers.jsonl": b'{"a": 1, "b": -2.5, "y": true}\n{"a": true, "y": 0}\n' * 9,
+    "words.jsonl": b'{"a": "red", "b": null, "y": "yes"}\n{"c": 1, "y": null}\n' * 9,
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_lines_are_never_decoded_one_by_one(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / name, ORDINARY[name])
+    kind: type[LineSource] = CsvSource if name.endswith(".csv") else JsonLinesSource
+    with mock.patch.object(kind, "_decode_one", side_effect=AssertionError):
+        records = drain(kind(path, target="y"))  # type: ignore[call-arg]
+    assert len(records) == 18
+    assert not any(record.fault for record in records)
+
+
+@pytest.mark.parametrize(("name", "line"), [("numbers.csv", b"1,2"), ("numbers.jsonl", b'{"a": NaN, "y": 1}')])
+def test_an_odd_line_leaves_the_others_as_they_are(tmp_path: Path, name: str, line: bytes) -> None:
+    path = written(tmp_path / name, ORDINARY[name] + line + b"\n" + ORDINARY[name].partition(b"\n")[2])
+    kind: type[LineSource] = CsvSource if name.endswith(".csv") else JsonLinesSource
+    with mock.patch.object(kind, "_decode_one", autospec=True, side_effect=kind._decode_one) as decode:
+        drain(kind(path, target="y"))  # type: ignore[call-arg]
+    assert [call.args[1] for call in decode.call_args_list] == [line]
+
+
+def test_a_poll_takes_no_more_bytes_than_fit_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "data.jsonl", b'{"a": 1}\n' * 100)
+    reference = drain(JsonLinesSource(path))
+    monkeypatch.setattr(file_source, "_MOST_BYTES", 50)
+    monkeypatch.setattr("connectors.files.bytes.BLOCK_BYTES", 27)
+    with JsonLinesSource(path) as source:
+        source.open()
+        assert len(source.poll(100, timeout=0)) == 6
+    assert drain(JsonLinesSource(path)) == reference

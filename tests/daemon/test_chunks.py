@@ -1,0 +1,148 @@
+"""How a stream is cut into chunks, or that it is cut at all, shows in nothing the daemon leaves behind."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from river.base import Classifier
+
+from connectors.ports import Fault, Position, Record
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream import pace
+from streamkernel.daemon.stream.account import Account, DeadLetterRate
+from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.garbage import rare_collections
+from streamkernel.daemon.stream.learner import _RiverLearner, learner_for
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.losses import Log
+from tests.daemon.conftest import Home, write_stream
+
+GROWING: dict[str, Any] = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 128}}
+MODELS = {
+    "growing": GROWING,
+    # A third class now and then is refused by the model itself, in the middle of a chunk.
+    "two classes": {"streamkernel.KernelClassifier": {"seed": 1, "loss": {"streamkernel.losses.Log": {}}}},
+    "adaptive": {"streamkernel.AdaptiveKernelClassifier": {"seed": 1, "n_features": 32}},
+}
+
+
+def write_json_stream(path: Path, records: int) -> None:
+    """Write as JSON lines what `write_stream` writes as CSV, with faults only JSON can have."""
+    draw = random.Random(5)
+    lines = []
+    for _ in range(records):
+        a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+        x: dict[str, Any] = {"a": a, "b": b, "colour": draw.choice(["red", "green", None]), "y": a * a + b * b < 1.2}
+        kind = draw.random()
+        if kind < 0.03:
+            x["y"] = None
+        elif kind < 0.06:
+            x["a"] = float("nan")
+        elif kind < 0.08:
+            x["b"] = draw.choice([[1], float("inf"), "w" * 300])
+        elif kind < 0.1:
+            x["y"] = "perhaps"
+        line = json.dumps(x)
+        lines.append(draw.choice(["", "{", "[1]", "null"]) if kind > 0.98 else line)
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_length_of_the_chunks_changes_no_byte(
+    home: Home, monkeypatch: pytest.MonkeyPatch, kind: str, model: str
+) -> None:
+    monkeypatch.chdir(home.folder)
+    path = home.folder / f"stream.{kind}"
+    (write_stream if kind == "csv" else write_json_stream)(path, 1200)
+    home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])
+    results, metrics = [], []
+    for most in (1, 7, 512):
+        monkeypatch.setattr(pace, "_MOST", most)
+        view = run(prepare(home.config), fresh=True)
+        results.append(home.result())
+        metrics.append({**view.overall, **view.rolling, "loss": view.loss})
+    assert results[1:] == results[:1] * 2
+    assert metrics[1] == pytest.approx(metrics[0], rel=1e-12)
+    assert metrics[2] == pytest.approx(metrics[0], rel=1e-12)
+    assert home.header()["account"]["dead"] > 10
+
+
+@pytest.mark.parametrize("model", [KernelClassifier(seed=1), AdaptiveKernelClassifier(n_features=32, seed=1)])
+def test_whole_chunks_leave_the_state_that_rivers_loop_leaves(model: Classifier) -> None:
+    draw = random.Random(2)
+    xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(700)]
+    ys = [None if draw.random() < 0.05 else x["a"] * x["b"] > 0 for x in xs]
+    chunks, loop = learner_for(model.clone()), _RiverLearner(model.clone())
+    said = chunks.teach(xs, ys)
+    told = loop.teach(xs, ys)
+    assert chunks.model.state_digest() == loop.model.state_digest()  # type: ignore[union-attr]
+    assert said.predictions == told.predictions
+    assert said.probabilities is not None
+    assert told.probabilities is not None
+    for ours, rivers in zip(said.probabilities, told.probabilities, strict=True):
+        assert ours == pytest.approx(rivers, rel=1e-4, abs=1e-6)
+
+
+def processor() -> ChunkProcessor:
+    return ChunkProcessor(
+        learner_for(KernelClassifier(loss=Log(), seed=1)),
+        Quality("classification", ["accuracy", "macro_f1", "log_loss"], window=30),
+        ProgressiveLoss(30),
+        DeadLetterRate(0.5, 20),
+        Account(),
+    )
+
+
+def test_every_kind_of_record_in_one_chunk() -> None:
+    draw = random.Random(4)
+    records = []
+    for number in range(200):
+        position, following = (Position("here", 0, offset) for offset in (number, number + 1))
+        y = draw.choice(["yes", "no", None, "perhaps" if number > 20 else "yes"])
+        record = Record({"a": draw.gauss(0, 1)}, y, position, following, str(number).encode())
+        kind = draw.random()
+        if kind < 0.1:
+            record = record._replace(x={}, y=None, fault=Fault("not_json", "why"))
+        elif kind < 0.2:
+            record = record._replace(x={}, y=None, blank=True)
+        records.append(record)
+    whole, single = processor(), processor()
+    done = whole.process(records)
+    parts = [single.process([record]) for record in records]
+    assert done.lines == [line for part in parts for line in part.lines]
+    assert done.letters == [letter for part in parts for letter in part.letters]
+    assert {letter["reason"] for letter in done.letters} == {"not_json", "refused"}
+    assert done.losses == [loss for part in parts for loss in part.losses]
+    assert done.dead == sum((part.dead for part in parts), type(done.dead)())
+    assert done.next == parts[-1].next == Position("here", 0, 200)
+    assert done.account == whole.account == single.account
+    assert (whole.overrun, whole.rate.recent) == (single.overrun, single.rate.recent)
+    assert whole.quality.overall() == pytest.approx(single.quality.overall(), rel=1e-12)
+    assert whole.quality.rolling() == single.quality.rolling()
+    assert whole.loss.mean() == single.loss.mean()
+
+
+@pytest.mark.parametrize("before", [(0, 10, 10), (60_000, 5, 5)])
+def test_a_garbage_collector_somebody_set_up_is_left_alone(before: tuple[int, int, int]) -> None:
+    now = gc.get_threshold()
+    try:
+        gc.set_threshold(*before)
+        with rare_collections():
+            assert gc.get_threshold() == before
+        assert gc.get_threshold() == before
+    finally:
+        gc.set_threshold(*now)
+
+
+def test_a_run_leaves_the_garbage_collector_as_it_was(here: Home) -> None:
+    before = gc.get_threshold()
+    run(prepare(here.config))
+    assert gc.get_threshold() == before

@@ -1,0 +1,37 @@
+"""Predictions of many rows against those of one row at a time."""
+
+import pytest
+from river import base
+
+from streamkernel.drawn import MANY
+from streamkernel.estimators.growing import KernelMachine
+
+# Of float32 projections, which a library adds up in another order.
+ROUNDING = 1e-4
+
+
+def assert_predicted_as_one_by_one(model, rows, many):
+    """To the bit, but for many rows of a growing machine: a library projects those at once."""
+    ones = [model.predict_one(x) for x in rows]
+    if len(rows) < MANY or not isinstance(model, KernelMachine):
+        assert many == ones
+    elif isinstance(model, base.Regressor):
+        assert many == pytest.approx(ones, rel=ROUNDING, abs=ROUNDING)
+    else:
+        for x, label, one in zip(rows, many, ones, strict=True):
+            if label != one:  # which of two equals comes first
+                p = model.predict_proba_one(x)
+                assert p[label] == pytest.approx(p[one], abs=ROUNDING)
+
+
+def assert_probable_as_one_by_one(model, rows, many, text=False):
+    """The same for distributions; where `text`, the labels are their texts."""
+    ones = [model.predict_proba_one(x) for x in rows]
+    if text:
+        ones = [{str(label): p for label, p in one.items()} for one in ones]
+    if len(rows) < MANY or not isinstance(model, KernelMachine):
+        assert many == ones
+    else:
+        assert len(many) == len(ones)
+        for p, one in zip(many, ones, strict=True):
+            assert p == pytest.approx(one, abs=ROUNDING)

@@ -1,0 +1,136 @@
+"""The mini-batch against a list of rows: inputs that came later, scores that are known or not, a state taken back."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel import KernelClassifier
+from streamkernel.compute.arrival import Scaling
+from streamkernel.kernels import Gaussian
+from streamkernel.minibatch import MiniBatch
+
+SIZE = 8
+DTYPES = st.sampled_from([np.dtype("float32"), np.dtype("float64")])
+
+
+def _scaling(d):
+    return Scaling(True, 10.0, np.ones(d, np.bool_), *(np.zeros(d) for _ in range(3)))
+
+
+@st.composite
+def arrivals(draw):
+    """Parts of a batch, ever wider: (rows, inputs, outputs scored or None, whether as it is); and the width at last."""
+    d, parts = 0, []
+    left = draw(st.integers(0, SIZE))
+    while left:
+        n = draw(st.integers(1, left))
+        d += draw(st.sampled_from([0, 0, 1, 3]))
+        parts.append((n, d, draw(st.sampled_from([2, 2, None])), n == 1 and draw(st.booleans())))
+        left -= n
+    return parts, d + draw(st.integers(0, 2))
+
+
+@given(arrivals(), DTYPES, st.integers(0, 2**32), st.booleans())
+def test_rows_that_came_before_an_input_are_0_in_its_column(drawn, dtype, seed, used):
+    parts, width = drawn
+    rng = np.random.default_rng(seed)
+    batch = MiniBatch(SIZE, dtype)
+    if used:  # what it held before leaves no trace
+        batch.append(np.full((SIZE, width + 2), 9, dtype), np.full(SIZE, 9), np.full(SIZE, 9), np.full((SIZE, 3), 9))
+        batch.clear()
+    rows, y, w, scores = np.zeros((SIZE, width), dtype), [], [], []
+    for n, d, n_outputs, as_it_is in parts:
+        X, targets, weights = rng.normal(size=(n, d)), rng.normal(size=n), rng.uniform(size=n)
+        known = None if n_outputs is None or as_it_is else rng.normal(size=(n, n_outputs))
+        at = len(y)
+        if as_it_is:
+            scaling, twin = _scaling(d), _scaling(d)
+            for moments in (scaling, twin):
+                moments.counts[:], moments.m2[:] = 4, 7
+            batch.append_one(X, scaling, targets[0])
+            weights[:] = 1
+            mean = X / 5
+            rows[at, :d] = (X - mean) / np.sqrt((7 + X * (X - mean)) / 5)
+            assert scaling.counts.tolist() == [5] * d
+        else:
+            batch.append(X.astype(dtype), targets, weights, known)
+            rows[at : at + n, :d] = X
+        y.extend(targets)
+        w.extend(weights)
+        scores.append(known)
+        assert batch.room == SIZE - len(y)
+    np.testing.assert_allclose(batch.rows(width), rows[: len(y)], rtol=1e-6)
+    assert ((batch.rows(width) == 0) == (rows[: len(y)] == 0)).all()
+    assert batch.rows(width).dtype == dtype
+    assert (batch.y.tolist(), batch.w.tolist(), batch.n) == (y, w, len(y))
+    # Scores are known of all or of none.
+    if any(part is None for part in scores):
+        assert batch.scores is None
+    elif scores:
+        assert batch.scores.tolist() == np.concatenate(scores).tolist()
+
+
+@given(arrivals(), DTYPES, st.integers(0, 2**32))
+def test_a_state_is_taken_back_without_its_cache(drawn, dtype, seed):
+    parts, width = drawn
+    rng = np.random.default_rng(seed)
+    batch, twin = MiniBatch(SIZE + 1, dtype), MiniBatch(SIZE + 1, dtype)
+    for n, d, *_ in parts:
+        batch.append(rng.normal(size=(n, d)).astype(dtype), rng.normal(size=n), np.ones(n), np.ones((n, 2)))
+    record = batch.record(width)
+    assert list(record) == ["batch_rows", "batch_targets", "batch_weights"]
+    twin.restore(record, width)
+    taken_back = twin.record(width)
+    assert all(taken_back[name].tobytes() == record[name].tobytes() for name in record)
+    assert (twin.n, twin.room) == (batch.n, batch.room)
+    assert twin.scores is None or not twin.n
+    # The record is a copy: what comes after it is not in it.
+    before = {name: value.copy() for name, value in record.items()}
+    batch.clear()
+    batch.append(np.full((1, width), 5, dtype), np.full(1, 5.0), np.full(1, 5.0), None)
+    assert all(record[name].tobytes() == before[name].tobytes() for name in record)
+
+
+def _as_state(n, d, dtype=np.float32):
+    return {"batch_rows": np.ones((n, d), dtype), "batch_targets": np.ones(n), "batch_weights": np.ones(n)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        (_as_state(SIZE, 2), "batch_targets"),
+        ({"batch_rows": np.ones((3, 4), np.float32)}, "batch_rows"),
+        ({"batch_rows": np.ones((2, 2), np.float32)}, "batch_rows"),
+        ({"batch_rows": np.ones((3, 2))}, "batch_rows"),
+        ({"batch_weights": np.ones(4)}, "batch_weights"),
+    ],
+    ids=["full", "inputs", "rows", "dtype", "weights"],
+)
+def test_a_state_that_does_not_fit_is_refused(changed, field):
+    with pytest.raises(ValueError, match=field):
+        MiniBatch(SIZE, np.dtype("float32")).restore({**_as_state(3, 2), **changed}, 2)
+
+
+@given(st.lists(st.sampled_from(["advance", "learn", "learn_one", "stored"]), min_size=20, max_size=60))
+def test_whether_scores_were_known_changes_no_bit(calls):
+    """`advance` keeps them for the step, the others leave them to it."""
+    rng = np.random.default_rng(1)
+    xs = [{f"x{j}": float(v) for j, v in enumerate(rng.normal(size=2 + (i > 9)))} for i in range(60)]
+    ys = ["c" if i > 30 else "ab"[x["x0"] > 0] for i, x in enumerate(xs)]
+    model = KernelClassifier(Gaussian(1.5), block_size=4, batch_size=5, seed=1)
+    predicted = model.clone()
+    for call, x, y in zip(calls, xs, ys, strict=False):
+        predicted.advance([x], [y])
+        match call:
+            case "advance":
+                model.advance([x], [y])
+            case "learn":
+                model._machine.learn([x], [y])
+            case _:
+                model.learn_one(x, y)
+        if call == "stored":
+            model = pickle.loads(pickle.dumps(model))
+    assert model.state_digest() == predicted.state_digest()
