@@ -52,7 +52,7 @@ class Expansion:
         # Of the cosines, then of the sines, feature after feature: as the sums go through them.
         self._alpha = np.zeros((0, 2, 0), self.dtype)
         self.frequencies: Drawn | Stacks = (
-            Stacks(self.block_size, self.seed)
+            Stacks(self.block_size, self.cache_bytes, self.seed)
             if self.kernel.structured
             else Drawn(self.kernel, self.block_size, self.dtype, self.cache_bytes, self.seed)
         )

@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 
-from streamkernel.compute.features import SINE, TILE
+from streamkernel.compute.features import SINE
 from streamkernel.compute.lanes import LANES
-from streamkernel.compute.structured import Groups, structured_features, structured_scores
+from streamkernel.compute.structured import PART, Groups, draw_norms, structured_features, structured_scores
 from streamkernel.inputs import is_met
 from streamkernel.state import Array, Record, misfit, whole
 
 #: Sizes of groups of inputs.
-SMALLEST, LARGEST = 8, 4096
+SMALLEST, LARGEST = 16, 4096
 
 _SINE = SINE[np.dtype("float32")]
+# Groups grow to 4,096 inputs, so that there are never as many.
+_NO_NORMS = np.zeros((4096, 0), np.float32)
 
 
 class Stacks:
@@ -26,6 +28,8 @@ class Stacks:
     ----------
     block_size
         F, the frequencies of a block.
+    cache_bytes
+        Norms kept, in bytes; those of other features are drawn whenever they are used.
     seed
         The stream of frequencies.
 
@@ -36,12 +40,17 @@ class Stacks:
 
     """
 
-    nbytes = 0
-
-    def __init__(self, block_size: int, seed: int) -> None:
+    def __init__(self, block_size: int, cache_bytes: int, seed: int) -> None:
         self.block_size = block_size
+        self.cache_bytes = cache_bytes
         self.seed = np.uint64(seed)
         self.first_size = 0
+        self._norms = np.zeros((0, 0), np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cached norms."""
+        return int(self._norms.nbytes)
 
     def begin(self, X: Array) -> None:
         """Choose the size of the first group by the last column that is not 0 in all of the first rows."""
@@ -71,7 +80,10 @@ class Stacks:
                 row[d:] = 0
                 row[d : d + len(met)] = met
         groups = self.groups(X.shape[1])
-        structured_scores(X, groups, self.seed, _turns(bandwidth), _width(groups), alpha, n_features, _SINE, total)
+        scale, width = _turns(bandwidth), _width(groups)
+        # What only these rows bring may ask for one group more: that is no reason to drop what is kept.
+        norms = _NO_NORMS[: len(groups.starts)] if len(extra_keys) else self._cached(groups, scale, n_features)
+        structured_scores(X, groups, self.seed, scale, norms, width, alpha, n_features, _SINE, total)
 
     #: There is nothing faster for many rows.
     add_many = add_scores
@@ -79,8 +91,9 @@ class Stacks:
     def features(self, block: int, X: Array, keys: Array, bandwidth: float, out: Array) -> None:
         """Fill `out` (n, 2 F) with phi of a block."""
         groups = self.groups(len(keys))
-        first = block * self.block_size
-        structured_features(X, groups, self.seed, _turns(bandwidth), _width(groups), first, _SINE, out)
+        first, scale = block * self.block_size, _turns(bandwidth)
+        norms = self._cached(groups, scale, 0)
+        structured_features(X, groups, self.seed, scale, norms, _width(groups), first, _SINE, out)
 
     def record(self) -> Record:
         """The fields of the state."""
@@ -92,10 +105,25 @@ class Stacks:
         if self.first_size and (self.first_size < SMALLEST or self.first_size.bit_count() > 1):
             raise misfit("first_group")
 
+    def _cached(self, groups: Groups, scale: float, n_features: int) -> Array:
+        """The norms that are kept, at least of so many features if there is room; whole widths."""
+        n_groups, width = len(groups.starts), _width(groups)
+        if len(self._norms) != n_groups:
+            self._norms = np.zeros((n_groups, 0), np.float32)
+        n_kept = self._norms.shape[1]
+        room = self.cache_bytes // (4 * n_groups * width) * width
+        if n_kept < min(n_features, room):
+            # By half, so that new blocks seldom draw.
+            n_wanted = min(-(-max(n_features, n_kept * 3 // 2) // width) * width, room)
+            rest = np.empty((n_groups, n_wanted - n_kept), np.float32)
+            draw_norms(groups, self.seed, scale, n_kept, rest)
+            self._norms = np.concatenate([self._norms, rest], axis=1)
+        return self._norms
+
 
 def _turns(bandwidth: float) -> float:
     return 1 / (2 * math.pi * bandwidth)
 
 
 def _width(groups: Groups) -> int:
-    return max(LANES * int(groups.sizes.max()), TILE)
+    return max(LANES * int(groups.sizes.max()), PART)

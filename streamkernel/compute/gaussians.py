@@ -26,6 +26,8 @@ _CENTRE = np.int32(24 * 256 + 255)
 # for a count in units of 2^-8, which powers of two change exactly.
 _A = np.float32(0.28518261886330426 * 2.0**-8)
 _B = np.float32(4.1825692287907671e-05 * 2.0**-24)
+#: The deviation of a count: of 48 bits and of two bytes, in units of 2^-8.
+COUNTED_DEVIATION = float(np.sqrt(48 / 4 * 2.0**16 + 2 * (2.0**16 - 1) / 12))
 
 
 @jit
@@ -57,15 +59,21 @@ def feature_words(seed: Any, first: int, words: Array) -> None:
 
 
 @jit
-def normal(low: Any, high: Any) -> Any:
-    """The law: two uint32, mixed, become a standard normal float32."""
+def counted(low: Any, high: Any) -> Any:
+    """Two uint32, mixed, become a count of bits less its mean, dithered: a float32 in units of 2^-8 of a bit."""
     x = _u32(low * _C1)
     y = _u32(high ^ _u32(x ^ _u32(x >> _u32(15))))
     y = _u32(y * _C2)
     x = _u32(x ^ _u32(y ^ _u32(y >> _u32(13))))
     count = _u32(popcount(x) + popcount(_u32(y >> _u32(16))))
     dither = _u32(_u32(y & _u32(0xFF)) + _u32(_u32(y >> _u32(8)) & _u32(0xFF)))
-    z = np.float32(np.int32(np.int32(_u32(_u32(count << _u32(8)) + dither)) - _CENTRE))
+    return np.float32(np.int32(np.int32(_u32(_u32(count << _u32(8)) + dither)) - _CENTRE))
+
+
+@jit
+def normal(low: Any, high: Any) -> Any:
+    """The law: two uint32 become a standard normal float32."""
+    z = counted(low, high)
     return np.float32(z * np.float32(_A + np.float32(_B * np.float32(z * z))))
 
 

@@ -34,8 +34,26 @@ def _load(builder: ir.IRBuilder, pointer: Any) -> Any:
     return builder.load(pointer, align=4)
 
 
-def _butterfly(builder: ir.IRBuilder, a: Any, b: Any) -> tuple[Any, Any]:
-    return builder.fadd(a, b), builder.fsub(a, b)
+def _rows(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any, step: Any, n: int) -> list[Any]:
+    """Pointers to n vectors, a step apart."""
+    pointers = []
+    for _ in range(n):
+        pointers.append(_at(context, builder, kind, array, index, _FLOATS))
+        index = builder.add(index, step)
+    return pointers
+
+
+def _transform(builder: ir.IRBuilder, values: list[Any], pointers: list[Any]) -> None:
+    """The Walsh-Hadamard transform among some vectors, a power of two, stored where the pointers say."""
+    distance = 1
+    while distance < len(values):
+        for i in range(len(values)):
+            if not i & distance:
+                a, b = values[i], values[i + distance]
+                values[i], values[i + distance] = builder.fadd(a, b), builder.fsub(a, b)
+        distance *= 2
+    for value, pointer in zip(values, pointers, strict=True):
+        builder.store(value, pointer, align=4)
 
 
 @intrinsic
@@ -49,64 +67,34 @@ def _fill(_context: Any, data: Any, _index: Any, _value: Any) -> Any:
     return types.void(data, types.intp, types.float32), generate
 
 
-@intrinsic
-def _butterfly_two(_context: Any, data: Any, _index: Any, _step: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        array, index, distance = arguments
-        pointers = [
-            _at(context, builder, signature.args[0], array, where, _FLOATS)
-            for where in (index, builder.add(index, distance))
-        ]
-        both = _butterfly(builder, *(_load(builder, pointer) for pointer in pointers))
-        for value, pointer in zip(both, pointers, strict=True):
-            builder.store(value, pointer, align=4)
-        return context.get_dummy_value()
+def _butterflies(n: int) -> Any:
+    @intrinsic
+    def transform(_context: Any, data: Any, _index: Any, _step: Any) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+            array, index, step = arguments
+            pointers = _rows(context, builder, signature.args[0], array, index, step, n)
+            _transform(builder, [_load(builder, pointer) for pointer in pointers], pointers)
+            return context.get_dummy_value()
 
-    return types.void(data, types.intp, types.intp), generate
+        return types.void(data, types.intp, types.intp), generate
 
-
-def _butterfly_four(builder: ir.IRBuilder, values: list[Any], pointers: list[Any]) -> None:
-    s, t = _butterfly(builder, values[0], values[1])
-    u, v = _butterfly(builder, values[2], values[3])
-    first, third = _butterfly(builder, s, u)
-    second, fourth = _butterfly(builder, t, v)
-    for value, pointer in zip((first, second, third, fourth), pointers, strict=True):
-        builder.store(value, pointer, align=4)
-
-
-def _four(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any, step: Any) -> list[Any]:
-    pointers = []
-    for _ in range(4):
-        pointers.append(_at(context, builder, kind, array, index, _FLOATS))
-        index = builder.add(index, step)
-    return pointers
+    return transform
 
 
 @intrinsic
-def _butterflies(_context: Any, data: Any, _index: Any, _step: Any) -> Any:
+def _signed_sixteen(_context: Any, data: Any, _index: Any, words: Any, _word: Any, _bit: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        pointers = _four(context, builder, signature.args[0], *arguments)
-        _butterfly_four(builder, [_load(builder, pointer) for pointer in pointers], pointers)
-        return context.get_dummy_value()
-
-    return types.void(data, types.intp, types.intp), generate
-
-
-@intrinsic
-def _signed_butterflies(_context: Any, data: Any, _index: Any, words: Any, _word: Any, _bit: Any) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        array, index, bits, row, first = arguments
-        pointers = _four(context, builder, signature.args[0], array, index, ir.Constant(index.type, LANES))
-        signs = _load(builder, _at(context, builder, signature.args[2], bits, row, _BITS))
+        array, index, bits, word, bit = arguments
+        pointers = _rows(context, builder, signature.args[0], array, index, ir.Constant(index.type, LANES), 16)
+        signs = _load(builder, _at(context, builder, signature.args[2], bits, word, _BITS))
+        signs = builder.shl(signs, _splat(builder, builder.trunc(bit, ir.IntType(32)), _BITS))
         top = ir.Constant(_BITS, [1 << 31] * LANES)
-        shift = builder.sub(ir.Constant(ir.IntType(32), 31), builder.trunc(first, ir.IntType(32)))
         values = []
         for pointer in pointers:
-            flips = builder.and_(builder.shl(signs, _splat(builder, shift, _BITS)), top)
-            flipped = builder.xor(builder.bitcast(_load(builder, pointer), _BITS), flips)
+            flipped = builder.xor(builder.bitcast(_load(builder, pointer), _BITS), builder.and_(signs, top))
             values.append(builder.bitcast(flipped, _FLOATS))
-            shift = builder.sub(shift, ir.Constant(ir.IntType(32), 1))
-        _butterfly_four(builder, values, pointers)
+            signs = builder.add(signs, signs)  # the next bit comes to the top
+        _transform(builder, values, pointers)
         return context.get_dummy_value()
 
     return types.void(data, types.intp, words, types.intp, types.intp), generate
@@ -116,10 +104,11 @@ def _signed_butterflies(_context: Any, data: Any, _index: Any, words: Any, _word
 
 #: (data, at, value): one number into the lanes from `at` on.
 fill: Any = _fill
-#: (data, at, step): a, b = a + b, a - b of the lanes from `at` and from `at + step` on.
-butterfly: Any = _butterfly_two
-#: (data, at, step): two rounds of butterflies among the lanes at `at` and the next three steps.
-butterflies: Any = _butterflies
-#: (data, at, words, word, bit): the same at the next three lanes, once the four have taken the signs that are the bits
-#: from `bit` on of the uint32 lanes from `word` on.
-signed_butterflies: Any = _signed_butterflies
+#: (data, at, step): the transform among two, four, eight or sixteen vectors, the first at `at`, a step apart.
+two: Any = _butterflies(2)
+four: Any = _butterflies(4)
+eight: Any = _butterflies(8)
+sixteen: Any = _butterflies(16)
+#: (data, at, words, word, bit): the transform among the sixteen vectors from `at` on, each of which first takes signs:
+#: of the uint32 lanes from `word` on, the first takes the bit that `bit` shifts to the top, the next those below it.
+signed_sixteen: Any = _signed_sixteen

@@ -40,9 +40,10 @@ halves = st.integers(0, 2**32 - 1)
 
 
 @given(halves, halves)
-def test_normal(low, high):
+def test_normal_and_counted(low, high):
     drawn = kernels.normal(np.uint32(low), np.uint32(high))
     assert np.float32(drawn) == drawn == naive.normal(low, high)
+    assert kernels.counted(np.uint32(low), np.uint32(high)) == naive.counted(low, high)
 
 
 @given(st.lists(words, min_size=1, max_size=40), st.lists(words, min_size=1, max_size=4), st.floats(1e-3, 1e3))
@@ -69,7 +70,7 @@ def test_the_hash_is_a_bijection_so_its_bits_are_uniform(low, high):
 @pytest.fixture(scope="module")
 def law():
     """Every value that a draw can have, float64 of shape (49, 65536), and the probability of each of its rows."""
-    values = naive.shaped(np.arange(49)[:, None], np.arange(2**16)[None, :])
+    values = naive.shaped(naive.centred(np.arange(49)[:, None], np.arange(2**16)[None, :]))
     assert values.dtype == np.float32
     return values.astype(np.float64), np.array([math.comb(48, c) / 2**48 for c in range(49)])
 
@@ -82,6 +83,8 @@ def test_moments_of_the_law(law):
     assert moments[2] == pytest.approx(0, abs=1e-12)
     assert moments[3] == pytest.approx(3, abs=1e-6)
     assert moments[5] == pytest.approx(15, abs=0.02)
+    counts = naive.centred(np.arange(49)[:, None], np.arange(2**16)[None, :]).astype(np.float64)
+    assert weights @ (counts**2).mean(axis=1) == pytest.approx(kernels.COUNTED_DEVIATION**2, rel=1e-12)
 
 
 @pytest.mark.parametrize(("nearest", "farthest", "error"), [(0.0, 17.0, 1.5e-4), (17.0, 70.0, 2e-3)])
