@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 
 from benchmarks.rounds import interleaved, spread
@@ -124,8 +123,8 @@ def frames(rounds: int, n: int) -> list[list[str]]:
     """`learn_many` and `predict_many` of n rows against the loop over their dicts."""
     records = plain_records(n)
     y = [math.sin(2 * x["x0"]) + x["x1"] * x["x2"] > 0 for x in records]
-    tables = {"pandas": pd.DataFrame(records), "polars": pl.DataFrame(records)}
-    tables["numpy"] = tables["pandas"].to_numpy()
+    columns = pl.DataFrame(records)
+    tables = {"pandas": columns.to_pandas(), "polars": columns, "numpy": columns.to_numpy()}
     kinds: dict[str, Any] = {**tables, "a loop over dicts": records, "`advance` of dicts": records}
     learnt: dict[str, KernelClassifier] = {}
 
@@ -153,9 +152,7 @@ def frames(rounds: int, n: int) -> list[list[str]]:
     assert len(set(digests.values())) == 1, "the ways to learn do not agree"  # an array's names are others
     learning = interleaved({kind: lambda kind=kind: learn(kind) for kind in kinds}, rounds, at_least=0)  # type: ignore[misc]
     predicting = interleaved({kind: lambda kind=kind: predict(kind) for kind in kinds}, rounds, at_least=0)  # type: ignore[misc]
-    return [
-        [kind, *(spread([1e6 * s / n for s in took[kind]]) for took in (learning, predicting))] for kind in kinds
-    ]
+    return [[kind, *(spread([1e6 * s / n for s in took[kind]]) for took in (learning, predicting))] for kind in kinds]
 
 
 def cold_start(runs: int) -> tuple[list[float], list[float]]:

@@ -43,13 +43,14 @@ def classifier(m: int, d: int, n_classes: int, kernel: Gaussian) -> KernelClassi
 
 
 def sized(model: Model, m: int) -> dict[str, Any]:
-    """The state of a model with m features and random coefficients instead of its own."""
+    """The state of a model with m features and small random coefficients instead of its own, no block touched yet."""
     record = model.__getstate__()
     rng = np.random.default_rng(m)
     n_blocks = m // BLOCK
     _, K, width = record["alpha"].shape
     record["alpha"] = rng.standard_normal((n_blocks, K, width), np.float32)
-    record["beta"] = rng.standard_normal((n_blocks, K))
+    record["alpha"] *= np.float32(0.1 / math.sqrt(n_blocks))  # f(x) of about .1
+    record["beta"] = np.zeros((n_blocks, K))
     record["n_grown"] = n_blocks
     return record
 

@@ -134,5 +134,5 @@ def measure(m: int, rounds: int, dimensions: Sequence[int] = DIMENSIONS) -> tupl
         for name, seconds in took.items():
             kind, n_records = name.split(", ")
             each = [1e9 * s / (m * int(n_records)) for s in seconds]
-            rows.append([f"d = {d}, {n_records} records", NAMES[kind], spread(each)])
+            rows.append([f"d = {d}, {n_records} record{'s' * (n_records != '1')}", NAMES[kind], spread(each)])
     return sorted(ratios, key=lambda ratio: ratio.number), rows

@@ -57,7 +57,7 @@ def report(quick: bool) -> str:
             f"`python -m benchmarks.speed{' --quick' if quick else ''}` on {machine()}.",
             f"One thread, float32, CPU time. {rounds} rounds, all alternatives of a ratio in each; a ratio is the "
             "median of the rounds' ratios, with the lowest and the highest. m counts frequencies, and each is a cosine "
-            f"and a sine, for the peers as well; m = {m:,} (whole tiles of it) in 1 to 4. ours of 1 and 2 "
+            f"and a sine, for the peers as well; m = {m:,} (whole tiles of it) in 1 to 4. Ours of 1 and 2 "
             "draws all frequencies at every call, nothing is cached; 3 and 4 have the default cache.",
             f"## The ratios: {targets - missed} of {targets} targets reached",
             table(HEADER, [ratio.row() for ratio in ratios]),

@@ -163,5 +163,7 @@ class Expansion:
         self._alpha = np.ascontiguousarray(halves.transpose(1, 2, 0, 3)).reshape(self.n_outputs, 2, self.n_features)
         if isinstance(self.frequencies, Stacks):
             self.frequencies.restore(record)
+            if self.n_blocks and not self.frequencies.first_size:
+                raise misfit("first_group")
         if self.n_blocks and not self.bandwidth:
             raise misfit("bandwidth")

@@ -45,12 +45,21 @@ class Rows(NamedTuple):
         not observed, -0 a number that is 0.
     extra_keys
         uint64 of shape (e,): the keys of those, ascending.
+    n_known
+        int64 of shape (n,): the inputs that were known when each record came, its own among them if it may add columns.
 
     """
 
     values: Array
     extras: Array
     extra_keys: Array
+    n_known: Array
+
+    @classmethod
+    def known(cls, values: Array) -> "Rows":
+        """Records of known inputs only."""
+        n, d = values.shape
+        return cls(values, np.zeros((n, 0)), _NO_KEYS, np.full(n, d))
 
     def part(self, rows: slice) -> "Rows":
         """Some of the records, with the extras that these have."""
@@ -58,11 +67,23 @@ class Rows(NamedTuple):
             return (
                 self
                 if rows == slice(0, len(self.values))
-                else Rows(self.values[rows], self.extras[rows], self.extra_keys)
+                else Rows(self.values[rows], self.extras[rows], self.extra_keys, self.n_known[rows])
             )
         extras = self.extras[rows]
         used = is_met(extras).any(axis=0)
-        return Rows(self.values[rows], extras[:, used], self.extra_keys[used])
+        return Rows(self.values[rows], extras[:, used], self.extra_keys[used], self.n_known[rows])
+
+    def in_order(self, X: Array) -> Array:
+        """Scaled rows (n, d + e) with the extras where they would stand if their records had come alone."""
+        if not self.extra_keys.size:
+            return X
+        d = self.values.shape[1]
+        X = X.copy()
+        for row, n_known in zip(X, self.n_known, strict=True):
+            met = row[d:][is_met(row[d:])]
+            row[d:] = 0
+            row[n_known : n_known + len(met)] = met
+        return X
 
 
 def is_met(extras: Array) -> Array:
@@ -156,11 +177,13 @@ class Inputs:
         n_columns, n_ignored = len(self.columns), self.n_ignored
         rows: list[list[float]] = []
         extras: list[dict[int, float]] = []
+        n_known: list[int] = []
         try:
             for x, admit in zip(xs, learn, strict=True):
                 row, extra = self._encode_one(x, admit)
                 rows.append(row)
                 extras.append(extra)
+                n_known.append(len(self.columns))
             values = self._matrix(rows, xs)
         except BaseException:
             self._truncate(n_columns)
@@ -172,7 +195,7 @@ class Inputs:
         for r, extra in enumerate(extras):
             for key, value in extra.items():
                 extra_values[r, extra_keys.index(key)] = value
-        return Rows(values, extra_values, np.array(extra_keys, np.uint64))
+        return Rows(values, extra_values, np.array(extra_keys, np.uint64), np.array(n_known, np.int64))
 
     def scale(self, rows: Rows, learn: Array, dtype: np.dtype[Any]) -> Array:
         """Scale encoded rows in their order; those to be learnt stay in the moments.
@@ -279,7 +302,7 @@ class Inputs:
         if self._plain_columns != list(range(len(self))):
             values = np.full((len(xs), len(self)), _NAN)
             values[:, self._plain_columns] = given
-        return Rows(values, np.zeros((len(xs), 0)), _NO_KEYS)
+        return Rows.known(values)
 
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)

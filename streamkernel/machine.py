@@ -147,7 +147,7 @@ class Machine:
         K = self.targets.n_outputs
         parts = [np.zeros((0, K))]
         for _, rows in self._intake.encoded(xs, [None] * len(xs)):
-            X = self.inputs.scale(rows, np.zeros(len(rows.values), np.bool_), self.expansion.dtype)
+            X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
             parts.append(_padded(self.expansion.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
@@ -220,7 +220,7 @@ class Machine:
     def _stretch(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
-        X = self.inputs.scale(rows, learnt, self.expansion.dtype)
+        X = self._scaled(rows, learnt)
         scores = self.expansion.scores(X, self.inputs.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learnt.any():
@@ -233,6 +233,11 @@ class Machine:
         if self._rehearsal is not None and not self._rehearsal.room:
             self._begin_anew(self._rehearsal)
         return None if scores is None else (encoded, scores)
+
+    def _scaled(self, rows: Rows, learnt: Array) -> Array:
+        X = self.inputs.scale(rows, learnt, self.expansion.dtype)
+        # The frequencies of an input follow from its key; or, structured, from its place.
+        return rows.in_order(X) if self.expansion.kernel.structured else X
 
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch."""
@@ -320,7 +325,7 @@ class Machine:
             part.forget()
         self._batch.clear()
         self.expansion.bandwidth = bandwidth
-        self._pass(Rows(values, np.zeros((len(values), 0)), _NO_KEYS), targets, np.array(weights), predict=False)
+        self._pass(Rows.known(values), targets, np.array(weights), predict=False)
 
 
 _NO_KEYS = np.zeros(0, np.uint64)

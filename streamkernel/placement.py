@@ -65,7 +65,8 @@ class Placement:
             part = slice(start, min(start + step, n))
             n_columns = self._n_known + int(np.searchsorted(self._brought, part.stop))
             self._inputs.add(self._added[len(self._inputs) - self._n_known : n_columns - self._n_known])
-            yield part, Rows(self._values(part, n_columns), *self._extras_of(part))
+            n_known = self._n_known + np.searchsorted(self._brought, np.arange(part.start, part.stop), side="right")
+            yield part, Rows(self._values(part, n_columns), *self._extras_of(part), n_known)
 
     def _values(self, part: slice, n_columns: int) -> Array:
         n_numbers = len(self._names)

@@ -7,11 +7,10 @@ import numpy as np
 from streamkernel.compute.features import SINE
 from streamkernel.compute.lanes import LANES
 from streamkernel.compute.structured import PART, Groups, draw_norms, structured_features, structured_scores
-from streamkernel.inputs import is_met
 from streamkernel.state import Array, Record, misfit, whole
 
 #: Sizes of groups of inputs.
-SMALLEST, LARGEST = 16, 4096
+SMALLEST, LARGEST = 32, 4096
 
 _SINE = SINE[np.dtype("float32")]
 # Groups grow to 4,096 inputs, so that there are never as many.
@@ -68,17 +67,19 @@ class Stacks:
         return Groups(np.array(starts), np.array(sizes))
 
     def add_scores(
-        self, X: Array, keys: Array, extra_keys: Array, bandwidth: float, alpha: Array, n_features: int, total: Array
+        self,
+        X: Array,
+        keys: Array,  # noqa: ARG002 - as `Drawn` has it, which finds inputs by their keys
+        extra_keys: Array,
+        bandwidth: float,
+        alpha: Array,
+        n_features: int,
+        total: Array,
     ) -> None:
-        """Add what the first `n_features` say of rows (n, d + e) to `total`: every row has the bits it has alone."""
-        d = len(keys)
-        if len(extra_keys):
-            # An input has the place that it would have had if its row had come alone.
-            X = X.copy()
-            for row in X:
-                met = row[d:][is_met(row[d:])]
-                row[d:] = 0
-                row[d : d + len(met)] = met
+        """Add what the first `n_features` say of rows (n, d + e) to `total`: every row has the bits it has alone.
+
+        Inputs stand where their columns are, those of `extra_keys` where `Rows.in_order` puts them.
+        """
         groups = self.groups(X.shape[1])
         scale, width = _turns(bandwidth), _width(groups)
         # What only these rows bring may ask for one group more: that is no reason to drop what is kept.

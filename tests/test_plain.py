@@ -89,9 +89,9 @@ def test_read_one_takes_finite_numbers_under_exactly_these_names(data):
     reader = PlainRecords(tuple(names))
     reader.values[:] = 3.25
     x = data.draw(records(names, plain_ones=1))
-    before = repr(x)
+    before = repr(list(x.items()))  # a Counter sorts what it shows
     taken = reader.read_one(x)
-    assert repr(x) == before
+    assert repr(list(x.items())) == before
     if taken:
         assert _is_plain(x, names)
         assert _bits(reader.values) == _bits(np.array([[float(x[name]) for name in names]]))
@@ -107,9 +107,9 @@ def test_read_is_read_one_for_many_and_takes_nan(data):
     names = data.draw(some_names)
     reader = PlainRecords(tuple(names))
     xs = data.draw(st.lists(records(names, (finite, st.just(math.nan), odd, refused)), min_size=1, max_size=6))
-    before = repr(xs)
+    before = [repr(list(x.items())) for x in xs]
     values = reader.read(xs)
-    assert repr(xs) == before
+    assert [repr(list(x.items())) for x in xs] == before
     without_nan = [
         {name: 0.0 if type(v) is float and math.isnan(v) else v for name, v in x.items()} if type(x) is dict else x
         for x in xs
@@ -123,6 +123,7 @@ def test_read_is_read_one_for_many_and_takes_nan(data):
 PAST_FLOATS = [
     [10**400, -(10**400), 1.0],
     [1.0, 10**400, -(10**400)],
+    [1, 10**400, -(10**400)],
     [math.inf, -math.inf, 1],
     [2**1024, 1, -(2**1024)],
 ]

@@ -1,18 +1,15 @@
 """The law of the frequencies: it is part of every checkpoint, so it is pinned here bit by bit."""
 
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llvmlite.binding import get_host_cpu_features
 
 from streamkernel.compute import gaussians as kernels
 from tests import naive
+from tests.compute import processors
 
 words = st.integers(0, 2**64 - 1)
 
@@ -119,46 +116,21 @@ GOLDEN = [
     "67f6a4957203df24935af26501403cbacd215a9ccafd8534dff79f0de8cf227a",
 ]
 DRAW = """
-import hashlib, re
-import numpy as np
 from streamkernel.compute.gaussians import feature_words, gaussians
 words = np.empty(5000, np.uint64)
 feature_words(np.uint64(2**64 - 3), 77, words)
 for dtype in (np.float32, np.float64):
     out = np.empty((11, len(words)), dtype)
     gaussians(words, np.arange(11, dtype=np.uint64) * np.uint64(0x123456789ABCDEF), 1 / (2 * np.pi), out)
-    print(hashlib.sha256(out.tobytes()).hexdigest())
-print(*sorted(set(re.findall("[xyz]mm|popcnt", "".join(gaussians.inspect_asm().values())))))
+    tell(out)
 """
-
-
-def _drawn(**environment):
-    """Hashes of the draws of another process, and what its code is known by, if it was compiled there."""
-    run = subprocess.run(
-        [sys.executable, "-c", DRAW], capture_output=True, text=True, check=True, env={**os.environ, **environment}
-    )
-    hashes, marks = run.stdout.splitlines()[: len(GOLDEN)], run.stdout.splitlines()[len(GOLDEN)]
-    return hashes, marks.split()
 
 
 def test_another_process_draws_the_same_and_so_will_every_later_version():
     # Models in checkpoints rest on these bits: another draw is another format of the state.
-    assert _drawn()[0] == GOLDEN
+    assert processors.told(DRAW) == GOLDEN
 
 
-# What code for a target looks like on x86-64: its widest registers, and whether bits are counted in one instruction.
-TARGETS = {
-    "generic": ["xmm"],
-    "x86-64-v2": ["popcnt", "xmm"],
-    "haswell": ["popcnt", "xmm", "ymm"],
-}
-
-
-@pytest.mark.parametrize("target", ["generic", "haswell", pytest.param("x86-64-v2", marks=pytest.mark.long)])
-def test_every_kind_of_processor_draws_the_same(target, tmp_path):
-    if not get_host_cpu_features().get("avx2"):
-        pytest.skip("needs an x86-64 processor with AVX2")
-    # Without a word on features numba keeps all that this machine has. A fresh cache: nothing compiled for it is taken.
-    hashes, marks = _drawn(NUMBA_CPU_NAME=target, NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(tmp_path))
-    assert marks == TARGETS[target]
-    assert hashes == GOLDEN
+@processors.OTHERS
+def test_every_kind_of_processor_draws_the_same(processor, tmp_path):
+    assert processors.told_as(processor, DRAW, "gaussians", tmp_path) == GOLDEN

@@ -1,0 +1,84 @@
+"""Vectors of sixteen, from any element on, against matrices: nothing beside them is touched."""
+
+import numba
+import numpy as np
+import pytest
+from scipy.linalg import hadamard
+
+from streamkernel.compute import lanes
+
+LANES = lanes.LANES
+ANYWHERE = pytest.mark.parametrize("at", [0, 1, 7, 16, 35])
+
+
+@numba.njit
+def _fill(data, at, value):
+    lanes.fill(data, at, value)
+
+
+@numba.njit
+def _two(data, at, step):
+    lanes.two(data, at, step)
+
+
+@numba.njit
+def _four(data, at, step):
+    lanes.four(data, at, step)
+
+
+@numba.njit
+def _eight(data, at, step):
+    lanes.eight(data, at, step)
+
+
+@numba.njit
+def _sixteen(data, at, step):
+    lanes.sixteen(data, at, step)
+
+
+@numba.njit
+def _signed_sixteen(data, at, signs, word, bit):
+    lanes.signed_sixteen(data, at, signs, word, bit)
+
+
+def _whole_numbers(n, seed=0):
+    """Whose sums have no rounding."""
+    return np.random.default_rng(seed).integers(-99, 99, n).astype(np.float32)
+
+
+@ANYWHERE
+@pytest.mark.parametrize("value", [0.1, -0.0, np.inf])
+def test_fill(at, value):
+    data = _whole_numbers(60)
+    expected = data.copy()
+    expected[at : at + LANES] = value
+    _fill(data, at, np.float32(value))
+    assert data.tobytes() == expected.tobytes()
+
+
+@ANYWHERE
+@pytest.mark.parametrize("step", [LANES, 19, 3 * LANES])
+@pytest.mark.parametrize(("n", "transform"), [(2, _two), (4, _four), (8, _eight), (16, _sixteen)])
+def test_a_transform_among_some_vectors(n, transform, step, at):
+    data = _whole_numbers(at + n * step + 20)
+    places = at + step * np.arange(n)[:, None] + np.arange(LANES)
+    expected = data.copy()
+    expected[places] = hadamard(n) @ data[places]
+    transform(data, at, step)
+    assert data.tobytes() == expected.tobytes()
+
+
+@ANYWHERE
+@pytest.mark.parametrize("bit", [0, 5, 16])
+@pytest.mark.parametrize("word", [0, 3, LANES])
+def test_a_transform_that_takes_signs_first(word, bit, at):
+    data = _whole_numbers(at + 17 * LANES)
+    signs = np.random.default_rng(bit).integers(0, 2**32, 2 * LANES, np.uint32)
+    places = at + LANES * np.arange(16)[:, None] + np.arange(LANES)
+    flips = [[-1 if own >> (31 - bit - i) & 1 else 1 for own in signs[word : word + LANES].tolist()] for i in range(16)]
+    expected = data.copy()
+    expected[places] = hadamard(16) @ (flips * data[places])
+    before = signs.copy()
+    _signed_sixteen(data, at, signs, word, bit)
+    assert data.tobytes() == expected.tobytes()
+    assert (signs == before).all()

@@ -1,0 +1,103 @@
+"""The benchmarks of speed: their arithmetic, their peers, and that a quick run of each fills its tables."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import footprint, predicting, rounds, scaling
+from streamkernel.kernels import Gaussian
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_every_round_has_every_call_in_alternating_order():
+    called = []
+    took = rounds.interleaved({"a": lambda: called.append("a"), "b": lambda: called.append("b")}, 3, at_least=0)
+    assert "".join(called) == "aabb" + "ab" + "ba" + "ab"  # two of each before the first round
+    assert [len(seconds) for seconds in took.values()] == [3, 3]
+
+
+def test_a_ratio_says_whether_its_median_reaches_the_target():
+    assert rounds.Ratio(1, "x", [1.0, 1.2, 9.0], 1.2).row() == ["1", "x", "<= 1.2", "1.20 (1.00 to 9.00)", "reached"]
+    assert rounds.Ratio(1, "x", [1.1, 1.2, 1.3], 1.0).row()[-1] == "missed by 20.0%"
+    assert rounds.Ratio(1, "x", [900.0], 1000, at_least=True).row()[2:] == [
+        ">= 1,000",
+        "900 (900 to 900)",
+        "missed by 10.0%",
+    ]
+    assert rounds.Ratio(1, "x", [1500.0], 1000, at_least=True).row()[-1] == "reached"
+    assert rounds.Ratio(1, "x", [2.0]).row()[-1] == ""
+
+
+def test_a_slope_is_that_of_the_upper_half():
+    assert scaling.slope({1: 7.0, 10: 7.0, 100: 3.0, 1000: 300.0}) == pytest.approx(2)
+    assert scaling.slope({1: 1.0, 10: 2.0, 100: 5.0, 1000: 5.0}) == pytest.approx(0)
+    assert scaling.slope({1: 1.0, 10: 0.0}) is None
+
+
+def test_the_peers_compute_the_same_sums():
+    took = predicting.seconds_of(3, 2 * predicting.TILE, 1)  # asserts it
+    assert len(took) == 10
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_model_of_any_size_predicts_and_learns(structured):
+    model = footprint.regressor(320, 3, Gaussian(2.0, structured))
+    X = np.random.default_rng(0).normal(size=(64, 3))
+    assert model.n_features == 320
+    assert np.ptp(model.predict_many(X)) > 0
+    model.learn_many(X, X[:, 0])
+    assert model.n_features == 320
+
+
+def test_a_classifier_of_any_size_knows_its_classes():
+    model = footprint.classifier(320, 3, 40, Gaussian(2.0))
+    assert (model.n_features, len(model.classes)) == (320, 40)
+
+
+def run(module, folder):
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{module}", "--quick", "--out", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (folder / f"{module}.md").read_text()
+
+
+def tables(text):
+    """The tables, each a list of rows of cells."""
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+        for block in re.split(r"\n\n", text)
+        if block.startswith("|")
+    ]
+
+
+@pytest.mark.long
+def test_a_quick_run_of_speed_has_all_eight_ratios(tmp_path):
+    found = tables(run("speed", tmp_path))
+    assert all(len(row) == len(table[0]) for table in found for row in table)
+    ratios = found[0][2:]
+    assert {row[0] for row in ratios} == set("12345678")
+    for number in "12345678":
+        judged = [row for row in ratios if row[0] == number and row[2]]
+        assert judged, number
+        assert all(re.fullmatch(r"reached|missed by [\d.]+%", row[4]) for row in judged)
+
+
+@pytest.mark.long
+def test_a_quick_run_of_scaling_draws_its_lines_and_states_their_slopes(tmp_path):
+    found = tables(run("scaling", tmp_path))
+    assert (tmp_path / "scaling.png").stat().st_size > 10_000
+    assert len(found) == 8
+    assert all(table[0][-1] == "slope" for table in found)
+    assert all(row[-1] for table in found[:3] for row in table[2:])

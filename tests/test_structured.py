@@ -1,0 +1,301 @@
+"""Growing machines with structured frequencies: one learning path, copies, refusals, and nothing lost by them."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import checks
+from river.datasets import synth
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+from streamkernel.stacks import LARGEST, SMALLEST
+from streamkernel.state import digest
+from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
+from tests.test_advance import COPIES, Case, Told, _assert_any_cut, _in_cuts, _one_by_one, cases, cuts
+
+pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
+
+CUTS = [
+    [("advance", 1000)],
+    [("learn_one", 3), ("advance", 40), ("pandas", 7), ("advance", 1), ("polars", 60)],
+    [("pandas", 1000)],
+    [("polars", 130), ("learn_one", 1)],
+]
+
+
+def _kernel(bandwidth=None):
+    return Gaussian(bandwidth, structured=True)
+
+
+@st.composite
+def structured_cases(draw, longest=260):
+    """Those of every growing machine, and bounds that let many features stand beside each other."""
+    case = draw(cases("growing", longest=longest))
+    kernel = _kernel(draw(st.sampled_from([None, 1.5])))
+    most = draw(st.sampled_from([40, 128, 4096]))
+    block_size = draw(st.sampled_from([1, 7, 32, 50, 100])) if most == 128 else draw(st.sampled_from([7, 32]))
+    changed: dict[str, Any] = {"kernel": kernel, "dtype": "float32", "max_features": most, "block_size": block_size}
+    return replace(case, model=case.model.clone(changed))
+
+
+def _stream(n=330, labels=None, rng=None):
+    """Inputs that come late and past the first group, strings, what is missing, zeros, and records without a label."""
+    rng = rng or np.random.default_rng(5)
+    xs, ys = [], []
+    for i in range(n):
+        x = {f"x{j}": float(value) for j, value in enumerate(rng.normal(size=6))}
+        x |= {f"late{j}": float(j % 3) for j in range(i // 8) if rng.random() < 0.5}
+        x |= {"text": f"v{rng.integers(0, 1 + i // 20)}", "flag": bool(rng.random() < 0.3), "x5": None if i % 9 else 1}
+        xs.append(x)
+        y = x["x0"] * x["x1"]
+        ys.append(None if i % 7 == 6 else (f"class {int(3 * abs(y)) % 4}" if labels else y))
+    return xs, ys
+
+
+def _case(model):
+    xs, ys = _stream(labels=isinstance(model, KernelClassifier))
+    return Case(model, xs, ys, [1.0 + i % 2 for i in range(len(xs))])
+
+
+MODELS = [
+    KernelClassifier(kernel=_kernel(), seed=1, batch_size=8),
+    KernelClassifier(kernel=_kernel(3.0), seed=1, batch_size=4, growth=DSG(), block_size=50),
+    KernelRegressor(kernel=_kernel(), seed=1, batch_size=8, growth=UDSG(), standardize=False),
+    KernelRegressor(kernel=_kernel(3.0), seed=1, batch_size=4, growth=CDSG(cap=3.0), cache_bytes=20_000),
+]
+ALL_MODELS = pytest.mark.parametrize("model", MODELS, ids=[f"{type(m).__name__}-{m.kernel.bandwidth}" for m in MODELS])
+
+
+# One learning path ----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(case=structured_cases(), cut=cuts())
+def test_any_cut_gives_the_same_state_and_predictions(case, cut):
+    _assert_any_cut(case, cut)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, derandomize=False)
+@given(case=structured_cases(longest=700), cut=cuts())
+def test_any_cut_at_length(case, cut):
+    _assert_any_cut(case, cut)
+
+
+@ALL_MODELS
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
+    case = _case(model)
+    _assert_any_cut(case, cut)
+    whole = case.fresh()
+    whole.advance(case.xs, case.ys)
+    stacks = whole._machine.expansion.frequencies
+    assert len(stacks.groups(len(whole.input_names)).sizes) > 1
+
+
+@pytest.mark.parametrize("block_size", [1, 7, 32, 50, 100, 600])
+def test_any_cut_whatever_the_size_of_a_block(block_size):
+    """More frequencies than one stretch of them, most of them no power of two."""
+    given = {"growth": DSG(), "kernel": _kernel(3.0), "seed": 1, "batch_size": 2, "max_features": 6000}
+    case = _case(KernelRegressor(block_size=block_size, **given))
+    _assert_any_cut(case, CUTS[1])
+    _assert_any_cut(case, CUTS[0])
+
+
+def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_stood_alone():
+    """Before a record of the same call that adds columns."""
+    rng = np.random.default_rng(1)
+    xs: list[dict[str, Any]] = [{f"x{j}": float(v) for j, v in enumerate(rng.normal(size=4))} for _ in range(40)]
+    xs += [{**xs[0], "text": "a", "u": 1.0}, {**xs[1], "text": "b", "v": 2.0}, {**xs[2], "text": "a"}, {"text": "c"}]
+    ys = [float(x["x0"]) for x in xs[:40]] + [None, 1.0, None, None]
+    for standardize in (True, False):
+        model = KernelRegressor(kernel=_kernel(2.0), seed=1, batch_size=8, standardize=standardize)
+        _assert_any_cut(Case(model, xs, ys, [1.0] * 44), [("advance", 44)])
+
+
+@ALL_MODELS
+def test_a_prediction_before_learning_is_that_of_advance(model):
+    """Also of records with a new number, a new number that is 0, new strings, and several of them."""
+    xs, ys = _stream(labels=isinstance(model, KernelClassifier))
+    model = model.clone()
+    model.advance(xs[:250], ys[:250])
+    news = [{"n0": 3.5}, {"n1": 0}, {"s": "a"}, {"s": "b", "n2": 0.0, "n3": -1.5, "s2": "c", "f": False}, {}]
+    for i, (x, y) in enumerate(zip(xs[250:290], ys[250:290], strict=True)):
+        x = {**x, **{f"{name}{i}": value for name, value in news[i % 5].items()}}
+        one = model.predict_one(x)
+        probabilities = model.predict_proba_one(x) if isinstance(model, KernelClassifier) else None
+        outcome = model.advance([x], [y])
+        assert outcome.predictions == [one]
+        assert (outcome.probabilities or [None]) == [probabilities]
+
+
+@ALL_MODELS
+def test_many_rows_are_predicted_as_one_by_one(model):
+    xs, ys = _stream(labels=isinstance(model, KernelClassifier))
+    model = model.clone()
+    model.advance(xs[:260], ys[:260])
+    rows = xs[260:300]
+    frame = pd.DataFrame(rows)
+    before = model.state_digest()
+    assert_predicted_as_one_by_one(model, rows, model.predict_many(frame).tolist())
+    if isinstance(model, KernelClassifier):
+        assert_probable_as_one_by_one(model, rows, model.predict_proba_many(frame).to_dict("records"))
+    assert model.state_digest() == before
+
+
+def test_the_order_of_the_keys_changes_no_bit():
+    xs, ys = _stream()
+    one, other = (MODELS[3].clone() for _ in range(2))
+    told = one.advance(xs, ys).losses
+    assert other.advance([dict(reversed(x.items())) for x in xs], ys).losses.tobytes() == told.tobytes()
+    assert other.state_digest() == one.state_digest()
+
+
+def test_the_cache_changes_no_bit():
+    xs, ys = _stream()
+
+    def learnt(cache_bytes):
+        model = KernelRegressor(kernel=_kernel(), growth=DSG(), seed=1, batch_size=4, cache_bytes=cache_bytes)
+        told = model.advance(xs, ys).losses.tobytes()
+        assert model._machine.expansion.frequencies.nbytes <= cache_bytes
+        return digest({**model.__getstate__(), "arguments": None}), told
+
+    assert len({learnt(cache_bytes) for cache_bytes in (0, 1, 10_000, 50_000, 2**26)}) == 1
+
+
+# Copies and states ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("at", [0, 5, 150, 211, 300])
+@ALL_MODELS
+def test_copies_continue_bit_for_bit(copied, at, model):
+    case = _case(model)
+    model = case.fresh()
+    model.advance(case.xs[:at], case.ys[:at], case.ws[:at])
+    twin = copied(model)
+    assert twin.state_digest() == model.state_digest()
+    told = Told.nothing()
+    _in_cuts(model, case, CUTS[1], start=at, told=told)
+    told.assert_same(_one_by_one(twin, case, start=at))
+    assert twin.state_digest() == model.state_digest()
+
+
+def _learnt():
+    model = MODELS[1].clone()
+    model.advance(*_stream(120, labels=True))
+    return model
+
+
+@pytest.mark.parametrize(
+    "size", [1, SMALLEST // 2, SMALLEST + 1, 3 * SMALLEST, 2 * LARGEST, -SMALLEST, float(SMALLEST), True, "32", None, 0]
+)
+def test_an_impossible_first_group_is_refused(size):
+    """0 too, where there are blocks: their group was chosen before them."""
+    model = _learnt()
+    state, before = model.__getstate__(), model.state_digest()
+    assert state["first_group"] >= SMALLEST
+    with pytest.raises(ValueError, match="'first_group' is missing or impossible"):
+        model.clone().__setstate__({**state, "first_group": size})
+    del state["first_group"]
+    with pytest.raises(ValueError, match="'first_group' is missing or impossible"):
+        model.clone().__setstate__(state)
+    assert model.state_digest() == before
+
+
+def test_the_first_group_is_chosen_with_the_first_mini_batch():
+    model = KernelRegressor(kernel=_kernel(2.0), batch_size=10, seed=1)
+    for i in range(10):
+        assert model.__getstate__()["first_group"] == 0
+        model.learn_one({f"x{j}": float(i + j) for j in range(40)}, 1.0)
+    assert model.__getstate__()["first_group"] == 64
+    assert "first_group" not in KernelRegressor().__getstate__()
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", [KernelClassifier, KernelRegressor])
+def test_float64_is_refused(machine):
+    with pytest.raises(ValueError, match="structured frequencies are float32, got dtype='float64'"):
+        machine(kernel=_kernel(), dtype="float64")
+
+
+@pytest.mark.parametrize("machine", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+def test_the_adaptive_estimators_refuse(machine):
+    with pytest.raises(ValueError, match="structured frequencies are for KernelClassifier and KernelRegressor"):
+        machine(kernel=_kernel())
+
+
+@pytest.mark.parametrize("structured", [None, 1, "yes", np.True_])
+def test_structured_is_true_or_false(structured):
+    with pytest.raises(ValueError, match="structured must be True or False, got"):
+        Gaussian(structured=structured)
+
+
+# River's checks, and how well it learns -------------------------------------------------------------------------------
+
+
+def _checked(models):
+    for number, model in enumerate(models):
+        for check in checks.yield_checks(model):
+            name = getattr(check, "__name__", None) or check.func.__name__
+            yield pytest.param(model, check, id=f"{number}-{type(model).__name__}-{name}")
+
+
+@pytest.mark.parametrize(
+    ("model", "check"),
+    [
+        *_checked(
+            [
+                KernelClassifier(kernel=_kernel()),
+                KernelClassifier(kernel=_kernel(2.0), growth=UDSG(), block_size=7, batch_size=5, seed=1),
+                KernelRegressor(kernel=_kernel(), standardize=False, seed=1),
+            ]
+        )
+    ],
+)
+def test_check(model, check):
+    check(model.clone())
+
+
+def _error(bandwidth, structured, seed, d):
+    """The progressive squared error of a wave over the second half of 2,000 records."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, d))
+    ys = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=2000)
+    xs = [dict(zip(map(str, range(d)), row, strict=True)) for row in X.tolist()]
+    model = KernelRegressor(kernel=Gaussian(bandwidth, structured=structured), seed=seed)
+    predictions = np.array(model.advance(xs, ys.tolist()).predictions)
+    return np.mean((predictions - ys)[1000:] ** 2) / ys[1000:].var()
+
+
+@pytest.mark.parametrize(("bandwidth", "d"), [(0.8, 1), (None, 2), (None, 20)])
+def test_a_wave_is_learnt_as_by_independent_frequencies(bandwidth, d):
+    structured, independent = (
+        np.array([_error(bandwidth, kind, seed, d) for seed in range(4)]) for kind in (True, False)
+    )
+    assert structured.mean() < 0.95
+    noise = np.std(structured - independent) / math.sqrt(len(structured))
+    assert structured.mean() <= independent.mean() + 3 * noise + 0.01
+
+
+def test_classes_are_learnt_as_by_independent_frequencies():
+    right = {}
+    for structured in (True, False):
+        right[structured] = []
+        for seed in range(3):
+            rows = list(synth.RandomRBF(seed_model=seed, seed_sample=seed, n_classes=3, n_features=20).take(2000))
+            xs, ys = zip(*rows, strict=True)
+            model = KernelClassifier(kernel=Gaussian(structured=structured), seed=seed)
+            predictions = model.advance(xs, ys).predictions
+            right[structured].append(np.mean([p == y for p, y in zip(predictions, ys, strict=True)]))
+    assert np.mean(right[True]) > 0.6
+    assert np.mean(right[True]) >= np.mean(right[False]) - 0.02
