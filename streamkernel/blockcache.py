@@ -7,6 +7,9 @@ import numpy as np
 
 from streamkernel.state import Array
 
+#: Features drawn at a time.
+_AT_ONCE = 2048
+
 
 class BlockCache:
     """Frequencies of the blocks from number 0 on, as many as fit.
@@ -51,13 +54,20 @@ class BlockCache:
         self._reserve(len(keys), n_blocks)
         wanted = min(n_blocks, self.W.shape[1] // self.block_size)
         kept = min(self.n_blocks, wanted)
-        if kept and len(keys) > known:
-            self.W[known : len(keys), : kept * self.block_size] = draw(0, kept, keys[known:])
-        if wanted > kept:
-            self.W[: len(keys), kept * self.block_size : wanted * self.block_size] = draw(kept, wanted, keys)
+        if len(keys) > known:
+            self._draw(0, kept, slice(known, len(keys)), keys, draw)
+        self._draw(kept, wanted, slice(len(keys)), keys, draw)
         self._keys = keys
         self.n_blocks = int(wanted)
         return self.n_blocks
+
+    def _draw(self, first: int, last: int, rows: slice, keys: Array, draw: Callable[[int, int, Array], Array]) -> None:
+        """Fill some blocks for some inputs, a part at a time: what is drawn stands beside the cache until it is in."""
+        F = self.block_size
+        step = max(_AT_ONCE // F, 1)
+        for start in range(first, last, step):
+            stop = min(start + step, last)
+            self.W[rows, start * F : stop * F] = draw(start, stop, keys[rows])
 
     def _reserve(self, n_inputs: int, n_blocks: int) -> None:
         """Make room, growing by half so that late inputs and new blocks seldom copy, but never past the budget."""

@@ -216,7 +216,7 @@ class Inputs:
         """
         n, d = rows.values.shape
         out = np.empty((n, d + rows.extras.shape[1]), dtype)
-        scale(rows.values, learn, *self.scaling(d), out[:, :d])
+        scale(rows.values, learn, *self.scaling(d), 0, out)
         out[:, d:] = rows.extras
         return out
 

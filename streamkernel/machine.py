@@ -139,7 +139,7 @@ class Machine:
         if not lane.takes(x):
             return self.predict([x])
         X = np.empty(lane.values.shape, self.expansion.dtype)
-        scale(lane.values, _NOT_LEARNT, *lane.scaling, X)
+        scale(lane.values, _NOT_LEARNT, *lane.scaling, 0, X)
         return _padded(self.expansion.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:

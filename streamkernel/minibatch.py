@@ -78,11 +78,10 @@ class MiniBatch:
 
     def append_one(self, values: Array, scaling: Scaling, y: float) -> None:
         """Add a row as it came, float64 of shape (1, d), of weight 1: it is scaled here, and stays in the moments."""
-        n, d = self.n, values.shape[1]
-        if d > self._X.shape[1]:
-            self._widen(d)
-        scale(values, _LEARNT, *scaling, self._X[n : n + 1, :d])
-        self._X[n, d:] = 0
+        n = self.n
+        if values.shape[1] > self._X.shape[1]:
+            self._widen(values.shape[1])
+        scale(values, _LEARNT, *scaling, n, self._X)
         self._y[n] = y
         self._w[n] = 1.0
         self.n = n + 1

@@ -87,6 +87,10 @@ def _project(x, columns, W, first, m):
     return [math.fsum(float(x[j]) * float(W[j, first + i]) for j in columns) for i in range(m)]
 
 
+def _project_some(X, W, first, m):
+    return np.array([_project(x, _observed(x), W, first, m) for x in X])
+
+
 def _dot(a, b):
     return math.fsum(float(p) * float(q) for p, q in zip(a, b, strict=True))
 
@@ -107,8 +111,7 @@ def add_projected(turns, alpha, first, scores):
 
 def add_scores(X, W, alpha, first, n_features, scores):
     """At once: tiles are for speed."""
-    turns = [_project(x, _observed(x), W, 0, n_features) for x in X]
-    return add_projected(turns, alpha, first, scores)
+    return add_projected(_project_some(X, W, 0, n_features), alpha, first, scores)
 
 
 def paired_features(X, W, first, F):

@@ -95,7 +95,8 @@ def arrive(
         scaling.counts,
         scaling.mean,
         scaling.m2,
-        X[:, :d],
+        0,
+        X,
     )
     X[:, d:] = extras
     for r in range(n):

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import copysign, multiply_add, rint
+from streamkernel.compute.intrinsics import copysign, multiply_add, rint, wide
 from streamkernel.compute.jit import jit, jit_reduction
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TILE = 512  # features projected at a time: a tile of W for tens of inputs stays in the first-level cache
+# Of more inputs than this some rows at a time share as many rows of a tile, copied to stand close to each other.
+_INPUTS = 64
+_AT_ONCE = 32
 
 
 def _sine_coefficients(terms: int) -> Array:
@@ -34,6 +37,7 @@ SINE = {
 @jit
 def cos_sin(turns: Array, sine: Array, cosines: Array, sines: Array) -> None:
     """Cosine and sine of 2 pi turns; `rint` is exact, so that even absurdly many stay within a period."""
+    wide()
     quarter = turns.dtype.type(0.25)
     if sine.shape[0] == 5:
         # Written out: a loop over the coefficients inside the loop over the features would not be vectorised.
@@ -76,33 +80,55 @@ def _observed(x: Array, columns: Array) -> int:
 
 
 @jit
-def _project(x: Array, columns: Array, n: int, W: Array, first: int, turns: Array) -> None:
-    """turns = x W over the first n of `columns`, one after the other.
+def _project(x: Array, columns: Array, W: Array, above: int, first: int, turns: Array) -> None:
+    """Add x W over some columns, one after the other, to `turns`; `above` rows of W, the first ones, are left out.
 
     Four at a time change no bit and spare three quarters of the traffic.
     """
-    m = turns.shape[0]
-    turns[:] = 0
+    wide()
+    n, m = columns.shape[0], turns.shape[0]
     fours = n - n % 4
     for k in range(0, fours, 4):
         a, b, c, d = x[columns[k]], x[columns[k + 1]], x[columns[k + 2]], x[columns[k + 3]]
-        A = W[columns[k], first : first + m]
-        B = W[columns[k + 1], first : first + m]
-        C = W[columns[k + 2], first : first + m]
-        D = W[columns[k + 3], first : first + m]
+        A = W[columns[k] - above, first : first + m]
+        B = W[columns[k + 1] - above, first : first + m]
+        C = W[columns[k + 2] - above, first : first + m]
+        D = W[columns[k + 3] - above, first : first + m]
         for i in range(m):
             turns[i] = multiply_add(
                 d, D[i], multiply_add(c, C[i], multiply_add(b, B[i], multiply_add(a, A[i], turns[i])))
             )
     for k in range(fours, n):
         a = x[columns[k]]
-        A = W[columns[k], first : first + m]
+        A = W[columns[k] - above, first : first + m]
         for i in range(m):
             turns[i] = multiply_add(a, A[i], turns[i])
 
 
+@jit
+def _project_some(
+    X: Array, columns: Array, ends: Array, W: Array, first: int, m: int, strip: Array, turns: Array
+) -> None:
+    """turns (n, :m) = X W of some rows, whose observed columns end at `ends`, with the bits of each row alone."""
+    wide()
+    n = X.shape[0]
+    turns[:] = 0
+    begins = np.zeros(n, np.int64)
+    for above in range(0, X.shape[1], strip.shape[0]):
+        below = min(above + strip.shape[0], X.shape[1])
+        for j in range(above, below):
+            strip[j - above, :m] = W[j, first : first + m]
+        for r in range(n):
+            k = begins[r]
+            while k < ends[r] and columns[r, k] < below:
+                k += 1
+            _project(X[r], columns[r, begins[r] : k], strip, above, 0, turns[r, :m])
+            begins[r] = k
+
+
 @jit_reduction
 def _dot_pairs(cosines: Array, sines: Array, a: Array, b: Array) -> Any:
+    wide()
     total = a.dtype.type(0)
     for i in range(a.shape[0]):
         total += cosines[i] * a[i] + sines[i] * b[i]
@@ -128,6 +154,7 @@ def add_tile(turns: Array, alpha: Array, first: int, sine: Array, cosines: Array
     scores
         Added to, float64.
     """
+    wide()
     m = turns.shape[0]
     cos_sin(turns, sine, cosines, sines)
     for o in range(scores.shape[0]):
@@ -137,6 +164,7 @@ def add_tile(turns: Array, alpha: Array, first: int, sine: Array, cosines: Array
 @jit
 def add_projected(turns: Array, alpha: Array, first: int, sine: Array, scores: Array) -> None:
     """Add what a tile says of rows that are projected already, turns (n, m), to their scores (n, K)."""
+    wide()
     cosines = np.empty(turns.shape[1], turns.dtype)
     sines = np.empty(turns.shape[1], turns.dtype)
     for r in range(turns.shape[0]):
@@ -162,7 +190,10 @@ def add_scores(X: Array, W: Array, alpha: Array, first: int, n_features: int, si
     scores
         Added to, float64 of shape (n, K), tile by tile.
     """
-    turns = np.empty(TILE, X.dtype)
+    wide()
+    at_once = _AT_ONCE if X.shape[1] > _INPUTS and X.shape[0] >= 8 else 1
+    strip = np.empty((_INPUTS if at_once > 1 else 0, TILE), W.dtype)
+    turns = np.empty((at_once, TILE), X.dtype)
     cosines = np.empty(TILE, X.dtype)
     sines = np.empty(TILE, X.dtype)
     columns = np.empty(X.shape, np.int64)
@@ -171,20 +202,28 @@ def add_scores(X: Array, W: Array, alpha: Array, first: int, n_features: int, si
         observed[r] = _observed(X[r], columns[r])
     for start in range(0, n_features, TILE):
         m = min(TILE, n_features - start)
-        for r in range(X.shape[0]):
-            _project(X[r], columns[r], observed[r], W, start, turns[:m])
-            add_tile(turns[:m], alpha, first + start, sine, cosines, sines, scores[r])
+        for begin in range(0, X.shape[0], at_once):
+            end = min(begin + at_once, X.shape[0])
+            if at_once > 1:
+                _project_some(X[begin:end], columns[begin:end], observed[begin:end], W, start, m, strip, turns)
+            else:
+                turns[0] = 0
+                _project(X[begin], columns[begin, : observed[begin]], W, 0, start, turns[0, :m])
+            for r in range(begin, end):
+                add_tile(turns[r - begin, :m], alpha, first + start, sine, cosines, sines, scores[r])
 
 
 @jit
 def paired_features(X: Array, W: Array, first: int, sine: Array, out: Array) -> None:
     """phi(x) = F^-1/2 [cos, sin] of the F features from column `first` of W on, for every row; out is (n, 2 F)."""
+    wide()
     F = out.shape[1] // 2
     turns = np.empty(F, X.dtype)
     columns = np.empty(X.shape[1], np.int64)
     norm = X.dtype.type(1 / np.sqrt(F))
     for r in range(X.shape[0]):
-        _project(X[r], columns, _observed(X[r], columns), W, first, turns)
+        turns[:] = 0
+        _project(X[r], columns[: _observed(X[r], columns)], W, 0, first, turns)
         cos_sin(turns, sine, out[r, :F], out[r, F:])
         for i in range(2 * F):
             out[r, i] *= norm
@@ -220,7 +259,8 @@ def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: i
         row = out[r]
         for j in range(X.shape[1]):
             scaled[j] = X[r, j] * scales[j]
-        _project(scaled, columns, _observed(scaled, columns), W, 0, turns)
+        turns[:] = 0
+        _project(scaled, columns[: _observed(scaled, columns)], W, 0, 0, turns)
         cos_sin(turns, sine, row[:F], row[F : 2 * F])
         for i in range(2 * F):
             row[i] *= norm

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.intrinsics import popcount
+from streamkernel.compute.intrinsics import popcount, wide
 from streamkernel.compute.jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -92,6 +92,7 @@ def gaussians(words: Array, keys: Array, scale: float, out: Array) -> None:
     out
         Filled; shape (d, m), float32 or float64.
     """
+    wide()
     m = words.shape[0]
     factor = out.dtype.type(scale)
     low = np.empty(m, np.uint32)

@@ -30,6 +30,16 @@ def _multiply_add(_context: Any, a: Any, b: Any, c: Any) -> Any:
     return c(a, b, c), _calls("llvm.fmuladd")
 
 
+@intrinsic
+def _wide(_context: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> Any:
+        # llvmlite knows the attributes without a value by name and refuses others.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 def _calls(name: str) -> Any:
     """Code of an intrinsic of LLVM whose arguments and result are floats of one type."""
 
@@ -43,6 +53,9 @@ def _calls(name: str) -> Any:
 
 # Typed as what they are to their callers: mypy reads the definitions, which also take numba's context.
 
+#: Whose function calls this, its loops take the widest vectors that the machine has. LLVM takes half of them where
+#: wide ones slow the clock for a while, which the long loops of the hot path outlast.
+wide: Any = _wide
 #: Bits set in a uint32.
 popcount: Any = _popcount
 #: The nearest whole number, exact however large.

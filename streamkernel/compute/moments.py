@@ -77,13 +77,19 @@ def scale(
     counts: Array,
     mean: Array,
     m2: Array,
+    first: int,
     out: Array,
 ) -> None:
-    """Scale rows by their moments or, where numbers are not to be standardised, clip them only."""
+    """Scale rows (n, d) by their moments or, where numbers are not to be standardised, clip them only.
+
+    They go to `out` (at least first + n, at least d), whose further columns are 0 there.
+    """
+    own = out[first : first + values.shape[0]]
+    own[:, values.shape[1] :] = 0
     if standardize:
-        scale_rows(values, learnt, is_number, counts, mean, m2, limit, out)
+        scale_rows(values, learnt, is_number, counts, mean, m2, limit, own)
     else:
-        clip_rows(values, limit, out)
+        clip_rows(values, limit, own)
 
 
 @jit

@@ -16,6 +16,7 @@ import numpy as np
 
 from streamkernel.compute.features import add_tile, cos_sin
 from streamkernel.compute.gaussians import COUNTED_DEVIATION, counted, mix64
+from streamkernel.compute.intrinsics import wide
 from streamkernel.compute.jit import jit
 from streamkernel.compute.lanes import LANES, eight, fill, four, signed_sixteen, sixteen, two
 
@@ -197,6 +198,7 @@ def structured_scores(
     scores
         Added to, float64 of shape (n, K).
     """
+    wide()
     cosines = np.empty(PART, np.float32)
     sines = np.empty(PART, np.float32)
     room = np.empty((min(X.shape[0], AT_ONCE), width), np.float32)
@@ -227,6 +229,7 @@ def structured_features(
     out: Array,
 ) -> None:
     """phi(x) = F^-1/2 [cos, sin] of the F features from `first` on, for every row; out is float32 of shape (n, 2 F)."""
+    wide()
     F = out.shape[1] // 2
     norm = np.float32(1 / np.sqrt(F))
     turns = np.empty((X.shape[0], width), np.float32)

@@ -198,12 +198,53 @@ def test_project(dtype, n, m):
     rng = np.random.default_rng(n + m)
     x, W, columns = _some(rng, dtype, 20), _some(rng, dtype, 20, m + 9), np.sort(rng.permutation(20)[:n])
     turns = np.full(m, np.nan, dtype)
-    kernels._project(x, columns, n, W, 7, turns)
-    assert np.allclose(turns, naive._project(x, columns, W, 7, m), atol=TOLERANCE[dtype], rtol=0)
-    one_by_one = np.zeros(m, dtype)
+    turns[:] = 0.5
+    kernels._project(x, columns, W, 0, 7, turns)
+    assert np.allclose(turns - 0.5, naive._project(x, columns, W, 7, m), atol=TOLERANCE[dtype], rtol=0)
+    one_by_one = np.full(m, 0.5, dtype)
     for j in columns:
         _accumulate(x[j], W[j, 7 : 7 + m], one_by_one)
     assert turns.tobytes() == one_by_one.tobytes()
+    if n:
+        above = columns[0]
+        turns[:] = 0.5
+        kernels._project(x, columns, W[above:], above, 7, turns)
+        assert turns.tobytes() == one_by_one.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("n", "d", "missing"), [(1, 5, 0.0), (9, 64, 0.5), (5, 150, 0.9), (40, 129, 0.1)])
+def test_project_some(dtype, n, d, missing):
+    """In strips of inputs, all or most of which some rows do not have: with the bits of each row alone."""
+    rng, m = np.random.default_rng(d), 37
+    X, W = _some(rng, dtype, n, d), _some(rng, dtype, d, m + 9)
+    X *= rng.random((n, d)) >= missing
+    X[0] = 0
+    columns, ends = np.empty((n, d), np.int64), np.empty(n, np.int64)
+    for r in range(n):
+        ends[r] = kernels._observed(X[r], columns[r])
+    turns = np.full((n + 2, 50), np.nan, dtype)
+    kernels._project_some(X, columns, ends, W, 7, m, np.empty((64, m + 1), dtype), turns)
+    exact = naive._project_some(X, W, 7, m)
+    assert np.allclose(turns[:n, :m], exact, atol=10 * TOLERANCE[dtype], rtol=0)
+    for r in range(n):
+        alone = np.zeros(m, dtype)
+        kernels._project(X[r], columns[r, : ends[r]], W, 0, 7, alone)
+        assert turns[r, :m].tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("n", "d"), [(7, 65), (8, 64), (8, 65), (33, 200), (70, 400)])
+def test_many_rows_of_many_inputs_have_the_bits_of_each_alone(dtype, n, d):
+    rng, m = np.random.default_rng(n), 2 * TILE + 100
+    X, W, alpha = _some(rng, dtype, n, d), _some(rng, dtype, d, m), _some(rng, dtype, 2, 2, m)
+    X *= rng.random((n, d)) >= 0.3
+    together = np.zeros((n, 2))
+    kernels.add_scores(X, W, alpha, 0, m, SINE[dtype], together)
+    for r in range(n):
+        alone = np.zeros((1, 2))
+        kernels.add_scores(X[r : r + 1], W, alpha, 0, m, SINE[dtype], alone)
+        assert alone.tobytes() == together[r].tobytes()
 
 
 @numba.njit

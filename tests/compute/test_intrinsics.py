@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llvmlite.binding import get_host_cpu_features
 
-from streamkernel.compute.intrinsics import copysign, multiply_add, popcount, rint
+from streamkernel.compute.intrinsics import copysign, multiply_add, popcount, rint, wide
 
 DTYPES = [np.float32, np.float64]
 BITS = {np.float32: np.uint32, np.float64: np.uint64}
@@ -155,3 +156,20 @@ def test_multiply_add_at_every_place_of_every_length(dtype):
     a, b, c = np.random.default_rng(0).normal(size=(3, LONGEST)).astype(dtype)
     assert _assert_multiplied(a, b, c)  # these tell the one from the other
     _assert_the_same_at_every_place(_multiply_adds, a, b, c)
+
+
+@numba.njit
+def _doubled(x, out):
+    wide()
+    for i in range(x.shape[0]):
+        out[i] = x[i] + x[i]
+
+
+def test_wide():
+    """Vectors of sixteen, where the machine has them."""
+    for n in range(LONGEST):
+        x = np.arange(n, dtype=np.float32)
+        assert (_of_all(_doubled, x) == 2 * x).all()
+    if not get_host_cpu_features().get("avx512f"):
+        pytest.skip("needs an x86-64 processor with AVX-512")
+    assert "zmm" in "".join(_doubled.inspect_asm().values())

@@ -80,9 +80,13 @@ def test_one_far_value_is_clipped():
 @given(_tables(), st.booleans())
 def test_scale(table, standardize):
     raw, learn, is_number = table
-    moments, out = _fresh(raw.shape[1]), np.full(raw.shape, np.nan)
-    kernels.scale(raw, learn, standardize, LIMIT, is_number, *moments, out)
-    assert np.allclose(out, naive.scale(raw, learn, standardize, LIMIT, is_number)[0], atol=1e-6, rtol=1e-6)
+    moments, out = _fresh(raw.shape[1]), np.full((len(raw) + 3, raw.shape[1] + 2), 7.0)
+    kernels.scale(raw, learn, standardize, LIMIT, is_number, *moments, 2, out)
+    assert (np.delete(out, np.s_[2:-1], axis=0) == 7).all()
+    own = out[2:-1]
+    exact = naive.scale(raw, learn, standardize, LIMIT, is_number)[0]
+    assert np.allclose(own[:, : raw.shape[1]], exact, atol=1e-6, rtol=1e-6)
+    assert (own[:, raw.shape[1] :] == 0).all()
     if not standardize:
         assert not np.any(moments)
 
