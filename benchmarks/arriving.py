@@ -18,8 +18,8 @@ import polars as pl
 
 from benchmarks.rounds import interleaved, spread
 from streamkernel import KernelClassifier
-from streamkernel.inputs import Inputs
-from streamkernel.lane import Lane
+from streamkernel.growth.lane import Lane
+from streamkernel.records.inputs import Inputs
 
 INPUTS = 20
 NAMES = [f"x{i}" for i in range(INPUTS)]

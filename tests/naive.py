@@ -124,7 +124,7 @@ def paired_features(X, W, first, F):
 
 def adaptive_columns(X, W, scales, root, n_linear):
     features = paired_features(X * scales, W, 0, W.shape[1])
-    return np.concatenate([features, np.ones((len(X), 1)), X[:, :n_linear] / root], axis=1)
+    return np.concatenate([features, np.ones((len(X), 1)), np.clip(X[:, :n_linear] / root, -1e6, 1e6)], axis=1)
 
 
 def column_means(g):

@@ -3,8 +3,8 @@
 import pytest
 from river import base
 
-from streamkernel.drawn import MANY
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.expansion.drawn import MANY
 
 # Of float32 projections, which a library adds up in another order.
 ROUNDING = 1e-4

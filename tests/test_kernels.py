@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.expansion import Expansion
+from streamkernel.expansion.expansion import Expansion
 from streamkernel.kernels import Gaussian
 
 ROWS = 40

@@ -13,9 +13,9 @@ from river import checks
 from river.datasets import synth
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.expansion.stacks import LARGEST, SMALLEST
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
-from streamkernel.stacks import LARGEST, SMALLEST
 from streamkernel.state import digest
 from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 from tests.test_advance import COPIES, Case, Told, _assert_any_cut, _in_cuts, _one_by_one, cases, cuts

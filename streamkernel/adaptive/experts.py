@@ -113,7 +113,8 @@ class Experts(abc.ABC):
         """
         self.linear_W[:, :, 1:] /= factor
         diagonal = np.einsum("eii->ei", self.linear_P)
-        growth = np.clip(1 / np.sqrt(self.ridge * diagonal), 1.0, 1 / factor)
+        # Rounding can leave a diagonal below 0 where it ought to be next to nothing.
+        growth = 1 / np.sqrt(np.clip(self.ridge * diagonal, factor**2, 1.0))
         growth[:, 0] = 1.0  # the constant
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
 

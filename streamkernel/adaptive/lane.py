@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.plain import PlainRecords
+from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
 
 

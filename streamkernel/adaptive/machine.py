@@ -20,10 +20,10 @@ from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.lane import Lane
 from streamkernel.adaptive.recent import Recent
-from streamkernel.inputs import Inputs, Rows
-from streamkernel.intake import Intake, Records
+from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.intake import Intake, Records
+from streamkernel.records.targets import Classes, Numbers
 from streamkernel.state import Array, Record, array, misfit, whole
-from streamkernel.targets import Classes, Numbers
 
 #: No record counts as more: beyond, float64 cannot keep P positive, nor the ridge in the fit of the metric.
 HEAVIEST = 1e6

@@ -13,6 +13,9 @@ from streamkernel.compute.jit import jit, jit_reduction
 Array = np.ndarray[Any, np.dtype[Any]]
 
 TILE = 512  # features projected at a time: a tile of W for tens of inputs stays in the first-level cache
+#: Inputs that are columns themselves are clipped here: the square of a larger one is past what least squares in float64
+#: can take back from 1 / ridge.
+LINEAR_LIMIT = 1e6
 # Of more inputs than this some rows at a time share as many rows of a tile, copied to stand close to each other.
 _INPUTS = 64
 _AT_ONCE = 32
@@ -231,7 +234,7 @@ def paired_features(X: Array, W: Array, first: int, sine: Array, out: Array) -> 
 
 @jit
 def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: int, sine: Array, out: Array) -> None:
-    """[cos, sin] F^-1/2 of the scaled inputs, 1, and the first inputs themselves over a root.
+    """[cos, sin] F^-1/2 of the scaled inputs, 1, and the first inputs themselves over a root, clipped.
 
     Parameters
     ----------
@@ -266,7 +269,7 @@ def adaptive_columns(X: Array, W: Array, scales: Array, root: float, n_linear: i
             row[i] *= norm
         row[2 * F] = 1.0
         for j in range(n_linear):
-            row[2 * F + 1 + j] = X[r, j] / root
+            row[2 * F + 1 + j] = min(max(X[r, j] / root, -LINEAR_LIMIT), LINEAR_LIMIT)
 
 
 @jit

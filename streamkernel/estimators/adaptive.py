@@ -9,8 +9,8 @@ import numpy as np
 from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.machine import LabelMachine, NumberMachine
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.inputs import Inputs
 from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.records.inputs import Inputs
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_RIDGE = 1e-9

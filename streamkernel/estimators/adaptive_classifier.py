@@ -8,10 +8,10 @@ from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.machine import Answered, LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import Outcome, most_probable
-from streamkernel.frames import Frame
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
-from streamkernel.targets import Classes
+from streamkernel.records.frames import Frame
+from streamkernel.records.targets import Classes
 
 
 class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifier):

@@ -9,9 +9,9 @@ from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.machine import Answered, NumberMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import Outcome
-from streamkernel.frames import Frame
 from streamkernel.kernels import Kernel
-from streamkernel.targets import Numbers
+from streamkernel.records.frames import Frame
+from streamkernel.records.targets import Numbers
 
 
 class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor):

@@ -9,10 +9,10 @@ import numpy as np
 from river import base
 from river.utils.dataframe import into_series
 
-from streamkernel.frames import Frame
-from streamkernel.inputs import Inputs
-from streamkernel.intake import Records
 from streamkernel.losses import UNUSABLE
+from streamkernel.records.frames import Frame
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.intake import Records
 from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
 
 _VERSION = 2

@@ -8,13 +8,13 @@ from river.optim.losses import BinaryLoss, MultiClassLoss
 
 from streamkernel.estimators.base import Outcome, most_probable
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.frames import Frame
 from streamkernel.growth import Growth
+from streamkernel.growth.machine import Advanced, Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
-from streamkernel.machine import Advanced, Machine
+from streamkernel.records.frames import Frame
+from streamkernel.records.targets import Classes, TwoSides
 from streamkernel.state import Array
-from streamkernel.targets import Classes, TwoSides
 
 
 class KernelClassifier(KernelMachine, base.MiniBatchClassifier):

@@ -7,12 +7,12 @@ import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.estimators.base import StreamEstimator
-from streamkernel.expansion import Expansion
+from streamkernel.expansion.expansion import Expansion
 from streamkernel.growth import CDSG, Growth
-from streamkernel.inputs import Inputs
+from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Gaussian, Kernel
-from streamkernel.machine import Machine
-from streamkernel.targets import Targets
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.targets import Targets
 
 _DTYPES = ("float32", "float64")
 

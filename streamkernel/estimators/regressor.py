@@ -8,11 +8,11 @@ from river.optim.losses import RegressionLoss, Squared
 
 from streamkernel.estimators.base import Outcome
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.frames import Frame
 from streamkernel.growth import Growth
+from streamkernel.growth.machine import Advanced, Machine
 from streamkernel.kernels import Kernel
-from streamkernel.machine import Advanced, Machine
-from streamkernel.targets import Numbers
+from streamkernel.records.frames import Frame
+from streamkernel.records.targets import Numbers
 
 
 class KernelRegressor(KernelMachine, base.MiniBatchRegressor):

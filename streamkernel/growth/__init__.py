@@ -1,4 +1,4 @@
-"""DSG, UDSG, CDSG: which block a step touches, and how far."""
+"""The growing kernel machine, and its policies DSG, UDSG, CDSG: which block a step touches, and how far."""
 
 from streamkernel.growth.base import Growth, Situation, Step
 from streamkernel.growth.cdsg import CDSG

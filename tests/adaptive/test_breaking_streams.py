@@ -92,11 +92,19 @@ def test_the_scale_of_the_inputs_does_not_matter(kind, make):
 
 
 @BOTH
-@pytest.mark.parametrize("factor", [1e12, 1e150])
+@pytest.mark.parametrize("factor", [1e4, 1e8, 1e10, 1e12, 1e150])
 def test_unscaled_inputs(kind, factor):
-    """Who asks for that has a P whose condition is beyond float64, yet what is said stays finite."""
+    """Of one size or of two: P keeps a diagonal above 0, as far as float64 can tell, and what is said its size."""
     X = _normal()
-    _assert_finite(kind(standardize=False, seed=1), _dicts(X * factor), _targets(kind, _scaled(X)))
+    ys = _targets(kind, _scaled(X))
+    two_sizes = X * np.where(np.random.default_rng(1).random(X.shape) < 0.3, factor, 3)
+    for inputs in (X * factor, two_sizes):
+        model = kind(standardize=False, seed=1)
+        told = _assert_finite(model, _dicts(inputs), ys)
+        for name in ("heads_P", "linear_P"):
+            assert np.einsum("eii->ei", model.__getstate__()[name]).min() > 0
+        if kind is AdaptiveKernelRegressor:
+            assert np.abs(told.predictions[100:]).max() < 10 * np.abs(ys).max()
 
 
 def test_one_class_at_first():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamkernel.compute import check as kernels
 from tests import naive
-from tests.naive_growth import inequality_9, longest_step
+from tests.growth.naive import inequality_9, longest_step
 
 numbers = st.floats(-3, 3)
 positive = st.floats(1e-6, 3)

@@ -117,6 +117,9 @@ def test_adaptive_columns(n, d, F, n_linear):
     out = np.full((n, 2 * F + 1 + n_linear), np.nan)
     kernels.adaptive_columns(X, W, scales, 1.7, n_linear, SINE[X.dtype], out)
     assert np.allclose(out, naive.adaptive_columns(X, W, scales, 1.7, n_linear), atol=1e-5, rtol=0)
+    X[0] = np.sign(X[0]) * 1e9
+    kernels.adaptive_columns(X, W, scales, 1.7, n_linear, SINE[X.dtype], out)
+    assert (np.abs(out[0, 2 * F + 1 :]) == kernels.LINEAR_LIMIT).all()
 
 
 @settings(max_examples=80)

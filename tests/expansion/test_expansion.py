@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel.blockcache import BlockCache
-from streamkernel.expansion import SMALLEST_SCALE, Expansion
+from streamkernel.expansion.blockcache import BlockCache
+from streamkernel.expansion.expansion import SMALLEST_SCALE, Expansion
 from streamkernel.kernels import Gaussian
 
 NO_KEYS = np.zeros(0, np.uint64)

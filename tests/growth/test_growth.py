@@ -12,7 +12,7 @@ from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.cdsg import MOST_OUTPUTS
 from streamkernel.kernels import Gaussian
-from tests.naive_growth import inequality_9, longest_step, situation
+from tests.growth.naive import inequality_9, longest_step, situation
 
 
 def test_dsg_grows_until_the_budget_then_revisits_uniformly():

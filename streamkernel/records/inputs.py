@@ -14,7 +14,7 @@ import numpy as np
 
 from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import scale
-from streamkernel.plain import PLAIN, PlainRecords
+from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.state import Array, Record, array, misfit, real, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.frames import Frame
-from streamkernel.inputs import Inputs, Rows
-from streamkernel.placement import Placement
+from streamkernel.records.frames import Frame
+from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.placement import Placement
+from streamkernel.records.targets import Targets
 from streamkernel.state import Array
-from streamkernel.targets import Targets
 
 #: What a call brings: a dict each record, or all of them in columns.
 Records = Sequence[Mapping[Any, Any]] | Frame

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.inputs import Inputs
-from streamkernel.plain import PlainRecords
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.plain import PlainRecords
 
 
 class Lane:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from streamkernel import KernelClassifier
 from streamkernel.compute.arrival import Scaling
+from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.kernels import Gaussian
-from streamkernel.minibatch import MiniBatch
 
 SIZE = 8
 DTYPES = st.sampled_from([np.dtype("float32"), np.dtype("float64")])

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.blockcache import BlockCache
 from streamkernel.compute.features import SINE, TILE, add_projected, add_scores, paired_features
 from streamkernel.compute.gaussians import feature_words
+from streamkernel.expansion.blockcache import BlockCache
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array
 

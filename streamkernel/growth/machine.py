@@ -14,18 +14,18 @@ from river.optim.base import Scheduler
 
 from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
 from streamkernel.compute.moments import scale
-from streamkernel.expansion import Expansion
+from streamkernel.expansion.expansion import Expansion
 from streamkernel.growth import Growth, Situation, Step
+from streamkernel.growth.lane import Lane
 from streamkernel.growth.ledger import Ledger
-from streamkernel.inputs import Inputs, Rows
-from streamkernel.intake import Intake, Records
-from streamkernel.lane import Lane
+from streamkernel.growth.minibatch import MiniBatch
+from streamkernel.growth.rehearsal import Rehearsal
+from streamkernel.growth.steps import default_step, first_step
 from streamkernel.losses import curvature, gradient_bound
-from streamkernel.minibatch import MiniBatch
-from streamkernel.rehearsal import Rehearsal
+from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.intake import Intake, Records
+from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, Record, misfit, whole
-from streamkernel.steps import default_step, first_step
-from streamkernel.targets import Encoded, Targets
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from streamkernel.compute.structured import add_turns
-from streamkernel.expansion import Expansion
-from streamkernel.inputs import Rows
+from streamkernel.expansion.expansion import Expansion
+from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.kernels import Gaussian
-from streamkernel.stacks import LARGEST, SMALLEST, Stacks
+from streamkernel.records.inputs import Rows
 
 NO_KEYS = np.zeros(0, np.uint64)
 BANDWIDTH = 1.7

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel import KernelClassifier, KernelRegressor
-from streamkernel.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, key_of
-from streamkernel.intake import SLICE
 from streamkernel.kernels import Gaussian
+from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, key_of
+from streamkernel.records.intake import SLICE
 
 HUGE = 10**400
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.drawn import Drawn
+from streamkernel.expansion.drawn import Drawn
+from streamkernel.expansion.stacks import Stacks
 from streamkernel.kernels import Kernel
-from streamkernel.stacks import Stacks
 from streamkernel.state import Array, Record, array, finite, misfit, whole
 
 #: The global scale is folded into the coefficients before it can vanish.

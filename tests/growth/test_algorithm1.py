@@ -8,8 +8,8 @@ from river.optim.schedulers import InverseScaling
 from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
-from tests import naive_growth as naive
-from tests.naive_growth import situation
+from tests.growth import naive
+from tests.growth.naive import situation
 
 THETA, NU, N = 1.3, 0.9, 60
 

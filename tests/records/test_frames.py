@@ -17,9 +17,9 @@ from river import base
 from river.utils.dataframe import into_frame
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
-from streamkernel.frames import Frame
-from streamkernel.inputs import Inputs
-from streamkernel.placement import Placement
+from streamkernel.records.frames import Frame
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.placement import Placement
 from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")

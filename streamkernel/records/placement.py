@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.frames import Columns
-from streamkernel.inputs import RAW_LIMIT, Inputs, Rows, key_of
+from streamkernel.records.frames import Columns
+from streamkernel.records.inputs import RAW_LIMIT, Inputs, Rows, key_of
 from streamkernel.state import Array, tag
 
 

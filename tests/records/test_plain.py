@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from streamkernel.inputs import Inputs
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log
-from streamkernel.plain import PlainRecords
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.plain import PlainRecords
 
 NAMES = ["a", "b", "1", 1, ("c", 2), 2.5]
 #: Other names, some of which are equal to one of those, as dictionaries see it.
