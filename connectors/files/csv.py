@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import csv
 from collections import Counter
-from collections.abc import Sequence
 from os import PathLike
-from typing import Any
 
-from connectors.decode import UndecodableError, shown, target_decoder, targets_decoder
+from connectors.decode import UndecodableError, shown, target_decoder
 from connectors.files.bytes import ByteStream, StandardInput
-from connectors.files.columns import Columns
 from connectors.files.lines import Chunks
 from connectors.files.multiline import JoinedLines
+from connectors.files.rows import CsvRows, split_fields
 from connectors.files.source import LineSource
-from connectors.ports import Label, Record, SourceError
+from connectors.ports import Record, SourceError
 
 
 class CsvSource(LineSource):
@@ -91,15 +88,11 @@ class CsvSource(LineSource):
         self.encoding = _checked_encoding(encoding)
         self.multiline = multiline
         self.max_string = max_string
-        self._decode_target = target_decoder(target_type, max_string)
-        self._decode_targets = targets_decoder(target_type, max_string)
-        self._columns: list[str] | None = None
-        self._target_index = -1
+        target_decoder(target_type, max_string)  # an unknown type is told now, not with the header
         self._header_end = 0
-        self._inputs = Columns((), max_string)
 
     def _begin(self, offset: int) -> None:
-        self._columns = None
+        self._decoder = None
         super()._begin(0)
         if isinstance(self._stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
@@ -114,7 +107,7 @@ class CsvSource(LineSource):
         return lines
 
     def _records(self, limit: int, deadline: float) -> list[Record]:
-        if self._columns is None and not self._read_header(deadline):
+        if self._decoder is None and not self._read_header(deadline):
             return []
         return super()._records(limit, deadline)
 
@@ -128,7 +121,7 @@ class CsvSource(LineSource):
         if chunk.too_long:
             raise SourceError(f"{self._place}: the header is longer than max_record_bytes ({self.max_record_bytes:,})")
         try:
-            columns = self._fields(raw.decode(self.encoding))
+            columns = split_fields(raw.decode(self.encoding), self.delimiter)
         except UnicodeDecodeError:
             raise SourceError(f"{self._place}: the header is not {self.encoding}: set the encoding") from None
         except UndecodableError as error:
@@ -145,97 +138,9 @@ class CsvSource(LineSource):
             )
         if len(max(columns, key=len)) > self.max_string:
             raise SourceError(f"{self._place}: a column name is longer than max_string ({self.max_string})")
-        self._columns = columns
-        self._target_index = -1 if self.target is None else columns.index(self.target)
-        self._inputs = Columns([name for name in columns if name != self.target], self.max_string)
+        self._decoder = CsvRows(columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string)
         self._header_end = chunk.positions[1].offset
         return True
-
-    def _parse(self, lines: list[bytes]) -> tuple[list[list[str]], list[int]]:
-        rows = self._rows(lines)
-        width = len(self._columns or ())
-        if {width}.issuperset(map(len, rows)):
-            return rows, []
-        odd = [index for index, row in enumerate(rows) if len(row) != width]
-        return [row for row in rows if len(row) == width], odd
-
-    def _decode_all(
-        self, parsed: list[list[str]], lines: list[bytes]
-    ) -> tuple[list[dict[str, Any]], Sequence[Label | None]]:
-        columns = list(zip(*parsed, strict=True)) or [() for _ in self._columns or ()]
-        targets: Sequence[Label | None] = [None] * len(parsed)
-        if self._target_index >= 0:
-            targets = self._decode_targets(columns.pop(self._target_index))
-        return self._inputs.records(columns, len(parsed), b"_" in b"".join(lines)), targets
-
-    def _decode_one(self, line: bytes) -> tuple[dict[str, Any], Label | None] | None:
-        try:
-            text = line.decode(self.encoding)
-        except UnicodeDecodeError as error:
-            raise UndecodableError(
-                "encoding", f"byte {line[error.start]:#04x} at {error.start} is not {self.encoding}"
-            ) from None
-        fields = self._fields(text)
-        width = len(self._columns or ())
-        if len(fields) != width or not text:
-            if not text or (text.isspace() and self.delimiter not in text):
-                return None
-            raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
-        y = self._decode_target(fields.pop(self._target_index)) if self._target_index >= 0 else None
-        return self._inputs.record(fields), y
-
-    def _rows(self, lines: list[bytes]) -> list[list[str]]:
-        """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
-        delimiter = self.delimiter
-        together = b"\n".join(lines)
-        texts = self._texts(lines, together)
-        if b'"' not in together:
-            return [text.split(delimiter) if text else [] for text in texts]
-        # Within a line that has no quotes a carriage return stands for itself, which the csv module does not grant.
-        if b"\r" not in together:
-            try:
-                rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
-            except csv.Error:
-                pass
-            else:
-                # An open quote reaches into the next line.
-                if len(rows) == len(lines):
-                    return rows
-        return list(map(self._fields_or_none, texts))
-
-    def _fields_or_none(self, text: str) -> list[str]:
-        try:
-            return self._fields(text) if text else []
-        except UndecodableError:
-            return []
-
-    def _texts(self, lines: list[bytes], together: bytes) -> list[str]:
-        """Decode lines, which are also given joined by line feeds; nothing for one that cannot be decoded."""
-        if self.encoding == "utf-8":
-            try:
-                texts = together.decode().split("\n")
-            except UnicodeDecodeError:
-                pass
-            else:
-                # A record of several lines comes apart.
-                if len(texts) == len(lines):
-                    return texts
-        return [self._text(line) for line in lines]
-
-    def _text(self, line: bytes) -> str:
-        try:
-            return line.decode(self.encoding)
-        except UnicodeDecodeError:
-            return ""
-
-    def _fields(self, text: str) -> list[str]:
-        """Split a record as the rules of quoting say."""
-        if '"' not in text:
-            return text.split(self.delimiter)
-        try:
-            return next(csv.reader([text], delimiter=self.delimiter, strict=True))
-        except csv.Error as error:
-            raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
 
 
 def _checked_encoding(encoding: str) -> str:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress, islice, repeat
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
 
-from connectors.decode import UndecodableError
+from connectors.bulk import BulkDecoder
 from connectors.files.bytes import STANDARD_INPUT, ByteStream, File, PlainFile, StandardInput
 from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
 from connectors.files.lines import Chunk, Chunks, Lines
-from connectors.ports import Fault, Label, Position, Record, Source, SourceError
+from connectors.ports import Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
 _MOST_BYTES = 2**24
@@ -45,6 +42,7 @@ class LineSource(Source):
         self.max_record_bytes = max_record_bytes
         self._stream: ByteStream | None = None
         self._chunks: Chunks | None = None
+        self._decoder: BulkDecoder | None = None
         self._total: tuple[int, str] | None = None
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
@@ -141,59 +139,9 @@ class LineSource(Source):
         return [self._too_long(chunk)] if chunk.too_long else self._decode(chunk)
 
     def _decode(self, chunk: Chunk) -> list[Record]:
-        """Return a record for each line, none of which is too long.
-
-        Lines are decoded all at once, which is several times faster; those that cannot be, one by one.
-        """
-        lines, positions = chunk.lines, chunk.positions
-        if not lines:
-            return []
-        parsed, odd = self._parse(lines)
-        try:
-            xs, ys = self._decode_all(parsed, lines)
-        except UndecodableError:
-            xs, ys, odd = [], [], list(range(len(lines)))
-        starts: Iterator[Position] = iter(positions)
-        ends: Iterator[Position] = islice(positions, 1, None)
-        raws = iter(lines)
-        if odd:
-            even = [True] * len(lines)
-            for index in odd:
-                even[index] = False
-            starts, ends, raws = compress(starts, even), compress(ends, even), compress(raws, even)
-        # The same as calling Record for each, at a third of the cost.
-        fields = zip(xs, ys, starts, ends, raws, repeat(None), repeat(False), strict=False)
-        records = list(cast("Iterator[Record]", map(tuple.__new__, repeat(Record), fields)))
-        for index in odd:
-            records.insert(index, self._odd_record(lines[index], positions[index], positions[index + 1]))
-        return records
-
-    def _odd_record(self, line: bytes, start: Position, following: Position) -> Record:
-        try:
-            decoded = self._decode_one(line)
-        except UndecodableError as error:
-            return Record({}, None, start, following, line, error.fault)
-        if decoded is None:
-            return Record({}, None, start, following, line, blank=True)
-        x, y = decoded
-        return Record(x, y, start, following, line)
-
-    @abstractmethod
-    def _parse(self, lines: list[bytes]) -> tuple[list[Any], list[int]]:
-        """Parse lines; leave out those that are to be decoded by themselves, and return their indices in order."""
-
-    @abstractmethod
-    def _decode_all(
-        self, parsed: list[Any], lines: list[bytes]
-    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None]]:
-        """Return inputs and targets of all that was parsed of the lines, exactly as `_decode_one` would.
-
-        Raises UndecodableError where one of them cannot be decoded.
-        """
-
-    @abstractmethod
-    def _decode_one(self, line: bytes) -> tuple[dict[str, Any], Label | None] | None:
-        """Return the inputs and the target of a line, None for a blank one; raise UndecodableError for a fault."""
+        """Return a record for each line, none of which is too long."""
+        assert self._decoder is not None
+        return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
 
     def _too_long(self, chunk: Chunk) -> Record:
         detail = f"{chunk.too_long:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"

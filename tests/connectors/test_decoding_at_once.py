@@ -14,10 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from connectors import CsvSource, JsonLinesSource, Record
+from connectors.bulk import BulkDecoder
 from connectors.decode import UndecodableError, target_decoder, targets_decoder
 from connectors.files import source as file_source
-from connectors.files.lines import Chunk
-from connectors.files.source import LineSource
+from connectors.files.rows import CsvRows
+from connectors.objects import JsonObjects
 from connectors.ports import Position
 
 TARGET_TYPES = ["str", "int", "bool", "float"]
@@ -30,22 +31,21 @@ def spans(lines: list[bytes]) -> list[Position]:
     return [Position("here", 0, offset) for offset in offsets]
 
 
-def at_once(source: LineSource, lines: list[bytes]) -> list[Record]:
-    return source._decode(Chunk(lines, spans(lines)))
-
-
-def one_by_one(source: LineSource, lines: list[bytes]) -> list[Record]:
+def at_once(decoder: BulkDecoder, lines: list[bytes]) -> list[Record]:
     positions = spans(lines)
-    return [source._odd_record(line, *positions[index : index + 2]) for index, line in enumerate(lines)]
+    return decoder.records(lines, positions[:-1], positions[1:])
 
 
-def check(make: Callable[[], LineSource], chunks: list[list[bytes]]) -> None:
-    with make() as quick, make() as plain:
-        quick.open()
-        plain.open()
-        for lines in chunks:
-            # As text: 1, 1.0 and True are equal, and so are dictionaries in any order.
-            assert repr(at_once(quick, lines)) == repr(one_by_one(plain, lines))
+def one_by_one(decoder: BulkDecoder, lines: list[bytes]) -> list[Record]:
+    positions = spans(lines)
+    return [decoder._odd_record(line, *positions[index : index + 2]) for index, line in enumerate(lines)]
+
+
+def check(make: Callable[[], BulkDecoder], chunks: list[list[bytes]]) -> None:
+    quick, plain = make(), make()
+    for lines in chunks:
+        # As text: 1, 1.0 and True are equal, and so are dictionaries in any order.
+        assert repr(at_once(quick, lines)) == repr(one_by_one(plain, lines))
 
 
 numbers = st.integers() | st.floats() | st.sampled_from([0, 1, -0.0, 2**63, -(2**63) - 1, 2**64, 10**400, 1e300])
@@ -74,19 +74,14 @@ plain_json = st.builds(
 )
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("empty") / "data.jsonl", b"")
-
-
 @settings(max_examples=400, deadline=None)
 @given(
     chunks=st.lists(st.lists(json_lines | plain_json, max_size=8) | st.lists(plain_json, max_size=8), max_size=3),
     target=st.sampled_from(["y", None]),
     target_type=st.sampled_from(TARGET_TYPES),
 )
-def test_json_lines(empty: Path, chunks: list[list[bytes]], target: str | None, target_type: str) -> None:
-    check(lambda: JsonLinesSource(empty, target, target_type, max_string=LONGEST), chunks)
+def test_json_lines(chunks: list[list[bytes]], target: str | None, target_type: str) -> None:
+    check(lambda: JsonObjects(target, target_type, LONGEST), chunks)
 
 
 csv_fields = (
@@ -109,11 +104,6 @@ milder_csv = st.builds(
 )
 
 
-@pytest.fixture(scope="module")
-def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("header") / "data.csv", b"a,b,y\n")
-
-
 @settings(max_examples=400, deadline=None)
 @given(
     chunks=st.lists(
@@ -130,18 +120,17 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example([['1,2,"yes', '1",2,no']], "y", "str", "utf-8")
 @example([['1,2,"yes', '1",2,no', '"1"', "1,2,yes"]], "y", "str", "utf-8")
 @example([["1,2,3", "1,2,1_0"]], "y", "float", "utf-8")
-def test_csv(header: Path, chunks: list[list[str]], target: str | None, target_type: str, encoding: str) -> None:
+def test_csv(chunks: list[list[str]], target: str | None, target_type: str, encoding: str) -> None:
     # The line feeds are those of records joined from several lines. In UTF-8 some of the bytes are no text.
     encoded = [[line.encode(encoding, "replace") for line in lines] for lines in chunks]
     encoded.append([b"\xe9,1,yes", b"1,2,no"])
-    check(lambda: CsvSource(header, target, target_type, encoding=encoding, max_string=LONGEST), encoded)
+    check(lambda: CsvRows(["a", "b", "y"], target, target_type, ",", encoding, LONGEST), encoded)
 
 
 @pytest.mark.parametrize(("width", "target"), [(1, None), (1, "a"), (2, "a")])
-def test_csv_of_few_columns(tmp_path: Path, width: int, target: str | None) -> None:
-    path = written(tmp_path / "data.csv", ",".join("ab"[:width]).encode() + b"\n")
+def test_csv_of_few_columns(width: int, target: str | None) -> None:
     lines = [[b"1", b"2"], [b"1,2", b"3,"], [b"", b" ", b",", b"red", b'"1"'], []]
-    check(lambda: CsvSource(path, target, "float"), lines)
+    check(lambda: CsvRows("ab"[:width], target, "float", ",", "utf-8", LONGEST), lines)
 
 
 @settings(max_examples=300, deadline=None)
@@ -182,13 +171,18 @@ ORDINARY = {
     "words.jsonl": b'{"a": "red", "b": null, "y": "yes"}\n{"c": 1, "y": null}\n' * 9,
 }
 
+KINDS: dict[str, tuple[Any, type[BulkDecoder]]] = {
+    ".csv": (CsvSource, CsvRows),
+    ".jsonl": (JsonLinesSource, JsonObjects),
+}
+
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_lines_are_never_decoded_one_by_one(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / name, ORDINARY[name])
-    kind: type[LineSource] = CsvSource if name.endswith(".csv") else JsonLinesSource
-    with mock.patch.object(kind, "_decode_one", side_effect=AssertionError):
-        records = drain(kind(path, target="y"))  # type: ignore[call-arg]
+    kind, decoder = KINDS[path.suffix]
+    with mock.patch.object(decoder, "decode_one", side_effect=AssertionError):
+        records = drain(kind(path, target="y"))
     assert len(records) == 18
     assert not any(record.fault for record in records)
 
@@ -196,9 +190,9 @@ def test_ordinary_lines_are_never_decoded_one_by_one(tmp_path: Path, name: str) 
 @pytest.mark.parametrize(("name", "line"), [("numbers.csv", b"1,2"), ("numbers.jsonl", b'{"a": NaN, "y": 1}')])
 def test_an_odd_line_leaves_the_others_as_they_are(tmp_path: Path, name: str, line: bytes) -> None:
     path = written(tmp_path / name, ORDINARY[name] + line + b"\n" + ORDINARY[name].partition(b"\n")[2])
-    kind: type[LineSource] = CsvSource if name.endswith(".csv") else JsonLinesSource
-    with mock.patch.object(kind, "_decode_one", autospec=True, side_effect=kind._decode_one) as decode:
-        drain(kind(path, target="y"))  # type: ignore[call-arg]
+    kind, decoder = KINDS[path.suffix]
+    with mock.patch.object(decoder, "decode_one", autospec=True, side_effect=decoder.decode_one) as decode:
+        drain(kind(path, target="y"))
     assert [call.args[1] for call in decode.call_args_list] == [line]
 
 

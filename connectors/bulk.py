@@ -1,0 +1,86 @@
+"""Many raw records at once: decoded together, which is several times faster, and by themselves where they are odd."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import compress, repeat
+from typing import Any, cast
+
+from connectors.decode import UndecodableError
+from connectors.ports import Label, Position, Record
+
+
+class BulkDecoder(ABC):
+    """From the bytes of records to their inputs and targets."""
+
+    def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
+        """Return a record for each of `raws`.
+
+        Parameters
+        ----------
+        raws
+            Their bytes.
+        starts, ends
+            Where each begins, and where its successor does.
+
+        """
+        if not raws:
+            return []
+        parsed, odd = self.parse(raws)
+        try:
+            xs, ys = self.decode_all(parsed, raws)
+        except UndecodableError:
+            xs, ys, odd = [], [], list(range(len(raws)))
+        firsts: Iterator[Position] = iter(starts)
+        lasts: Iterator[Position] = iter(ends)
+        texts = iter(raws)
+        if odd:
+            even = [True] * len(raws)
+            for index in odd:
+                even[index] = False
+            firsts, lasts, texts = compress(firsts, even), compress(lasts, even), compress(texts, even)
+        # The same as calling Record for each, at a third of the cost.
+        fields = zip(xs, ys, firsts, lasts, texts, repeat(None), repeat(False), strict=False)
+        records = list(cast("Iterator[Record]", map(tuple.__new__, repeat(Record), fields)))
+        for index in odd:
+            records.insert(index, self._odd_record(raws[index], starts[index], ends[index]))
+        return records
+
+    def _odd_record(self, raw: bytes, start: Position, following: Position) -> Record:
+        try:
+            decoded = self.decode_one(raw)
+        except UndecodableError as error:
+            return Record({}, None, start, following, raw, error.fault)
+        if decoded is None:
+            return Record({}, None, start, following, raw, blank=True)
+        x, y = decoded
+        return Record(x, y, start, following, raw)
+
+    @abstractmethod
+    def parse(self, raws: Sequence[bytes]) -> tuple[list[Any], list[int]]:
+        """Parse records; leave out those that are to be decoded by themselves, and return their indices in order."""
+
+    @abstractmethod
+    def decode_all(
+        self, parsed: list[Any], raws: Sequence[bytes]
+    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None]]:
+        """Return inputs and targets of all that was parsed of `raws`, exactly as `decode_one` would.
+
+        Raises
+        ------
+        UndecodableError
+            Where one of them cannot be decoded.
+
+        """
+
+    @abstractmethod
+    def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
+        """Return the inputs and the target of a record, None for a blank one.
+
+        Raises
+        ------
+        UndecodableError
+            With the fault.
+
+        """

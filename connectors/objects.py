@@ -1,0 +1,156 @@
+"""Records that are JSON objects, wherever they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import orjson
+
+from connectors.bulk import BulkDecoder
+from connectors.decode import UndecodableError, decode_inputs, target_decoder, targets_decoder
+from connectors.ports import Label
+
+_NUMBERS = frozenset({float, int, bool})
+# orjson rounds integers of more than 64 bits to floats at least this large.
+_ROUNDED_FROM = 2.0**63
+_LONGEST_INTEGER = 4000
+_MOST_NAMES = 10_000
+
+
+class JsonObjects(BulkDecoder):
+    """Decode JSON objects in UTF-8.
+
+    ``null``, ``NaN`` and empty strings are absent inputs. Numbers, booleans and strings are taken as they are;
+    integers of more than 64 bits as inputs become the nearest float, as targets they stay exact. Of a name that
+    occurs twice in an object the last value counts.
+
+    Parameters
+    ----------
+    target
+        The key of the target; None: no target, every record is unlabelled.
+    target_type
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+    max_string
+        The most characters of a name or a string value; more is a fault.
+
+    Raises
+    ------
+    ValueError
+        For an unknown `target_type`.
+
+    Examples
+    --------
+    >>> JsonObjects("y", "bool", 256).decode_one(b'{"a": 1, "b": null, "y": true}')
+    ({'a': 1}, True)
+
+    """
+
+    def __init__(self, target: str | None, target_type: str, max_string: int) -> None:
+        self.target = target
+        self.max_string = max_string
+        self._decode_target = target_decoder(target_type, max_string)
+        self._decode_targets = targets_decoder(target_type, max_string)
+        self._names: set[str] = set()
+
+    def parse(self, raws: Sequence[bytes]) -> tuple[list[Any], list[int]]:
+        """Parse objects; see `BulkDecoder.parse`."""
+        values: list[Any]
+        try:
+            values = list(map(orjson.loads, raws))
+        except orjson.JSONDecodeError:
+            values = list(map(_loads_or_none, raws))
+        if {dict}.issuperset(map(type, values)):
+            return values, []
+        odd = [index for index, value in enumerate(values) if type(value) is not dict]
+        return [value for value in values if type(value) is dict], odd
+
+    def decode_all(
+        self,
+        parsed: list[Any],
+        raws: Sequence[bytes],  # noqa: ARG002 - the objects say it all
+    ) -> tuple[list[dict[str, Any]], Sequence[Label | None]]:
+        """Return inputs and targets; see `BulkDecoder.decode_all`."""
+        targets: Sequence[Label | None] = [None] * len(parsed)
+        if self.target is not None:
+            values = [x.pop(self.target, None) for x in parsed]
+            if float in map(type, values) and any(map(_rounded, values)):
+                raise UndecodableError("target", "a target is to be read exactly")
+            targets = self._decode_targets(values)
+        names = self._names
+        if names.issuperset(set().union(*parsed)) and _all_numbers(parsed):
+            # orjson lets no infinite number through.
+            return parsed, targets
+        return [
+            x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x) for x in parsed
+        ], targets
+
+    def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
+        """Return inputs and target; see `BulkDecoder.decode_one`."""
+        try:
+            x = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            if not raw or raw.isspace():
+                return None
+            x = _loads_lenient(raw, error)
+        if type(x) is not dict:
+            raise UndecodableError("not_an_object", f"{_kind(x)}, not an object")
+        y = None if self.target is None else x.pop(self.target, None)
+        if _rounded(y):
+            y = _loads_lenient(raw)[self.target]
+        label = self._decode_target(y)
+        return self._inputs(x), label
+
+    def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
+        inputs = decode_inputs(values.items(), self.max_string)
+        # Names seen once need not be measured again; a stream of ever new names must not fill the memory.
+        if len(self._names) < _MOST_NAMES:
+            self._names.update(values)
+        return inputs
+
+
+def _all_numbers(objects: list[dict[str, Any]]) -> bool:
+    """Tell whether all values are numbers or booleans, of what orjson can return."""
+    try:
+        # Nothing else can be added up, and a sum asks for the type of a value at a third of the cost.
+        sum(chain.from_iterable(map(dict.values, objects)))
+    except TypeError:
+        return False
+    return True
+
+
+def _rounded(target: Any) -> bool:
+    return type(target) is float and abs(target) >= _ROUNDED_FROM
+
+
+def _loads_or_none(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else f"a {type(value).__name__}"
+
+
+def _loads_lenient(raw: bytes, reason: orjson.JSONDecodeError | None = None) -> Any:
+    """Decode what orjson will not or not exactly: NaN, numbers beyond the range of a float, long integers."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise UndecodableError("encoding", f"byte {raw[error.start]:#04x} at {error.start} is not UTF-8") from None
+    try:
+        value = json.loads(text, parse_int=_integer)
+        # A lone surrogate is no character: nothing it went into could be written out again.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise UndecodableError("not_json", str(reason)) from None
+    return value
+
+
+def _integer(digits: str) -> int | float:
+    # Python refuses to convert very long integers, which are beyond the range of a float anyway.
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
