@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: run test lint types clean
+.PHONY: run test lint types kafka-demo clean
 
 # The stamp is renewed whenever the dependencies change, so a second run starts at once.
 .venv/ready: pyproject.toml
@@ -16,7 +16,7 @@ run: .venv/ready
 	$(BIN)/streamkernel run $(CONFIG) --fresh
 
 test: lint types
-	$(BIN)/python -m pytest -n auto -m 'not long'
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not long'
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -24,6 +24,9 @@ lint: .venv/ready
 
 types: .venv/ready
 	$(BIN)/mypy
+
+kafka-demo: .venv/ready
+	$(BIN)/python -m examples.kafka_demo
 
 clean:
 	rm -rf .venv out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

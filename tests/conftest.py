@@ -1,6 +1,15 @@
 """Hypothesis without deadlines (the first call of a kernel compiles it) and the same examples in every run."""
 
+import os
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Take one more than there are processors: tests of daemons and brokers wait more than they work."""
+    return (os.cpu_count() or 1) + 1
