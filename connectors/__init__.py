@@ -19,6 +19,8 @@ from connectors.ports import (
 )
 
 if TYPE_CHECKING:
+    from connectors.kafka.reading.source import KafkaSource
+    from connectors.kafka.writing.sink import KafkaSink
     from connectors.river import RiverSource
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
     "Fault",
     "JsonLinesSink",
     "JsonLinesSource",
+    "KafkaSink",
+    "KafkaSource",
     "Label",
     "MemorySink",
     "MemorySource",
@@ -43,9 +47,18 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # River's data sets take more than a second to import, and who reads a file does not need them.
+    # River's data sets take more than a second to import, the client of Kafka a part of one, and who reads a file does
+    # not need them.
     if name == "RiverSource":
         from connectors.river import RiverSource
 
         return RiverSource
+    if name == "KafkaSink":
+        from connectors.kafka.writing.sink import KafkaSink
+
+        return KafkaSink
+    if name == "KafkaSource":
+        from connectors.kafka.reading.source import KafkaSource
+
+        return KafkaSource
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from connectors.ports import Label, Position, Record, Sink, SinkError, Source, SourceError
+from connectors.ports import Label, Mark, Position, Record, Sink, SinkError, Source, SourceError
 
 
 class MemorySource(Source):
@@ -107,14 +107,18 @@ class MemorySink(Sink):
         self.lines: list[dict[str, Any]] = []
         self.pending: list[dict[str, Any]] = []
 
-    def open(self, length: int | None = None) -> None:
-        """Keep the first `length` lines, none by default; see `Sink.open`."""
-        if length is not None and length > len(self.lines):
-            raise SinkError(f"the sink in memory holds {len(self.lines)} lines, fewer than the {length} recorded")
-        del self.lines[length or 0 :]
+    def open(self, mark: Mark | None = None) -> None:
+        """Keep the first `mark` lines, none by default; see `Sink.open`."""
+        if mark is not None and (isinstance(mark, dict) or mark > len(self.lines)):
+            raise SinkError(f"the sink in memory holds {len(self.lines)} lines, fewer than the {mark} recorded")
+        del self.lines[mark or 0 :]
         self.pending.clear()
 
-    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def write(
+        self,
+        lines: Sequence[Mapping[str, Any]],
+        positions: Sequence[Position] = (),  # noqa: ARG002 - the memory is cut back
+    ) -> None:
         """Take lines; see `Sink.write`."""
         self.pending.extend(dict(line) for line in lines)
 
@@ -145,14 +149,14 @@ class NullSink(Sink):
 
     """
 
-    def open(self, length: int | None = None) -> None:
+    def open(self, mark: Mark | None = None) -> None:
         """Do nothing."""
 
-    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:
         """Drop the lines."""
 
     def flush(self) -> None:
-        """Return None: there is no length to record."""
+        """Return None: there is nothing to record."""
 
     @property
     def exactly_once(self) -> bool:

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple, Self, TypeAlias
 Label: TypeAlias = str | int | float | bool
 """A decoded target."""
 
+Mark: TypeAlias = int | dict[str, Any]
+"""How far a sink was written, as JSON: the length of a file, or what a topic has to be known by and its end offsets."""
+
 
 class ConnectorError(Exception):
     """Something outside the process cannot be read or written; the message is one sentence for the user."""
@@ -27,6 +30,10 @@ class SinkError(ConnectorError):
     """A sink cannot be opened, resumed or written."""
 
 
+class OutageError(SinkError):
+    """The other side does not answer for now: the lines wait, and the same call may be made again later."""
+
+
 class Position(NamedTuple):
     """Where a record stands in its source, or where the next one will.
 
@@ -34,11 +41,12 @@ class Position(NamedTuple):
     ----------
     stream
         What the offset counts in. A file: its identity, ``"n:sha256"`` with the SHA-256 in hexadecimal of its first n
-        (at most 4096) decompressed bytes. A River data set: its name and arguments. Standard input: ``"-"``.
+        (at most 4096) decompressed bytes. A River data set: its name and arguments. Standard input: ``"-"``. A topic:
+        ``"cluster/topic/number"``, where the number is the topic's own, which a topic made anew does not have.
     partition
         The partition of the stream, 0 where there is only one.
     offset
-        A file: a byte offset in the decompressed stream. A data set: a record number, from 0.
+        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A topic: an offset.
 
     Examples
     --------
@@ -59,7 +67,8 @@ class Fault(NamedTuple):
     ----------
     reason
         A short stable code, fit for a metric's label: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``,
-        ``"encoding"``, ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"`` or ``"string_too_long"``.
+        ``"encoding"``, ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"`` or
+        ``"corrupt"``.
     detail
         A phrase for a reader, of bounded length.
 
@@ -131,7 +140,7 @@ class Source(ABC):
 
     @abstractmethod
     def poll(self, max_records: int, timeout: float) -> list[Record]:
-        """Hand out the next records.
+        """Hand out the next records, all of one partition.
 
         Parameters
         ----------
@@ -167,6 +176,36 @@ class Source(ABC):
     def total(self) -> tuple[int, str] | None:
         """The size of the source with its unit, ``"bytes"`` or ``"records"``, as offsets count; None if unknown."""
 
+    @property
+    def beginnings(self) -> Mapping[int, Position]:
+        """Where each partition begins that no position was given for, where a later run might choose another place.
+
+        Known before the first record is handed out, and stored before it is learnt. Empty by default.
+        """
+        return {}
+
+    def saved(self, positions: Mapping[int, Position]) -> None:  # noqa: B027 - most have nothing to note
+        """Take note that a checkpoint is durable from which a restart goes on at these positions, by partition."""
+
+    @property
+    def lag(self) -> Mapping[tuple[str, int], int]:
+        """How many records are still to come, by topic and partition, as far as known; empty by default."""
+        return {}
+
+    @property
+    def known(self) -> Mapping[tuple[str, int], int]:
+        """How many records are known of, handed out since `open` or still to come, as `lag` has them.
+
+        What was dealt with, taken from this, leaves what was not, also while records are on their way. It may be asked
+        for on any thread.
+        """
+        return {}
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no record can come for now, one sentence; None where one may, as by default."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """Return one phrase that names the source in a log line."""
@@ -188,30 +227,32 @@ class Sink(ABC):
     """Where lines go. A context manager: leaving it closes the sink."""
 
     @abstractmethod
-    def open(self, length: int | None = None) -> None:
+    def open(self, mark: Mark | None = None) -> None:
         """Open the sink.
 
         Parameters
         ----------
-        length
-            What `flush` returned at the checkpoint to go on from: whatever was written after it is cut off. None:
-            start anew, over what may be there.
+        mark
+            What `flush` returned at the checkpoint to go on from: a line written after it counts only once, however
+            often it is written again. None: start anew, over what may be there.
 
         Raises
         ------
         SinkError
-            When the sink cannot be written, or holds less than `length`.
+            When the sink cannot be written, or holds less than at the mark.
 
         """
 
     @abstractmethod
-    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:
         """Take lines, which are durable only after the next `flush`.
 
         Parameters
         ----------
         lines
             One mapping a line.
+        positions
+            Where the record of each line begins. A sink that cannot be cut back knows its lines by them.
 
         Raises
         ------
@@ -222,21 +263,28 @@ class Sink(ABC):
         """
 
     @abstractmethod
-    def flush(self) -> int | None:
+    def flush(self) -> Mark | None:
         """Make every line durable.
 
         Returns
         -------
-        int or None
-            The length to record in a checkpoint and to give to `open` after a restart; None where nothing can be cut
-            off again.
+        mark
+            What to record in a checkpoint and to give to `open` after a restart; None where no line can be taken back
+            or known again.
 
         Raises
         ------
+        OutageError
+            When the other side does not answer for now; the lines wait.
         SinkError
             When the system refuses to write.
 
         """
+
+    @property
+    def waiting(self) -> int:
+        """How many lines were taken and are not written yet, where that is known; 0 by default."""
+        return 0
 
     @property
     @abstractmethod

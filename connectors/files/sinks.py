@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,73 +12,14 @@ from typing import Any
 import numpy as np
 import orjson
 
+from connectors.encode import OPTIONS, encode_rest, to_json
 from connectors.files.bytes import BLOCK_BYTES, File
 from connectors.files.compressed import open_file
 from connectors.files.lines import Lines
 from connectors.files.output import Output
-from connectors.ports import Sink, SinkError, SourceError
+from connectors.ports import Mark, Position, Sink, SinkError, SourceError
 
-_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
-_LINE_OPTIONS = _OPTIONS | orjson.OPT_APPEND_NEWLINE
-
-
-def to_json(value: Any) -> bytes:
-    """Encode a value as JSON on one line; the same value always gives the same bytes.
-
-    NumPy scalars and arrays count as what they hold, named tuples as objects, NaN and the infinities as null.
-
-    Parameters
-    ----------
-    value
-        A plain value, or mappings and sequences of such.
-
-    Raises
-    ------
-    TypeError
-        For an object of any other kind.
-
-    Examples
-    --------
-    >>> to_json({"prediction": np.float64(0.5), "probabilities": {True: 0.5, 2: math.nan}})
-    b'{"prediction":0.5,"probabilities":{"true":0.5,"2":null}}'
-    >>> to_json(2**64)
-    b'18446744073709551616'
-
-    """
-    try:
-        return orjson.dumps(value, default=_default, option=_OPTIONS)
-    except TypeError:
-        # Integers of more than 64 bits, keys that are NumPy scalars, strings with lone surrogates.
-        text = json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False)
-        return text.encode("utf-8", "backslashreplace")
-
-
-def _default(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return value._asdict()
-    raise TypeError(f"a {type(value).__name__} has no place in a line of output")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {_key(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    return _default(value)
-
-
-def _key(name: Any) -> str:
-    return name if isinstance(name, str) else json.dumps(_plain(name))
+_LINE_OPTIONS = OPTIONS | orjson.OPT_APPEND_NEWLINE
 
 
 class _FileSink(Sink):
@@ -90,9 +29,11 @@ class _FileSink(Sink):
         self.path = path
         self._output = Output(path)
 
-    def open(self, length: int | None = None) -> None:
-        """Open anew, or cut the file to `length` bytes and go on; see `Sink.open`."""
-        self._output.open(length)
+    def open(self, mark: Mark | None = None) -> None:
+        """Open anew, or cut the file to the length that `mark` is and go on; see `Sink.open`."""
+        if isinstance(mark, dict):
+            raise SinkError(f"{self.path}: what the checkpoint says of it is not of a file: start anew with --fresh")
+        self._output.open(mark)
 
     def flush(self) -> int | None:
         """Make the lines durable; see `Sink.flush`."""
@@ -130,13 +71,17 @@ class JsonLinesSink(_FileSink):
 
     """
 
-    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def write(
+        self,
+        lines: Sequence[Mapping[str, Any]],
+        positions: Sequence[Position] = (),  # noqa: ARG002 - a file is cut back
+    ) -> None:
         """Take lines; see `Sink.write`."""
         data = bytearray()
         try:
             # Each is freed before the next is made: hundreds of them at once grow and trim the heap, at twice the cost.
             for line in lines:
-                data += orjson.dumps(line, _default, _LINE_OPTIONS)
+                data += orjson.dumps(line, encode_rest, _LINE_OPTIONS)
         except TypeError:
             data = bytearray().join([to_json(line) + b"\n" for line in lines])
         self._output.write(data)
@@ -173,11 +118,11 @@ class CsvSink(_FileSink):
         super().__init__(path)
         self._columns: dict[str, None] | None = None
 
-    def open(self, length: int | None = None) -> None:
-        """Open anew, or cut the file to `length` bytes and go on under its header; see `Sink.open`."""
-        super().open(length)
+    def open(self, mark: Mark | None = None) -> None:
+        """Open anew, or cut the file to the length that `mark` is and go on under its header; see `Sink.open`."""
+        super().open(mark)
         self._columns = None
-        if length and not self._output.standard:
+        if mark and not self._output.standard:
             try:
                 self._columns = dict.fromkeys(self._read_header())
             except (SourceError, UnicodeDecodeError, csv.Error) as error:
@@ -192,7 +137,11 @@ class CsvSink(_FileSink):
         finally:
             file.close()
 
-    def write(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def write(
+        self,
+        lines: Sequence[Mapping[str, Any]],
+        positions: Sequence[Position] = (),  # noqa: ARG002 - a file is cut back
+    ) -> None:
         """Take lines; see `Sink.write`.
 
         Raises

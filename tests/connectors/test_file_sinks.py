@@ -14,8 +14,8 @@ import pytest
 from draining import drain, unpack
 
 from connectors import CsvSink, CsvSource, JsonLinesSink, JsonLinesSource, MemorySource, Position, SinkError
+from connectors.encode import to_json
 from connectors.files import output
-from connectors.files.sinks import to_json
 
 SUFFIXES = ["", ".gz", ".zst"]
 SINKS = [JsonLinesSink, CsvSink]
@@ -195,7 +195,7 @@ def test_what_a_sink_promises(sink: type[JsonLinesSink | CsvSink]) -> None:
 @pytest.mark.parametrize("sink", SINKS)
 def test_standard_output(capfdbinary: pytest.CaptureFixture[bytes], sink: type[JsonLinesSink | CsvSink]) -> None:
     with sink("-") as out:
-        out.open(length=12)
+        out.open(mark=12)
         out.write(lines(2))
         assert out.flush() is None
         assert capfdbinary.readouterr().out == expected(sink, 2)

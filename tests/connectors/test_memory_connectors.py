@@ -49,7 +49,7 @@ def test_the_sink_loses_what_was_not_flushed() -> None:
     sink.write([{"a": 1}])
     assert sink.flush() == 1
     sink.write([{"a": 2}])
-    sink.open(length=1)
+    sink.open(mark=1)
     assert sink.lines == [{"a": 1}]
     sink.write([{"a": 3}])
     sink.close()
@@ -59,7 +59,7 @@ def test_the_sink_loses_what_was_not_flushed() -> None:
 
 def test_a_shorter_sink_is_refused() -> None:
     with pytest.raises(SinkError, match="0 lines, fewer than the 2 recorded"):
-        MemorySink().open(length=2)
+        MemorySink().open(mark=2)
 
 
 def test_the_sink_keeps_no_reference_to_a_line() -> None:
@@ -74,7 +74,7 @@ def test_the_sink_keeps_no_reference_to_a_line() -> None:
 
 def test_the_null_sink_drops_everything() -> None:
     with NullSink() as sink:
-        sink.open(length=7)
+        sink.open(mark=7)
         sink.write([{"a": 1}])
         sink.flush()
         assert sink.exactly_once

@@ -1,0 +1,1 @@
+"""Kafka topics: records from one, lines to one."""

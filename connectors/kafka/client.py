@@ -1,0 +1,295 @@
+"""Connecting to Kafka: a client that says why it cannot, and when it last heard of a broker.
+
+kafka-python (3.0) tries again for ever, whatever the reason, and keeps the reason to its log. Its connections are made
+by an object that may be replaced; the one here notes what becomes of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import socket
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from connectors.kafka.options import check_tls
+from connectors.kafka.probe import speaks_plainly, speaks_tls
+from connectors.kafka.sockets import close_sockets
+from connectors.ports import ConnectorError
+
+with warnings.catch_warnings():
+    # It reads its message definitions by a function that Python 3.11 calls deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import errors
+    from kafka.net.compat import KafkaNetClient
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
+
+__all__ = ["Link", "Unreachable", "connect", "quiet"]
+
+# The first attempts are short, so that it is soon said that there is no broker; a slow network needs longer ones.
+_FIRST_SECONDS, _LAST_SECONDS = 3.0, 12.0
+_CANCEL_SECONDS = 0.1
+# A broker that stops ends a connection at any moment, but not again and again at the same.
+_ENDED_IS_REFUSED = 3
+_NUMBER = re.compile(r"\[Errno -?\d+\] ")
+
+
+class Unreachable(Exception):
+    """No broker can be reached, which may pass; the message is a phrase that says why."""
+
+
+class _Connections(KafkaConnectionManager):  # type: ignore[misc]
+    """Connections that note why they failed, and when a broker last answered.
+
+    Attributes
+    ----------
+    heard
+        When a broker last answered anything, by the monotonic clock.
+    failure, failed
+        Why the last connection failed, None before the first failure, and when.
+    refusal
+        Why no further attempt to connect would help; None where one may.
+    dumb
+        The number of a broker that ended the connection before it said anything; None where none did.
+
+    """
+
+    def __init__(self, net: NetworkSelector, **settings: Any) -> None:
+        super().__init__(net, **settings)
+        # The option of that name is not passed on, and a topic that was deleted would be made again by our asking.
+        self.cluster.config["allow_auto_create_topics"] = False
+        self.heard = time.monotonic()
+        self.failure: str | None = None
+        self.failed = 0.0
+        self.refusal: str | None = None
+        self.dumb: Any = None
+        self._ended = self._left = 0
+
+    def get_connection(self, node_id: Any, **keywords: Any) -> Any:
+        connection = super().get_connection(node_id, **keywords)
+        if connection.initializing:
+            if not self.bootstrapped:
+                # What an earlier connection heard of versions says nothing of who is at the other end of this one.
+                connection.broker_version_data = None
+            connection.close_future.add_errback(self._note_failure, connection, node_id)
+        return connection
+
+    def send(self, request: Any, node_id: Any = None, request_timeout_ms: float | None = None) -> Any:
+        future = super().send(request, node_id=node_id, request_timeout_ms=request_timeout_ms)
+        return future.add_callback(self._note_answer)
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await super()._build_transport(node, timeout_at=timeout_at)
+        except Exception as error:
+            close_sockets(error)
+            raise
+
+    def _note_answer(self, _: Any) -> None:
+        self.heard = time.monotonic()
+
+    def _note_failure(self, connection: Any, node_id: Any, error: Exception) -> None:
+        if self.failure is not None and not self.bootstrapped and isinstance(error, errors.RequestTimedOutError):
+            return  # the attempt is over, and why it failed is known
+        reason, final = self._reason(error)
+        over = False
+        if not self.bootstrapped and _ended(error):
+            self._ended += 1
+            over = self._ended >= _ENDED_IS_REFUSED
+            meaning = self._meaning(connection)
+            if connection.broker_version_data is None:
+                self.dumb = node_id
+            elif meaning is not None:
+                self._left += 1
+                reason, final = meaning, self._left >= _ENDED_IS_REFUSED
+        self.failure, self.failed = self.place(node_id) + reason, time.monotonic()
+        if final and not self.bootstrapped and self.refusal is None:
+            self.refusal = self.failure
+            over = True
+        if over:
+            # Ends the attempt: it would be the same again until its time is up.
+            self.call_soon(self.close)
+
+    def _meaning(self, connection: Any) -> str | None:
+        """Say what a broker means that speaks and ends the connection; None where it may only be stopping."""
+        if connection.init_future.succeeded():
+            return (
+                "the broker ends the connection at the first request, as it does when it wants to know who is there: "
+                "look at security_protocol and sasl_mechanism under options"
+            )
+        if self.config["security_protocol"].startswith("SASL"):
+            # The answer that says so comes with the end of the connection, and the client drops it.
+            return _credentials("it ends the connection at them")
+        return None
+
+    async def give_up(self, cancelled: Callable[[], bool]) -> None:
+        """End the attempt to connect as soon as that is wished."""
+        while not self.closed and not self.bootstrapped:
+            if cancelled():
+                self.close()
+            await self._net.sleep(_CANCEL_SECONDS)
+
+    def place(self, node_id: Any) -> str:
+        """Name a broker in front of a phrase, where it is not the only one that the user named."""
+        node = self.cluster.broker_metadata(node_id)
+        if node is None or (self.cluster.is_bootstrap(node_id) and len(self.cluster.bootstrap_brokers()) == 1):
+            return ""
+        return f"{node.host}:{node.port}: "
+
+    def _reason(self, error: Exception) -> tuple[str, bool]:
+        """Say in a phrase what an error means, and whether another attempt would end the same way."""
+        text = _text(error)
+        if isinstance(error, errors.SaslAuthenticationFailedError):
+            return _credentials(text), True
+        if isinstance(error, errors.UnsupportedSaslMechanismError | errors.IllegalSaslStateError):
+            return (
+                f"the broker does not take the SASL mechanism {self.config['sasl_mechanism']} here: look at "
+                "sasl_mechanism and security_protocol under options"
+            ), True
+        if text.startswith("Handshake failed") and "CERTIFICATE" in text:
+            return (
+                f"the certificate of the broker is not trusted ({text.partition(': ')[2]}): look at ssl_cafile under "
+                "options, and at the name in bootstrap_servers"
+            ), True
+        if text.startswith("Handshake failed"):
+            return (
+                f"the TLS handshake failed ({text.partition(': ')[2]}): look at security_protocol under options"
+            ), "alert" in text.lower()
+        if "DNS" in text:
+            hosts = [node.host for node in self.cluster.bootstrap_brokers()]
+            return "the name cannot be resolved: look at bootstrap_servers", not any(map(_may_resolve, hosts))
+        if "ECONNREFUSED" in text:
+            return "connection refused", False
+        return ("the connection was ended" if _ended(error) else text), False
+
+
+class Link(KafkaNetClient):  # type: ignore[misc]
+    """The network side of one client of kafka-python.
+
+    Attributes
+    ----------
+    connections
+        What it knows of its brokers.
+
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        net = NetworkSelector(**settings)
+        self.connections = _Connections(net, **settings)
+        super().__init__(net=net, manager=self.connections, **settings)
+
+
+def connect(
+    make: Callable[..., Any],
+    settings: Mapping[str, Any],
+    attempt: int = 0,
+    kind: type[Link] = Link,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[Any, Link]:
+    """Make a client of kafka-python, connected.
+
+    Parameters
+    ----------
+    make
+        `kafka.KafkaConsumer`, or another class of kafka-python that takes the same settings.
+    settings
+        What to make it with.
+    attempt
+        How many attempts failed before this one: the later ones wait longer.
+    kind
+        What the network side is to be.
+    cancelled
+        Asked now and then: True ends the attempt, as if no broker had answered.
+
+    Returns
+    -------
+    client, link
+        The client, and the network side of it.
+
+    Raises
+    ------
+    Unreachable
+        Where no broker answers: trying again may help.
+    ConnectorError
+        Where it would not: no server's name can be resolved, the credentials or the TLS settings are wrong.
+
+    """
+    quiet()
+    check_tls(settings)
+    links: list[Link] = []
+
+    def make_link(**configs: Any) -> Link:
+        links.append(kind(**configs))
+        links[-1].connections.call_soon(links[-1].connections.give_up, cancelled)
+        return links[-1]
+
+    seconds = min(_LAST_SECONDS, _FIRST_SECONDS * (1 + attempt))
+    try:
+        return make(**settings, kafka_client=make_link, bootstrap_timeout_ms=1000 * seconds), links[0]
+    except Exception as error:
+        for link in links:
+            # A client that was not made leaves its thread behind.
+            with contextlib.suppress(Exception):
+                link.close()
+        known = links[0].connections if links else None
+        refusal = None if known is None else known.refusal or _misunderstanding(known)
+        if refusal is not None:
+            raise ConnectorError(refusal) from None
+        if isinstance(error, errors.KafkaConfigurationError | ValueError | AssertionError | TypeError):
+            raise ConnectorError(f"options: {_text(error)}") from None
+        if known is None:
+            raise
+        raise Unreachable(known.failure or f"no answer within {seconds:.0f} s") from None
+
+
+def quiet() -> None:
+    """Keep kafka-python's own log lines away: they show passwords at level debug, and repeat what is said here.
+
+    Where debug lines are asked for, those from level info on are let through.
+    """
+    debug = logging.getLogger(__name__).isEnabledFor(logging.DEBUG)
+    logging.getLogger("kafka").setLevel(logging.INFO if debug else logging.CRITICAL + 1)
+
+
+def _misunderstanding(known: _Connections) -> str | None:
+    """Say that a broker that never said a word speaks another protocol, where it does."""
+    node = None if known.dumb is None else known.cluster.broker_metadata(known.dumb)
+    if node is None:
+        return None
+    place = known.place(known.dumb)
+    if known.ssl_enabled and speaks_plainly(node.host, node.port):
+        return f"{place}the broker does not speak TLS here: set security_protocol to PLAINTEXT or SASL_PLAINTEXT"
+    if not known.ssl_enabled and speaks_tls(node.host, node.port):
+        return f"{place}the broker speaks TLS here: set security_protocol under options to SSL or SASL_SSL"
+    return None
+
+
+def _credentials(text: str) -> str:
+    return (
+        f"the broker refuses the credentials ({text}): look at sasl_plain_username, sasl_plain_password and "
+        "sasl_mechanism under options"
+    )
+
+
+def _ended(error: Exception) -> bool:
+    text = _text(error)
+    return "socket disconnected" in text or "EOF occurred" in text or "Connection reset" in text
+
+
+def _may_resolve(host: str) -> bool:
+    """Tell whether a name may exist: False only where the name service says that there is none."""
+    try:
+        socket.getaddrinfo(host, None)
+    except socket.gaierror as error:
+        return error.errno not in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+    return True
+
+
+def _text(error: BaseException) -> str:
+    """Give the words of an error, without the name of its class and the number in front."""
+    words = ": ".join(str(part) for part in error.args) or type(error).__name__
+    return _NUMBER.sub("", " ".join(words.split()))

@@ -1,0 +1,1 @@
+"""A place in a consumer group: which partitions are this process's."""

@@ -1,0 +1,46 @@
+"""What keeps a member out of its group, in one sentence."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from connectors.ports import SourceError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import errors
+
+__all__ = ["refusal"]
+
+
+def refusal(error: Exception, config: Mapping[str, Any]) -> SourceError | None:
+    """Say what an error means that trying again would not change; None for one that may pass.
+
+    Parameters
+    ----------
+    error
+        What a `kafka.KafkaConsumer` with a group raised.
+    config
+        What it is made with.
+
+    """
+    if isinstance(error, errors.GroupAuthorizationFailedError):
+        user = config["sasl_plain_username"]
+        who = f"the user {user}" if user else "a user without a name"
+        return SourceError(f"{who} is not authorised to use the group: grant it Read on the group")
+    if isinstance(error, errors.TopicAuthorizationFailedError):
+        return SourceError("the right to read the topic was withdrawn: grant it Read and Describe")
+    if isinstance(error, errors.InvalidSessionTimeoutError):
+        return SourceError(
+            f"the broker does not take a session_timeout_ms of {config['session_timeout_ms']}: choose one between its "
+            "group.min.session.timeout.ms and group.max.session.timeout.ms"
+        )
+    if isinstance(error, errors.InconsistentGroupProtocolError):
+        return SourceError("the group has members of another kind: give source.group a name of its own")
+    if isinstance(error, errors.GroupMaxSizeReachedError):
+        return SourceError("the group has as many members as the broker allows (group.max.size)")
+    if isinstance(error, errors.RetriableError | RuntimeError):
+        return None
+    return SourceError(f"the client of Kafka failed: {type(error).__name__}: {error}")

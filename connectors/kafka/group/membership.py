@@ -1,0 +1,292 @@
+"""Membership in a consumer group: which partitions of a topic are this process's to read, for as long as it is heard.
+
+The member reads nothing itself: its partitions are paused, and where to go on is never asked of the group.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from connectors.kafka.client import Link, Unreachable, connect
+from connectors.kafka.group.admission import refusal
+from connectors.kafka.group.offsets import Offsets
+from connectors.kafka.group.standing import Standing, Turn
+from connectors.kafka.options import client_settings
+from connectors.kafka.reading.topic import KafkaTopic
+from connectors.ports import ConnectorError, SourceError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, errors
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+__all__ = ["Membership"]
+
+_log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.2
+_PROBE_SECONDS = 5.0
+_LONGEST_PAUSE = 2.0
+# A client finds brokers again that come back at the addresses it knows. Only for a cluster that moved it is worth
+# giving up the place in the group, which keeps the others waiting until the group has noticed.
+_ANEW_SECONDS = 600.0
+
+
+class Membership:
+    """Holds a place in a consumer group, on a thread of its own.
+
+    What is kept from one assignment to the next stays, so that few partitions move: the assignment is kafka-python's
+    "sticky". Its "cooperative-sticky" moves as few and takes two rounds for it, the second one for partitions that
+    their holder has given up in the first; here something better than the group's word keeps two processes from
+    learning one partition, so the new holder may be told at once.
+
+    Parameters
+    ----------
+    topic
+        Its name.
+    bootstrap_servers
+        ``"host:port"``, several of them with commas between, or a list.
+    group
+        The name of the group.
+    options
+        Settings of kafka-python by its own names, such as ``session_timeout_ms``.
+
+    Attributes
+    ----------
+    partitions
+        Those the topic had when the member came; empty before.
+
+    Raises
+    ------
+    ValueError
+        For an option that is not the user's to set.
+
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        bootstrap_servers: str | Sequence[str],
+        group: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.topic = topic
+        self.group = group
+        self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+        settings = client_settings(self.servers.split(","), options or {})
+        session = settings.get("session_timeout_ms", KafkaConsumer.DEFAULT_CONFIG["session_timeout_ms"])
+        # While the group waits for another member there are no heartbeats: other answers must say that all is well.
+        age = min(settings["metadata_max_age_ms"], session // 3)
+        self._settings = {**settings, "metadata_max_age_ms": age, "enable_auto_commit": False}
+        self.partitions: frozenset[int] = frozenset()
+        self._standing = Standing()
+        self._trouble: str | None = None
+        self._trouble_since = 0.0
+        self._back_since: float | None = None
+        self._offsets = Offsets(topic)
+        self._leaving = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kafka-group", daemon=True)
+
+    def open(self) -> None:
+        """Begin to join the group; `turn` tells how that goes."""
+        self._thread.start()
+
+    def turn(self, timeout: float) -> Turn:
+        """Wait for news, and tell how things stand.
+
+        Parameters
+        ----------
+        timeout
+            The longest time to wait, in seconds.
+
+        Raises
+        ------
+        SourceError
+            When the group cannot be joined, or not be stayed in, and trying again would not help.
+
+        """
+        return self._standing.turn(timeout)
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Tell the group how far its partitions are, by partition, for the tools that watch groups; when it can be."""
+        self._offsets.put(offsets)
+
+    @property
+    def joined(self) -> bool:
+        """Whether the group is in reach, and has said which partitions are this member's."""
+        return self._standing.joined
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong, None where all is well."""
+        return self._trouble
+
+    def describe(self) -> str:
+        """Return a phrase such as ``"group mine on kafka topic clicks at broker:9092"``."""
+        return f"group {self.group} on kafka topic {self.topic} at {self.servers}"
+
+    def leave(self) -> None:
+        """Give the partitions to the others at once; offsets can still be committed until `close`."""
+        self._leaving.set()
+
+    def close(self, seconds: float) -> None:
+        """Leave the group, and end the connections within some seconds; closing twice does nothing."""
+        self._leaving.set()
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def probe(self) -> str:
+        """Ask for the group without joining it, which would disturb its members.
+
+        Raises
+        ------
+        ConnectorError
+            When the group cannot be used, or is not in reach.
+
+        """
+        place = TopicPartition(self.topic, 0)
+        try:
+            consumer, _ = self._connect(0)
+            try:
+                consumer.committed(place, timeout_ms=1000 * _PROBE_SECONDS)
+            finally:
+                consumer.close(autocommit=False, timeout_ms=1000)
+        except (ConnectorError, Unreachable) as error:
+            raise SourceError(f"{self.describe()}: {error}") from None
+        except (errors.KafkaError, RuntimeError) as error:
+            raise SourceError(f"{self.describe()}: {refusal(error, consumer.config) or error}") from None
+        return self.describe()
+
+    def _run(self) -> None:
+        attempt = 0
+        while not self._leaving.is_set():
+            try:
+                consumer, link = self._connect(attempt)
+                attempt = 0
+                self._take_part(consumer, link)
+            except Unreachable as error:
+                self._down(str(error))
+                self._leaving.wait(min(_LONGEST_PAUSE, 0.2 * 2**attempt))
+                attempt += 1
+            except ConnectorError as error:
+                self._fail(str(error))
+                return
+            except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
+                _log.debug("the failure in full", exc_info=error)
+                self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
+                return
+
+    def _connect(self, attempt: int) -> tuple[Any, Link]:
+        if not self.partitions:
+            # Only whoever reads a topic is told what is wrong with it; a group without a topic just waits.
+            topic = KafkaTopic(self.topic, {**self._settings, "auto_offset_reset": "none"}, attempt)
+            topic.close()
+            self.partitions = topic.partitions
+        settings = {
+            **self._settings,
+            "group_id": self.group,
+            "partition_assignment_strategy": [StickyPartitionAssignor()],
+            # Of no use to paused partitions, but without it they would be an error.
+            "auto_offset_reset": "earliest",
+        }
+        consumer, link = connect(KafkaConsumer, settings, attempt)
+        _finish_what_is_begun(consumer)
+        return consumer, link
+
+    def _take_part(self, consumer: Any, link: Link) -> None:
+        try:
+            consumer.subscribe([self.topic], listener=_Listener(self._standing, consumer))
+            while not self._leaving.is_set():
+                self._poll(consumer)
+                self._listen(link, consumer.config)
+                self._offsets.commit(consumer, self._standing.mine())
+            consumer.unsubscribe()
+            self._closing.wait()
+            self._offsets.commit_the_last(consumer)
+        except BaseException:
+            self._standing.lose()
+            raise
+        finally:
+            consumer.close(autocommit=False, timeout_ms=1000)
+
+    def _poll(self, consumer: Any) -> None:
+        try:
+            consumer.poll(timeout_ms=round(1000 * _POLL_SECONDS))
+        except (errors.KafkaError, RuntimeError) as error:
+            refused = refusal(error, consumer.config)
+            if refused is not None:
+                raise refused from None
+            _log.debug("polling failed: %s", error)
+            self._leaving.wait(_POLL_SECONDS)
+
+    def _listen(self, link: Link, config: Mapping[str, Any]) -> None:
+        """Look whether the group has had to do without us for so long that it may have given our partitions away."""
+        now = time.monotonic()
+        silence = now - link.connections.heard
+        reason = link.connections.failure or f"nothing was heard for {silence:.0f} s"
+        if silence > _ANEW_SECONDS:
+            raise Unreachable(reason)
+        if silence > config["session_timeout_ms"] / 1000:
+            self._back_since = None
+            if self._standing.in_reach:
+                self._down(reason)
+                self._standing.cut_off()
+        elif self._standing.in_reach:
+            self._up()
+        else:
+            # The first answer need not be the coordinator's: it must have had the time to say that we are out.
+            self._back_since = self._back_since or now
+            if now - self._back_since > 2 * config["heartbeat_interval_ms"] / 1000:
+                self._standing.reconnect()
+
+    def _down(self, reason: str) -> None:
+        if self._trouble is None:
+            self._trouble_since = time.monotonic()
+            _log.warning("%s: no broker answers (%s): trying again until one does", self.describe(), reason)
+        self._trouble = f"{self.describe()}: no broker answers ({reason})"
+
+    def _up(self) -> None:
+        if self._trouble is not None:
+            self._trouble = None
+            seconds = time.monotonic() - self._trouble_since
+            _log.info("%s: a broker answers again after %.0f s", self.describe(), seconds)
+
+    def _fail(self, reason: str) -> None:
+        self._standing.fail(SourceError(f"{self.describe()}: {reason}"))
+
+
+def _finish_what_is_begun(consumer: Any) -> None:
+    """Let a client that has begun to join the group take up the answer.
+
+    Where partitions were added, kafka-python (3.0) holds the matter to be settled once it has asked. If the answer
+    comes after the end of a poll, nobody takes it up, no heartbeat is sent any more, and the group puts the member out
+    without its noticing.
+    """
+    coordinator = consumer._coordinator
+    need_rejoin = coordinator.need_rejoin
+    coordinator.need_rejoin = lambda: need_rejoin() or coordinator._join_task is not None
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Passes on what the group decides; called on the client's thread, which sends the heartbeats and must not wait."""
+
+    def __init__(self, standing: Standing, consumer: Any) -> None:
+        self._standing = standing
+        self._consumer = consumer
+
+    def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        """Do nothing: all partitions are revoked before each assignment, and most of them come back with it."""
+
+    def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        self._consumer.pause(*assigned)
+        self._standing.assign([place.partition for place in assigned])
+
+    def on_partitions_lost(self, lost: Collection[Any]) -> None:  # noqa: ARG002
+        self._standing.lose()

@@ -1,0 +1,172 @@
+"""What may be said to the client of Kafka: settings that connectors make themselves, and the files of TLS."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from connectors.ports import ConnectorError
+
+__all__ = ["OUTPUT_RESERVED", "RESERVED", "TRANSACTION_TIMEOUT_MS", "check", "check_tls", "client_settings"]
+
+RESERVED: Mapping[str, str] = {
+    "bootstrap_servers": "it is written beside options, as bootstrap_servers",
+    "auto_offset_reset": "write start: earliest or latest, and on_gap: stop or skip",
+    "enable_auto_commit": "the place to go on from is kept in the checkpoint",
+    "auto_commit_interval_ms": "the place to go on from is kept in the checkpoint",
+    "default_offset_commit_callback": "the place to go on from is kept in the checkpoint",
+    "key_deserializer": "records are decoded by the daemon, which bears bad ones",
+    "value_deserializer": "records are decoded by the daemon, which bears bad ones",
+    "key_serializer": "lines are written as JSON",
+    "value_serializer": "lines are written as JSON",
+    "max_poll_records": "the daemon sets the length of its chunks by what they cost",
+    "consumer_timeout_ms": "a topic has no end",
+    "allow_auto_create_topics": "a topic with a mistyped name must not be made",
+    "exclude_internal_topics": "source.topic names the one topic",
+    "partition_assignment_strategy": "write partitions",
+    "kafka_client": "it is the daemon's own",
+    "selector": "it is the daemon's own",
+    "bootstrap_timeout_ms": "the daemon tries until the broker is there",
+    "metric_reporters": "the daemon exports its own metrics",
+    "metrics_enabled": "the daemon exports its own metrics",
+    "ssl_context": "write ssl_cafile, ssl_certfile and ssl_keyfile",
+    "socks5_proxy": "write proxy_url",
+}
+"""Options of kafka-python that may not be set, with what to do instead."""
+
+OUTPUT_RESERVED: Mapping[str, str] = {
+    "acks": "every line is acknowledged by all replicas that are in sync",
+    "enable_idempotence": "no line may stand there twice",
+    "retries": "a line is sent until it is acknowledged",
+    "delivery_timeout_ms": "a line is sent until it is acknowledged",
+    "max_in_flight_requests_per_connection": "the lines of a partition stay in order",
+    "max_block_ms": "the daemon waits itself",
+    "partitioner": "the lines of a partition of the source go to one partition, in order",
+    "transactional_id": "it is written beside options, as transactional_id",
+    "compression_type": "it is written beside options, as compression",
+}
+"""Those that may not be set where lines are written, beside the others."""
+
+TRANSACTION_TIMEOUT_MS = 900_000
+"""How long a transaction may be open by default: as long as brokers allow, because one that is away must not end it."""
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
+_DEFAULTS: Mapping[str, Any] = {
+    "client_id": "streamkernel",
+    # A broker that is back must not wait half a minute to be noticed.
+    "reconnect_backoff_max_ms": 2000,
+    # How soon a topic that was deleted, made anew or given more partitions is noticed.
+    "metadata_max_age_ms": 10_000,
+    # Without one, OpenSSL would ask for the passphrase of an encrypted key at the terminal.
+    "ssl_password": "",
+    "metrics_enabled": False,
+}
+
+
+def client_settings(bootstrap_servers: str | list[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what every client of kafka-python is made with, whether it reads or writes.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        ``"host:port"``, several of them with commas between, or a list.
+    options
+        What the user says beyond that, by the names kafka-python has for it.
+
+    Raises
+    ------
+    ValueError
+        For an option that is not the user's to set.
+
+    Examples
+    --------
+    >>> client_settings("broker:9092", {"client_id": "mine"})["client_id"]
+    'mine'
+    >>> client_settings("broker:9092", {"enable_auto_commit": True})
+    Traceback (most recent call last):
+        ...
+    ValueError: options: enable_auto_commit cannot be set: the place to go on from is kept in the checkpoint
+
+    """
+    try:
+        check(options)
+    except ValueError as error:
+        raise ValueError(f"options: {error}") from None
+    return {**_DEFAULTS, **options, "bootstrap_servers": bootstrap_servers}
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Find what cannot go together, or not at all.
+
+    Raises
+    ------
+    ValueError
+        Naming the option.
+
+    """
+    for name in options:
+        if name in RESERVED:
+            raise ValueError(f"{name} cannot be set: {RESERVED[name]}")
+    protocol = options.get("security_protocol", "PLAINTEXT")
+    if protocol not in _PROTOCOLS:
+        raise ValueError(f"security_protocol must be one of {', '.join(_PROTOCOLS)}, got {protocol!r}")
+    mechanism = options.get("sasl_mechanism")
+    if protocol.startswith("SASL") and mechanism is None:
+        raise ValueError(f"sasl_mechanism is required with the security_protocol {protocol}")
+    if mechanism is not None and not protocol.startswith("SASL"):
+        raise ValueError("sasl_mechanism needs a security_protocol of SASL_PLAINTEXT or SASL_SSL")
+    for name in ("sasl_plain_username", "sasl_plain_password"):
+        if mechanism in _WITH_PASSWORD and not options.get(name):
+            raise ValueError(f"{name} is required with the sasl_mechanism {mechanism}")
+    if options.get("ssl_cafile") and not protocol.endswith("SSL"):
+        raise ValueError("ssl_cafile needs a security_protocol of SSL or SASL_SSL")
+
+
+def check_tls(settings: Mapping[str, Any]) -> None:
+    """Read the files of TLS once: the client would only say later, and less clearly, what is wrong with them.
+
+    Parameters
+    ----------
+    settings
+        As `client_settings` made them.
+
+    Raises
+    ------
+    ConnectorError
+        Naming the option and the file.
+
+    """
+    if settings.get("security_protocol") not in ("SSL", "SASL_SSL"):
+        return
+    for name in _FILES:
+        if settings.get(name):
+            try:
+                Path(settings[name]).read_bytes()
+            except OSError as error:
+                raise ConnectorError(
+                    f"options.{name}: {settings[name]}: cannot be read: {error.strerror or error}"
+                ) from None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        name = "ssl_cafile"
+        if settings.get(name):
+            context.load_verify_locations(settings[name])
+        name = "ssl_certfile"
+        if settings.get(name):
+            context.load_cert_chain(settings[name], settings.get("ssl_keyfile"), settings["ssl_password"])
+        name = "ssl_crlfile"
+        if settings.get(name):
+            context.load_verify_locations(settings[name])
+    except (ssl.SSLError, OSError) as error:
+        raise ConnectorError(
+            f"options.{name}: {settings[name]}: is no PEM file that can be used ({_reason(error)}): "
+            "look at the file, and at ssl_keyfile and ssl_password where it is a certificate with a key"
+        ) from None
+
+
+def _reason(error: OSError) -> str:
+    return getattr(error, "reason", None) or error.strerror or str(error)

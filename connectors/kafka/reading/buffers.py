@@ -1,0 +1,229 @@
+"""What was read of the partitions and not handed out yet, between the thread that reads and the one that learns."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Collection, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+__all__ = ["Buffers", "Stretch"]
+
+# Enough to learn from while more is read, and little enough for the other partitions to have their turn soon.
+_MOST_MESSAGES, _MOST_BYTES = 4096, 2**24
+
+_offset = attrgetter("offset")
+_size = itemgetter(11)  # serialized_value_size of a ConsumerRecord, -1 for a message without a value
+
+
+class Stretch(NamedTuple):
+    """Consecutive messages of a partition, or offsets at which none could be read.
+
+    Attributes
+    ----------
+    partition
+        Which one.
+    first, end
+        Offsets: of the first message, and the one behind the last. Between them some may be missing.
+    messages
+        None where they could not be read.
+    reason
+        Why not.
+
+    """
+
+    partition: int
+    first: int
+    end: int
+    messages: Sequence[Any] | None
+    reason: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many records it makes."""
+        return self.end - self.first if self.messages is None else len(self.messages)
+
+    def cut(self, most: int, before: int | None = None) -> tuple[Stretch | None, Stretch | None]:
+        """Part it in what comes first and the rest.
+
+        Parameters
+        ----------
+        most
+            How many records may come first.
+        before
+            Which offset must not come first; None: any may.
+
+        Examples
+        --------
+        >>> Stretch(0, 5, 8, None).cut(2)
+        (Stretch(partition=0, first=5, end=7, messages=None, reason=''), \
+Stretch(partition=0, first=7, end=8, messages=None, reason=''))
+        >>> Stretch(0, 5, 8, None).cut(9, before=5)[0] is None
+        True
+
+        """
+        if self.messages is None:
+            place = min(self.first + most, self.end if before is None else before)
+            if place <= self.first:
+                return None, self
+            if place >= self.end:
+                return self, None
+            return self._replace(end=place), self._replace(first=place)
+        index = min(most, len(self.messages))
+        if before is not None and before < self.end:
+            index = min(index, bisect_left(self.messages, before, key=_offset))
+        if index == 0:
+            return None, self
+        if index == len(self.messages):
+            return self, None
+        place = self.messages[index].offset
+        end = self.messages[index - 1].offset + 1
+        head, rest = self.messages[:index], self.messages[index:]
+        return self._replace(end=end, messages=head), self._replace(first=place, messages=rest)
+
+
+class Buffers:
+    """The waiting stretches of each partition; every method may be called from any thread.
+
+    Parameters
+    ----------
+    partitions
+        Which ones there are.
+
+    """
+
+    def __init__(self, partitions: Collection[int]) -> None:
+        self.partitions = tuple(partitions)
+        self._changed = threading.Condition()
+        self._waiting: dict[int, deque[Stretch]] = {partition: deque() for partition in self.partitions}
+        self._counts = dict.fromkeys(self.partitions, 0)
+        self._taken = dict.fromkeys(self.partitions, 0)
+        self._bytes = 0
+        self._wanted: int | None = None
+        self._reached: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._woken = False
+
+    def put(self, stretch: Stretch) -> None:
+        """Add what was read, behind what waits of its partition."""
+        size = 0 if stretch.messages is None else sum(map(_size, stretch.messages))
+        with self._changed:
+            waiting = self._waiting[stretch.partition]
+            if waiting and waiting[-1].messages is not None and stretch.messages is not None:
+                # A slow trickle is handed out in chunks all the same.
+                before = waiting.pop()
+                stretch = stretch._replace(first=before.first, messages=[*(before.messages or ()), *stretch.messages])
+                self._counts[stretch.partition] -= before.size
+            waiting.append(stretch)
+            self._counts[stretch.partition] += stretch.size
+            self._bytes += size
+            self._reached[stretch.partition] = stretch.end
+            self._changed.notify_all()
+
+    def note(self, partition: int, reached: int, end: int | None) -> None:
+        """Note where a partition is read on, and where it ends, where that is known."""
+        with self._changed:
+            moved = self._reached.get(partition) != reached
+            self._reached[partition] = reached
+            if end is not None:
+                # It is heard of in two ways, and the later word may be the older one.
+                self._ends[partition] = max(end, self._ends.get(partition, end))
+            if moved:
+                self._changed.notify_all()
+
+    def take(self, partition: int, most: int, before: int | None = None) -> Stretch | None:
+        """Take what comes next of a partition.
+
+        Parameters
+        ----------
+        partition
+            Which one.
+        most
+            How many records to take at most.
+        before
+            Which offset to leave, with all behind it; None: none.
+
+        Returns
+        -------
+        stretch
+            None where nothing of it is there.
+
+        """
+        with self._changed:
+            waiting = self._waiting[partition]
+            if not waiting:
+                return None
+            head, rest = waiting[0].cut(most, before)
+            if head is None:
+                return None
+            waiting.popleft()
+            if rest is not None:
+                waiting.appendleft(rest)
+            self._counts[partition] -= head.size
+            self._taken[partition] += head.size
+            if head.messages is not None:
+                self._bytes -= sum(map(_size, head.messages))
+            self._changed.notify_all()
+            return head
+
+    def waiting(self, partition: int) -> tuple[int, int] | None:
+        """Give how many records of a partition are there, and the offset behind the last; None where none is."""
+        with self._changed:
+            waiting = self._waiting[partition]
+            return (self._counts[partition], waiting[-1].end) if waiting else None
+
+    def passed(self, partition: int, offset: int) -> bool:
+        """Say that nothing before an offset will come of a partition any more."""
+        with self._changed:
+            waiting = self._waiting[partition]
+            return (waiting[0].first if waiting else self._reached.get(partition, 0)) >= offset
+
+    def _full(self) -> bool:
+        if self._wanted is not None and not self._waiting[self._wanted]:
+            # However much of the others is there, this is waited for.
+            return False
+        return sum(self._counts.values()) >= _MOST_MESSAGES or self._bytes >= _MOST_BYTES
+
+    def reached(self) -> dict[int, int]:
+        """Give where each partition is read on, as far as known."""
+        with self._changed:
+            return dict(self._reached)
+
+    def lag(self) -> dict[int, int]:
+        """Give how many records of each partition are still to be handed out, as far as known."""
+        with self._changed:
+            return {
+                partition: max(0, end - self._reached[partition]) + self._counts[partition]
+                for partition, end in self._ends.items()
+            }
+
+    def known(self) -> dict[int, int]:
+        """Give how many records of each partition were handed out, or are still to be."""
+        with self._changed:
+            return {partition: count + self._taken[partition] for partition, count in self.lag().items()}
+
+    def wait(self, seconds: float, partition: int | None = None) -> None:
+        """Wait until something of a partition, or of any, is there, or `wake` is called."""
+        with self._changed:
+            self._wanted = partition
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._woken or self._has(partition), seconds)
+            self._woken = False
+
+    def wait_for_room(self, seconds: float) -> bool:
+        """Wait until more may be put, or `wake` is called, and say whether it may."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._full(), seconds)
+
+    def wake(self) -> None:
+        """End the waiting."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def _has(self, partition: int | None) -> bool:
+        if partition is not None:
+            return bool(self._waiting[partition])
+        return any(self._waiting.values())

@@ -1,0 +1,94 @@
+"""Tells a consumer group how far the daemon is, for the tools that watch groups; nothing is ever read from there."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from connectors.kafka.client import Unreachable, connect
+from connectors.ports import ConnectorError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
+
+__all__ = ["Commits"]
+
+_log = logging.getLogger(__name__)
+
+_SECONDS = 5.0
+_PAUSE = 5.0
+
+
+class Commits:
+    """Commits offsets on a thread and a connection of its own: a group that fails must not hold up the records.
+
+    Parameters
+    ----------
+    place
+        What to call the topic in a log line.
+    topic
+        Its name.
+    settings
+        What `kafka.KafkaConsumer` is made with, ``group_id`` among them.
+
+    """
+
+    def __init__(self, place: str, topic: str, settings: Mapping[str, Any]) -> None:
+        self._place = place
+        self._topic = topic
+        self._settings = settings
+        self._pending: dict[int, int] = {}
+        self._changed = threading.Condition()
+        self._ending = False
+        self._failed = False
+        self._thread = threading.Thread(target=self._run, name="kafka-commits", daemon=True)
+        self._thread.start()
+
+    def put(self, offsets: Mapping[int, int]) -> None:
+        """Commit these offsets, by partition, when there is time; they replace what waits."""
+        with self._changed:
+            self._pending = dict(offsets)
+            self._changed.notify_all()
+
+    def close(self, seconds: float) -> None:
+        """Commit what waits, and end, within some seconds."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        consumer = None
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._ending or self._pending)
+                offsets, self._pending = self._pending, {}
+                ending = self._ending
+            if offsets:
+                try:
+                    if consumer is None:
+                        consumer, _ = connect(KafkaConsumer, self._settings)
+                    places = {TopicPartition(self._topic, one): OffsetAndMetadata(offsets[one]) for one in offsets}
+                    consumer.commit(places, timeout_ms=1000 * _SECONDS)
+                    self._failed = False
+                except (Unreachable, ConnectorError, errors.KafkaError, RuntimeError) as error:
+                    self._note(error)
+                    if not ending:
+                        time.sleep(_PAUSE)
+            if ending:
+                break
+        if consumer is not None:
+            consumer.close(autocommit=False, timeout_ms=1000)
+
+    def _note(self, error: Exception) -> None:
+        if not self._failed:
+            _log.warning(
+                "%s: the offsets cannot be committed to the group %s: %s; the checkpoint has them, nothing is lost",
+                *(self._place, self._settings["group_id"], error),
+            )
+        self._failed = True

@@ -1,0 +1,128 @@
+"""From the messages of a partition to records: their values decoded, and beside them what else a message carries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import compress, pairwise, repeat
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias, cast
+
+from connectors.decode import UndecodableError, decode_inputs, shown
+from connectors.kafka.reading.buffers import Stretch
+from connectors.objects import JsonObjects
+from connectors.ports import Fault, Position, Record
+
+__all__ = ["Include", "Messages"]
+
+Include: TypeAlias = Literal["key", "headers", "timestamp"]
+
+_value = attrgetter("value")
+_offset = attrgetter("offset")
+_size = attrgetter("serialized_value_size")
+
+
+class Messages:
+    """Make records of messages whose values are JSON objects.
+
+    Parameters
+    ----------
+    decoder
+        For the values.
+    max_record_bytes
+        The longest value, in bytes; a longer one is a fault.
+    include
+        What becomes inputs beside the fields of the value: the key as ``kafka.key`` (text), the headers as
+        ``kafka.header.NAME`` (text; the last of a name), the time of the message as ``kafka.timestamp`` (seconds since
+        1970). A field of such a name in the value itself wins.
+
+    """
+
+    def __init__(self, decoder: JsonObjects, max_record_bytes: int, include: Collection[Include] = ()) -> None:
+        self._decoder = decoder
+        self._max_record_bytes = max_record_bytes
+        self._include = frozenset(include)
+
+    def records(self, stream: str, stretch: Stretch) -> list[Record]:
+        """Return a record for each message, or for each offset where none could be read.
+
+        Parameters
+        ----------
+        stream
+            What the offsets count in.
+        stretch
+            The messages.
+
+        """
+        if stretch.messages is None:
+            fault = Fault("corrupt", f"the message cannot be read: {stretch.reason}")
+            places = _positions(stream, stretch.partition, range(stretch.first, stretch.end + 1))
+            return [Record({}, None, place, following, b"", fault) for place, following in pairwise(places)]
+        messages = stretch.messages
+        if stretch.end - stretch.first == len(messages):
+            places = _positions(stream, stretch.partition, range(stretch.first, stretch.end + 1))
+            starts, ends = places[:-1], places[1:]
+        else:
+            offsets = list(map(_offset, messages))
+            starts = _positions(stream, stretch.partition, offsets)
+            ends = _positions(stream, stretch.partition, [offset + 1 for offset in offsets])
+        values = list(map(_value, messages))
+        sizes = list(map(_size, messages))
+        if min(sizes) < 0 or max(sizes) > self._max_record_bytes:
+            records = self._unequal(values, sizes, starts, ends)
+        else:
+            records = self._decoder.records(values, starts, ends)
+        if self._include:
+            records = list(map(self._with_extras, records, messages))
+        return records
+
+    def _unequal(
+        self, values: Sequence[bytes | None], sizes: Sequence[int], starts: list[Position], ends: list[Position]
+    ) -> list[Record]:
+        """Decode where some of the messages have no value, or one that is too long."""
+        plain = [0 <= size <= self._max_record_bytes for size in sizes]
+        raws = cast("list[bytes]", list(compress(values, plain)))
+        rest = iter(self._decoder.records(raws, list(compress(starts, plain)), list(compress(ends, plain))))
+        return [
+            next(rest) if good else self._odd(value, start, end)
+            for good, value, start, end in zip(plain, values, starts, ends, strict=True)
+        ]
+
+    def _odd(self, value: bytes | None, start: Position, end: Position) -> Record:
+        if value is None:
+            return Record({}, None, start, end, b"", blank=True)
+        detail = f"{len(value):,} bytes, more than max_record_bytes ({self._max_record_bytes:,})"
+        return Record({}, None, start, end, value[: self._max_record_bytes], Fault("too_long", detail))
+
+    def _with_extras(self, record: Record, message: Any) -> Record:
+        if record.fault is not None or record.blank:
+            return record
+        try:
+            extras = decode_inputs(self._extras(message), self._decoder.max_string)
+        except UndecodableError as error:
+            return record._replace(x={}, y=None, fault=error.fault)
+        return record._replace(x=extras | record.x)
+
+    def _extras(self, message: Any) -> Iterator[tuple[str, Any]]:
+        if "key" in self._include and message.key is not None:
+            yield "kafka.key", _text(message.key, "the key")
+        if "timestamp" in self._include and message.timestamp >= 0:
+            yield "kafka.timestamp", message.timestamp / 1000
+        if "headers" in self._include:
+            for name, value in message.headers:
+                if value is not None:
+                    yield f"kafka.header.{name}", _text(value, f"the header {shown(name)}")
+
+
+def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Position]:
+    # The same as calling Position for each, at a third of the cost.
+    fields = zip(repeat(stream), repeat(partition), offsets, strict=False)
+    return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields)))
+
+
+def _text(data: bytes, what: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UndecodableError(
+            "encoding", f"{what}: byte {data[error.start]:#04x} at {error.start} is not UTF-8"
+        ) from None

@@ -1,0 +1,237 @@
+"""Reads a topic on a thread of its own, so that nothing a network does can hold the daemon up."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from connectors.kafka.client import Unreachable
+from connectors.kafka.reading.buffers import Buffers, Stretch
+from connectors.kafka.reading.topic import Bounds, OutOfRange, Topic, Unreadable
+from connectors.ports import ConnectorError, SourceError
+
+__all__ = ["Begin", "Connect", "Reader"]
+
+Connect: TypeAlias = Callable[[int, Callable[[], bool]], Topic]
+"""Makes the topic, given how many attempts failed before, and what says that this one is to end."""
+
+Begin: TypeAlias = Callable[[Topic], Mapping[int, int]]
+"""Says at which offset each partition begins, once the topic is known; raises `SourceError` where it cannot."""
+
+_log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.2
+_LOOK_SECONDS = 0.5
+# While enough waits and the topic is not polled, its end is asked for as often as this.
+_END_SECONDS = 5.0
+# A cluster whose brokers all moved is found again by its first addresses, not by those the client knows.
+_ANEW_SECONDS = 60.0
+_LONGEST_PAUSE = 2.0
+
+
+class Reader:
+    """Fills buffers with what comes, through every failure that may pass.
+
+    Parameters
+    ----------
+    place
+        What to call the topic in a log line.
+    connect
+        Makes the topic.
+    begin
+        Called on the reader's thread after the first connection.
+    skip_gaps
+        Whether to go on where retention removed messages before they were read.
+
+    Attributes
+    ----------
+    buffers
+        What was read; None until the first connection.
+    failure
+        Why reading ended, None while it goes on.
+    trouble
+        Why nothing comes for now, None where all is well.
+
+    """
+
+    def __init__(self, place: str, connect: Connect, begin: Begin, skip_gaps: bool) -> None:
+        self.buffers: Buffers | None = None
+        self.failure: SourceError | None = None
+        self.trouble: str | None = None
+        self._place = place
+        self._connect = connect
+        self._begin = begin
+        self._skip_gaps = skip_gaps
+        self._identity = ""
+        self._trouble_since = 0.0
+        self._looked = self._polled = 0.0
+        self._told_of: frozenset[int] = frozenset()
+        self._settled = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kafka-reader", daemon=True)
+
+    def start(self, seconds: float) -> None:
+        """Begin to read, and wait until it is known whether that works, but no longer than some seconds."""
+        self._thread.start()
+        self._settled.wait(seconds)
+
+    def stop(self, seconds: float) -> None:
+        """Stop reading; a thread that is held up by the network is left to end by itself."""
+        self._stopping.set()
+        if self.buffers is not None:
+            self.buffers.wake()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        attempt = 0
+        while not self._stopping.is_set():
+            try:
+                topic = self._connect(attempt, self._stopping.is_set)
+                try:
+                    self._start(topic)
+                    attempt = 0
+                    self._up()
+                    self._read(topic)
+                finally:
+                    topic.close()
+            except SourceError as error:
+                self._fail(str(error))
+                return
+            except (Unreachable, ConnectorError) as error:
+                if self.buffers is None and isinstance(error, ConnectorError):
+                    self._fail(str(error))
+                    return
+                if not self._stopping.is_set():
+                    self._down(str(error))
+                attempt += 1
+                self._stopping.wait(min(_LONGEST_PAUSE, 0.2 * attempt))
+            except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
+                _log.debug("the failure in full", exc_info=error)
+                self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
+                return
+
+    def _start(self, topic: Topic) -> None:
+        if self.buffers is None:
+            offsets = self._begin(topic)
+            self._identity = topic.identity
+            self._told_of = topic.partitions
+            buffers = Buffers(offsets)
+        else:
+            if topic.identity != self._identity:
+                raise SourceError("the topic was deleted and made anew, or the cluster is another one")
+            buffers = self.buffers
+            offsets = buffers.reached()
+        bounds = topic.bounds(offsets)
+        offsets = {one: self._fitted(one, offset, bounds[one]) for one, offset in offsets.items()}
+        topic.start(offsets)
+        for partition, offset in offsets.items():
+            buffers.note(partition, offset, bounds[partition].end)
+        self.buffers = buffers
+        self._settled.set()
+
+    def _read(self, topic: Topic) -> None:
+        assert self.buffers is not None
+        buffers = self.buffers
+        waiting_since = time.monotonic()
+        while not self._stopping.is_set():
+            if not buffers.wait_for_room(_POLL_SECONDS) or self._poll(topic, buffers):
+                waiting_since = time.monotonic()
+            self._look(topic, buffers, waiting_since)
+
+    def _poll(self, topic: Topic, buffers: Buffers) -> bool:
+        self._polled = time.monotonic()
+        try:
+            found = topic.poll(_POLL_SECONDS)
+        except Unreadable as damage:
+            _log.error(
+                "%s, partition %d: offsets %d to %d cannot be read and are dead letters: %s",
+                *(self._place, damage.partition, damage.first, damage.end - 1, damage),
+            )
+            buffers.put(Stretch(damage.partition, damage.first, damage.end, None, str(damage)))
+            topic.seek(damage.partition, damage.end)
+            return True
+        except OutOfRange as error:
+            # The offset may be there and the topic be another one.
+            topic.refresh()
+            topic.verify()
+            offset = buffers.reached()[error.partition]
+            offset = self._fitted(error.partition, offset, topic.bounds([error.partition])[error.partition])
+            topic.seek(error.partition, offset)
+            buffers.note(error.partition, offset, None)
+            return True
+        if found:
+            self._up()
+        for partition, messages in found.items():
+            buffers.put(Stretch(partition, messages[0].offset, messages[-1].offset + 1, messages))
+            buffers.note(partition, messages[-1].offset + 1, topic.end(partition))
+        return bool(found)
+
+    def _look(self, topic: Topic, buffers: Buffers, waiting_since: float) -> None:
+        """Look round now and then: is the broker there, is the topic, where do its partitions end?"""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = now
+        topic.verify()
+        silent = now - max(topic.heard(), waiting_since)
+        if silent > _ANEW_SECONDS:
+            raise Unreachable(topic.failure())
+        if silent > topic.patience:
+            self._down(topic.failure())
+            return
+        self._up()
+        if topic.partitions != self._told_of:
+            added = sorted(topic.partitions - self._told_of)
+            self._told_of |= topic.partitions
+            if added:
+                _log.warning(
+                    "%s has new partitions (%s): they are read from the next start on",
+                    *(self._place, ", ".join(map(str, added))),
+                )
+        for partition in buffers.partitions:
+            # Also where nothing was read: there may be no messages, but the marks of a transaction.
+            buffers.note(partition, topic.reached(partition), topic.end(partition))
+        if now - self._polled > _END_SECONDS:
+            self._polled = now
+            for partition, bounds in topic.bounds(buffers.partitions).items():
+                buffers.note(partition, topic.reached(partition), bounds.end)
+
+    def _fitted(self, partition: int, offset: int, bounds: Bounds) -> int:
+        """Give where to go on, which is `offset` unless retention has removed it."""
+        if offset > bounds.end:
+            raise SourceError(
+                f"partition {partition} ends at offset {bounds.end}, before offset {offset} where it is to be read on: "
+                "the topic lost records, or was replaced; put it back, or start anew with --fresh"
+            )
+        if offset >= bounds.first:
+            return offset
+        gap = (
+            f"partition {partition}: offsets {offset} to {bounds.first - 1} ({bounds.first - offset:,} of them) were "
+            "removed by retention before they were read"
+        )
+        if not self._skip_gaps:
+            raise SourceError(f"{gap}: set on_gap: skip to go on without them, or start anew with --fresh")
+        _log.error("%s, %s: they are skipped, as on_gap says", self._place, gap)
+        return bounds.first
+
+    def _down(self, reason: str) -> None:
+        if self.trouble is None:
+            self._trouble_since = time.monotonic()
+            _log.warning("%s: no broker answers (%s): trying again until one does", self._place, reason)
+        self.trouble = f"no broker answers ({reason})"
+        self._settled.set()
+
+    def _up(self) -> None:
+        if self.trouble is not None:
+            self.trouble = None
+            _log.info("%s: a broker answers again after %.0f s", self._place, time.monotonic() - self._trouble_since)
+
+    def _fail(self, reason: str) -> None:
+        self.failure = SourceError(f"{self._place}: {reason}")
+        self._settled.set()
+        if self.buffers is not None:
+            self.buffers.wake()

@@ -1,0 +1,300 @@
+"""Records from a topic of Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from connectors.kafka.options import client_settings
+from connectors.kafka.reading.buffers import Buffers
+from connectors.kafka.reading.commits import Commits
+from connectors.kafka.reading.messages import Include, Messages
+from connectors.kafka.reading.order import ArrivalOrder, LoggedOrder, Order, OrderLog
+from connectors.kafka.reading.reader import Reader
+from connectors.kafka.reading.topic import KafkaTopic, Topic
+from connectors.objects import JsonObjects
+from connectors.ports import Position, Record, Source, SourceError
+
+__all__ = ["Connect", "KafkaSource"]
+
+Connect: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], Topic]
+"""Makes a topic from its name, the settings of the client, the number of attempts that failed before, and what says
+that the attempt is to end."""
+
+_DEFAULTS: Mapping[str, Any] = {
+    "fetch_max_bytes": 2**24,
+    # What is learnt is not forgotten: a record whose transaction is aborted must not be learnt at all.
+    "isolation_level": "read_committed",
+}
+_OPEN_SECONDS = 5.0
+_CLOSE_SECONDS = 2.0
+
+
+class KafkaSource(Source):
+    """Read a topic, each message a JSON object in UTF-8; see `connectors.objects.JsonObjects`.
+
+    Where to go on is asked of the checkpoint alone: the partitions are assigned, not subscribed to, and what a
+    consumer group holds is never read. Everything the network may hold up happens on a thread of its own; `open` and
+    `poll` come back in time, and a broker that is away is waited for: `trouble` says so meanwhile.
+
+    A poll hands out records of one partition, in turns; in a backlog a turn may be as long as what one fetch brings of
+    a partition (the option ``max_partition_fetch_bytes``, 1 MiB). An offset at which no message is (compaction removes
+    some, and transactions leave marks) is passed over; the position behind a record is its offset + 1. A message that
+    is there and cannot be read is a record with the fault ``"corrupt"``, a tombstone (null) a blank one.
+
+    Partitions that are added to the topic are told of in the log once, and read from the next start on, each from its
+    first message. A partition that is left out of `partitions` keeps its place in the checkpoint.
+
+    Parameters
+    ----------
+    topic
+        Its name; a topic that is not there is never made.
+    bootstrap_servers
+        ``"host:port"``, several of them with commas between, or a list.
+    partitions
+        ``"all"``, or the numbers of those to read.
+    start
+        Where the first run begins: ``"earliest"``, with the first message that is still there, or ``"latest"``, with
+        the first one to come.
+    on_gap
+        What to do where retention removed messages before they were read: ``"stop"``, or ``"skip"`` them. Both say
+        exactly which.
+    include
+        Of ``"key"``, ``"headers"`` and ``"timestamp"``, what becomes inputs too; see `Messages`.
+    target
+        The key of the target; None: no target, every record is unlabelled.
+    target_type
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+    options
+        Settings of kafka-python by its own names, such as ``security_protocol``; with ``group_id``, the offsets of each
+        checkpoint are committed to that group, for the tools that watch groups. ``isolation_level`` is
+        ``"read_committed"`` by default: a record of a transaction comes once that is committed, and never if it is
+        aborted.
+    order_log
+        Where the order in which several partitions are handed out is written down, so that a restart repeats it; None:
+        a restart takes what is not in the checkpoint as it comes.
+    checkpoints_kept
+        How many checkpoints a restart may go back.
+    max_record_bytes
+        The longest value, in bytes; a longer one is a fault.
+    max_string
+        The most characters of a name or a string value; more is a fault.
+    connect
+        Makes the topic; a test may have another one than that of kafka-python.
+
+    Raises
+    ------
+    ValueError
+        For an option that is not the user's to set, and for an unknown `target_type`.
+
+    Examples
+    --------
+    >>> source = KafkaSource("clicks", "broker:9092", target="bought", target_type="bool")
+    >>> source.describe()
+    'kafka topic clicks at broker:9092'
+
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        bootstrap_servers: str | Sequence[str],
+        partitions: Literal["all"] | Collection[int] = "all",
+        start: Literal["earliest", "latest"] = "earliest",
+        on_gap: Literal["stop", "skip"] = "stop",
+        include: Collection[Include] = (),
+        target: str | None = None,
+        target_type: str = "str",
+        options: Mapping[str, Any] | None = None,
+        order_log: Path | None = None,
+        checkpoints_kept: int = 3,
+        max_record_bytes: int = 2**20,
+        max_string: int = 256,
+        connect: Connect = KafkaTopic,
+    ) -> None:
+        self.topic = topic
+        self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+        self.partitions = partitions
+        self.begin_at = start
+        self.skip_gaps = on_gap == "skip"
+        self.order_log = order_log
+        self.checkpoints_kept = checkpoints_kept
+        given = dict(options or {})
+        self._group = given.pop("group_id", None)
+        self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
+        self._messages = Messages(JsonObjects(target, target_type, max_string), max_record_bytes, include)
+        self._connect = connect
+        self._reader: Reader | None = None
+        self._commits: Commits | None = None
+        self._order: Order = ArrivalOrder()
+        self._stream = ""
+        self._positions: Mapping[int, Position] = {}
+        self._beginnings: Mapping[int, Position] = {}
+
+    def open(self, positions: Mapping[int, Position] | None = None) -> None:
+        """Connect, for some seconds; where no broker answers, polls go on trying. See `Source.open`.
+
+        Raises
+        ------
+        SourceError
+            When trying again would not help: there is no such topic or partition, the credentials or the TLS settings
+            are wrong, this is not allowed, the topic is not the one of the positions, or retention has passed them.
+
+        """
+        self.close()
+        self._positions = dict(positions or {})
+        self._beginnings = {}
+        settings = {**self._settings, "enable_auto_commit": False, "auto_offset_reset": "none"}
+        self._reader = Reader(
+            self.describe(),
+            lambda attempt, cancelled: self._connect(self.topic, settings, attempt, cancelled),
+            self._begin,
+            self.skip_gaps,
+        )
+        self._reader.start(_OPEN_SECONDS)
+        if self._reader.failure is not None:
+            failure = self._reader.failure
+            self.close()
+            raise failure
+        if self._group is not None:
+            self._commits = Commits(self.describe(), self.topic, {**settings, "group_id": self._group})
+
+    def _begin(self, topic: Topic) -> Mapping[int, int]:
+        """Find out where each partition is read on; called by the reader, on its thread."""
+        for position in self._positions.values():
+            if position.stream != topic.identity:
+                raise SourceError(_another(position.stream, topic.identity))
+        there = topic.partitions
+        chosen = sorted(there if self.partitions == "all" else set(self.partitions))
+        missing = sorted(set(chosen) - there)
+        if missing:
+            raise SourceError(
+                f"the topic has no partition {', '.join(map(str, missing))}, only {min(there)} to {max(there)}: "
+                "look at partitions"
+            )
+        offsets = {partition: self._positions[partition].offset for partition in chosen if partition in self._positions}
+        new = [partition for partition in chosen if partition not in offsets]
+        # A partition that came later holds nothing from before the first start.
+        latest = self.begin_at == "latest" and not self._positions
+        begins = {partition: bounds.end if latest else bounds.first for partition, bounds in topic.bounds(new).items()}
+        offsets = dict(sorted((offsets | begins).items()))
+        if self.order_log is not None and len(chosen) > 1:
+            log = OrderLog(self.order_log, self.checkpoints_kept)
+            try:
+                replayed = log.open({one: position.offset for one, position in self._positions.items()})
+            except OSError as error:
+                raise SourceError(f"{self.order_log}: cannot be written: {error.strerror}") from None
+            self._order = LoggedOrder(log, replayed, offsets)
+        self._stream = topic.identity
+        self._beginnings = {one: Position(topic.identity, one, offset) for one, offset in begins.items()}
+        return offsets
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:
+        """Hand out records of one partition; see `Source.poll`.
+
+        Raises
+        ------
+        SourceError
+            As `open`, when the topic is reached only now; and when it is deleted, replaced or cut back, the right to
+            read it is withdrawn, or retention passes the place (unless `on_gap` is ``"skip"``).
+
+        """
+        reader = self._reader
+        if reader is None:
+            raise SourceError(f"{self.describe()}: the source is not open")
+        deadline = time.monotonic() + timeout
+        while True:
+            # What was read before the failure is handed out before it is told.
+            failure, buffers = reader.failure, reader.buffers
+            stretch = None if buffers is None else self._order.take(buffers, max_records)
+            if stretch is not None:
+                return self._messages.records(self._stream, stretch)
+            if failure is not None:
+                raise failure
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return []
+            if buffers is None or self._order.held:
+                time.sleep(min(remaining, 0.05))
+            else:
+                buffers.wait(remaining, self._order.wanted)
+
+    @property
+    def beginnings(self) -> Mapping[int, Position]:
+        """Where each partition begins that no position was given for; empty until the topic is reached."""
+        return self._beginnings
+
+    def saved(self, positions: Mapping[int, Position]) -> None:
+        """Shorten the log of the order, and commit the offsets to the group; see `Source.saved`."""
+        offsets = {one: position.offset for one, position in positions.items()}
+        self._order.saved(offsets)
+        if self._commits is not None and offsets:
+            self._commits.put(offsets)
+
+    @property
+    def lag(self) -> Mapping[tuple[str, int], int]:
+        """How many records are still to come, by topic and partition: those read ahead, and those in the topic."""
+        buffers = self._buffers
+        return {} if buffers is None else {(self.topic, one): count for one, count in buffers.lag().items()}
+
+    @property
+    def known(self) -> Mapping[tuple[str, int], int]:
+        """How many records are known of: those handed out, those read ahead, and those in the topic."""
+        buffers = self._buffers
+        return {} if buffers is None else {(self.topic, one): count for one, count in buffers.known().items()}
+
+    @property
+    def _buffers(self) -> Buffers | None:
+        reader = self._reader  # it may be closed on another thread meanwhile
+        return None if reader is None else reader.buffers
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no record can come for now; None where one may."""
+        reader = self._reader
+        trouble = None if reader is None else reader.trouble
+        return None if trouble is None else f"{self.describe()}: {trouble}"
+
+    @property
+    def exhausted(self) -> bool:
+        """False: a topic has no end."""
+        return False
+
+    @property
+    def resumable(self) -> bool:
+        """True: the offsets stay."""
+        return True
+
+    @property
+    def total(self) -> None:
+        """None: a topic has no end."""
+        return None
+
+    def describe(self) -> str:
+        """Return a phrase such as ``"kafka topic clicks at broker:9092"``."""
+        return f"kafka topic {self.topic} at {self.servers}"
+
+    def close(self) -> None:
+        """End the connections, in some seconds at most; closing twice does nothing."""
+        if self._reader is not None:
+            self._reader.stop(_CLOSE_SECONDS)
+        if self._commits is not None:
+            self._commits.close(_CLOSE_SECONDS)
+        self._order.close()
+        self._order = ArrivalOrder()
+        self._reader = self._commits = None
+
+
+def _another(before: str, now: str) -> str:
+    """Say how the topic of a position differs from the one that is there."""
+    cluster, _, rest = before.partition("/")
+    topic, _, _ = rest.rpartition("/")
+    if cluster != now.partition("/")[0]:
+        what = f"the checkpoint was taken from the cluster {cluster}, this is {now.partition('/')[0]}"
+    elif topic != now.partition("/")[2].rpartition("/")[0]:
+        what = f"the checkpoint was taken from the topic {topic}"
+    else:
+        what = "the topic was deleted and made anew since the checkpoint"
+    return f"{what}: go back to that one, or start anew with --fresh"

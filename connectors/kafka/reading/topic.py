@@ -1,0 +1,351 @@
+"""A topic as it is read: kafka-python's consumer with its odd corners smoothed."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from connectors.kafka.client import Link, Unreachable, connect
+from connectors.ports import ConnectorError, SourceError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import KafkaConsumer, TopicPartition, errors
+    from kafka.consumer.fetcher import Fetcher
+
+__all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange", "Topic", "Unreadable"]
+
+Message: TypeAlias = Any
+"""A `kafka.consumer.fetcher.ConsumerRecord`: ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, as bytes."""
+
+_REQUEST_SECONDS = 5.0
+_PATIENCE, _PATIENCE_AFTER_FAILURE = 5.0, 1.0
+# Brokers hear of a new topic one after the other.
+_SETTLING_SECONDS = 2.0
+# Each poll costs a round trip between the client's threads, and what it brings is of one partition, mostly.
+_MOST_MESSAGES = 2048
+
+
+class Bounds(NamedTuple):
+    """Where a partition begins and ends: the offset of its first message, and that of the next one to come."""
+
+    first: int
+    end: int
+
+
+class Unreadable(Exception):
+    """Messages of a partition are there and cannot be read.
+
+    Attributes
+    ----------
+    partition
+        Which one.
+    first, end
+        From the first of them to the one behind the last.
+
+    """
+
+    def __init__(self, partition: int, first: int, end: int, reason: str) -> None:
+        super().__init__(reason)
+        self.partition = partition
+        self.first = first
+        self.end = end
+
+
+class OutOfRange(Exception):
+    """The offset to go on at is not there; the partition is the attribute `partition`."""
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(partition)
+        self.partition = partition
+
+
+class Topic(Protocol):
+    """What a reader needs of a topic; every method may raise `Unreachable` or `SourceError`."""
+
+    @property
+    def identity(self) -> str:
+        """The cluster, the name and the number of the topic: what a position's offset counts in."""
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """All partitions there are."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a broker that is well has answered."""
+
+    def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
+        """Ask where partitions begin and end."""
+
+    def start(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions, from these offsets on."""
+
+    def poll(self, seconds: float) -> Mapping[int, list[Message]]:
+        """Wait for messages; raises `Unreadable` and `OutOfRange`, each once for its cause."""
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Go on elsewhere in a partition."""
+
+    def reached(self, partition: int) -> int:
+        """Tell where a partition is read on."""
+
+    def end(self, partition: int) -> int | None:
+        """Tell where a partition ended when it was last read; None before."""
+
+    def heard(self) -> float:
+        """Tell when a broker last answered anything, by the monotonic clock."""
+
+    def failure(self) -> str:
+        """Tell why the last connection failed."""
+
+    def refresh(self) -> None:
+        """Ask anew what there is of the topic."""
+
+    def verify(self) -> None:
+        """Raise `SourceError` where the topic is not what it was when this was made."""
+
+    def close(self) -> None:
+        """End the connection, within seconds."""
+
+
+class KafkaTopic:
+    """A topic of a cluster, connected.
+
+    Parameters
+    ----------
+    name
+        The topic.
+    settings
+        What `kafka.KafkaConsumer` is made with.
+    attempt
+        How many attempts to connect failed before.
+    cancelled
+        Asked now and then: True ends the attempt.
+
+    Raises
+    ------
+    Unreachable
+        Where no broker answers.
+    ConnectorError
+        Where trying again would not help: the topic is not there, the credentials are wrong, this is not allowed.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        attempt: int = 0,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.name = name
+        settings = {**settings, "max_poll_records": _MOST_MESSAGES}
+        consumer, link = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
+        self._consumer = consumer
+        self._link: Link = link
+        self._cluster = link.cluster
+        self._wait: float = consumer.config["fetch_max_wait_ms"] / 1000
+        self._missing_since: float | None = None
+        try:
+            self._meet()
+            self.partitions = frozenset(self._cluster.partitions_for_topic(name))
+            self.identity = f"{self._cluster.cluster_id}/{name}/{self._id()}"
+        except BaseException:
+            self.close()
+            raise
+
+    def _meet(self) -> None:
+        """Ask for the topic until it is there, for a moment."""
+        try:
+            self._cluster.set_topics([self.name])
+        except (ValueError, TypeError) as error:
+            raise SourceError(str(error)) from None
+        deadline = time.monotonic() + _SETTLING_SECONDS
+        while True:
+            self.refresh()
+            if self._cluster.partitions_for_topic(self.name):
+                return
+            if time.monotonic() > deadline:
+                raise SourceError("the cluster has no such topic: look at its name, or make it first")
+            time.sleep(0.2)
+
+    def refresh(self) -> None:
+        """Ask the cluster what there is of the topic."""
+        future = self._cluster.request_update()
+        try:
+            self._link.connections.run(self._link.connections.wait_for, future, 1000 * _REQUEST_SECONDS)
+        except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
+            return
+        except errors.InvalidTopicError:
+            raise SourceError("the cluster does not take this name for a topic") from None
+        except (errors.KafkaError, RuntimeError) as error:
+            raise self._trouble(error) from None
+        if self.name in self._cluster.unauthorized_topics:
+            raise self._not_authorised()
+
+    def _id(self) -> str:
+        # Brokers before 2.8 give their topics no numbers.
+        return str(self._cluster.topic_id(self.name) or "-")
+
+    def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
+        """Ask where partitions begin and end; see `Topic.bounds`."""
+        places = [TopicPartition(self.name, partition) for partition in partitions]
+        if not places:
+            return {}
+        try:
+            first = self._consumer.beginning_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
+            end = self._consumer.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
+        except (errors.KafkaError, RuntimeError) as error:
+            raise self._trouble(error) from None
+        return {place.partition: Bounds(first[place], end[place]) for place in places}
+
+    def start(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions from these offsets on; see `Topic.start`."""
+        self._consumer.assign([TopicPartition(self.name, partition) for partition in offsets])
+        for partition, offset in offsets.items():
+            self.seek(partition, offset)
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Go on elsewhere; see `Topic.seek`."""
+        self._consumer.seek(TopicPartition(self.name, partition), offset)
+
+    def poll(self, seconds: float) -> Mapping[int, list[Message]]:
+        """Wait for messages; see `Topic.poll`."""
+        try:
+            found = self._consumer.poll(timeout_ms=round(1000 * seconds))
+        except errors.OffsetOutOfRangeError as error:
+            ((place, _),) = error.args[0].items()
+            raise OutOfRange(place.partition) from None
+        except errors.LogTruncationError as error:
+            raise self._truncated(error) from None
+        except Exception as error:
+            damage = self._damage(error)
+            if damage is not None:
+                raise damage from error
+            if isinstance(error, errors.RetriableError):
+                return {}
+            if isinstance(error, errors.KafkaError | RuntimeError):
+                raise self._trouble(error) from None
+            raise
+        return {place.partition: messages for place, messages in found.items()}
+
+    def _damage(self, error: Exception) -> Unreadable | None:
+        """Find out what could not be read; None where the error is another one.
+
+        The client says it nowhere. But what it was unpacking stands where the error was raised: the part of the
+        partition it fetched, and the batch of messages, which is all that is lost.
+        """
+        part, batch = None, None
+        trace: TracebackType | None = error.__traceback__
+        while trace is not None:
+            here = trace.tb_frame.f_locals
+            if isinstance(here.get("self"), Fetcher.PartitionRecords):
+                part, batch = here["self"], here.get("batch", batch)
+            trace = trace.tb_next
+        if part is None:
+            return None
+        if isinstance(error, errors.UnsupportedCodecError | NotImplementedError):
+            raise SourceError(
+                f"partition {part.topic_partition.partition}, offset {part.next_fetch_offset}: the messages are "
+                f"compressed in a way that cannot be read here ({error.args[0] if error.args else error}): "
+                "pip install 'streamkernel[kafka-codecs]'"
+            )
+        first = max(part.next_fetch_offset, part.fetch_offset)
+        end = first + 1
+        if batch is not None and batch.magic == 2 and batch.base_offset <= first < batch.next_offset:
+            # What a damaged batch says of its own length is believed up to where the partition ends.
+            known = self.end(part.topic_partition.partition)
+            end = max(end, min(batch.next_offset, known or end))
+        return Unreadable(part.topic_partition.partition, first, end, f"{type(error).__name__}: {error}"[:200])
+
+    def reached(self, partition: int) -> int:
+        """Tell where a partition is read on; see `Topic.reached`."""
+        try:
+            return int(self._consumer.position(TopicPartition(self.name, partition), timeout_ms=0))
+        except errors.LogTruncationError as error:
+            raise self._truncated(error) from None
+
+    def end(self, partition: int) -> int | None:
+        """Tell where a partition ended when it was last read; see `Topic.end`."""
+        offset = self._consumer.highwater(TopicPartition(self.name, partition))
+        return None if offset is None else int(offset)
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a broker that is well has answered; fewer where a connection failed since it did."""
+        known = self._link.connections
+        return self._wait + (_PATIENCE_AFTER_FAILURE if known.failed > known.heard else _PATIENCE)
+
+    def heard(self) -> float:
+        """Tell when a broker last answered; see `Topic.heard`."""
+        return self._link.connections.heard
+
+    def failure(self) -> str:
+        """Tell why the last connection failed; see `Topic.failure`."""
+        return self._link.connections.failure or "no answer"
+
+    def verify(self) -> None:
+        """Look at what is known of the topic by now; see `Topic.verify`.
+
+        Raises
+        ------
+        SourceError
+            When it was deleted, or deleted and made anew.
+
+        """
+        there = self._cluster.partitions_for_topic(self.name)
+        if there:
+            self._missing_since = None
+            self.partitions = frozenset(there)
+            if self._id() != self.identity.rpartition("/")[2]:
+                raise SourceError("the topic was deleted and made anew while it was read")
+        elif self.name in self._cluster.unauthorized_topics:
+            raise self._not_authorised()
+        elif self._missing_since is None:
+            self._missing_since = time.monotonic()
+            self._cluster.request_update()
+        elif time.monotonic() - self._missing_since > _SETTLING_SECONDS:
+            raise SourceError("the topic was deleted while it was read")
+
+    def close(self) -> None:
+        """End the connection; see `Topic.close`."""
+        self._consumer.close(autocommit=False, timeout_ms=1000)
+
+    def _trouble(self, error: Exception) -> Exception:
+        """Tell what may pass from what does not."""
+        if isinstance(error, errors.AuthorizationError):
+            return self._not_authorised()
+        if isinstance(error, errors.RetriableError | RuntimeError):
+            return Unreachable(self.failure())
+        return SourceError(f"the client of Kafka failed: {type(error).__name__}: {error}")
+
+    def _not_authorised(self) -> ConnectorError:
+        user = self._consumer.config["sasl_plain_username"]
+        who = f"the user {user}" if user else "a user without a name"
+        return SourceError(
+            f"{who} is not authorised to read the topic: grant it Read and Describe, or look at sasl_plain_username "
+            "under options"
+        )
+
+    def _truncated(self, error: Any) -> SourceError:
+        # A topic that was made anew looks like that too, and which one it is may be heard later: of an answer that was
+        # already on its way, or of brokers that have not heard themselves.
+        deadline = time.monotonic() + _SETTLING_SECONDS
+        while True:
+            self.refresh()
+            self.verify()
+            if self._missing_since is None and time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
+        cuts = ", ".join(
+            f"partition {place.partition}" + ("" if there is None else f" to offset {there.offset}")
+            for place, there in sorted(error.divergent_offsets.items())
+        )
+        return SourceError(
+            f"the log was cut back behind what was read ({cuts}), as after an unclean election of a leader: records "
+            "that were learnt are gone from the topic; start anew with --fresh, or put an older checkpoint in place"
+        )

@@ -1,0 +1,45 @@
+"""Closes what kafka-python leaves open where a connection fails.
+
+Its error holds on to the socket, and a circle of references holds on to the error: until Python happens to look for
+such circles, each attempt to reach a broker that is down takes one of the few files a process may have open.
+"""
+
+from __future__ import annotations
+
+import socket
+import traceback
+
+__all__ = ["close_sockets"]
+
+
+def close_sockets(error: BaseException) -> None:
+    """Close the sockets in the functions an error came through.
+
+    Parameters
+    ----------
+    error
+        Of an attempt to connect that is over.
+
+    Examples
+    --------
+    >>> def attempt():
+    ...     sock = socket.socket()
+    ...     raise OSError("connection refused")
+    >>> try:
+    ...     attempt()
+    ... except OSError as error:
+    ...     close_sockets(error)
+    ...     found = error.__traceback__.tb_next.tb_frame.f_locals["sock"]
+    >>> found.fileno()
+    -1
+
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        local = frame.f_locals
+        for opened in (local.get("sock"), getattr(local.get("transport"), "_sock", None)):
+            if isinstance(opened, socket.socket):
+                opened.close()
+        # The attempts at the other addresses of a name, each with an error of its own.
+        for other in local.get("exceptions", ()):
+            if other is not error and other.__traceback__ is not None:
+                close_sockets(other)

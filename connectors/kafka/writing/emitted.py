@@ -1,0 +1,85 @@
+"""The lines that stand in an output already, and are not to be written a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from connectors.ports import Position
+
+__all__ = ["Emitted", "Runs"]
+
+Runs: TypeAlias = list[list[Any]]
+"""Positions as JSON: ``[stream, partition, [[first, last], ...]]`` for each partition of a source."""
+
+
+class Emitted:
+    """Positions of records whose lines are there; each is forgotten once it was asked for.
+
+    Parameters
+    ----------
+    positions
+        In any order.
+
+    Examples
+    --------
+    >>> emitted = Emitted([Position("s", 0, 7), Position("s", 0, 3), Position("s", 0, 4)])
+    >>> [emitted.take(Position("s", 0, offset)) for offset in (2, 3, 3)]
+    [False, True, False]
+    >>> emitted.runs()
+    [['s', 0, [[4, 4], [7, 7]]]]
+
+    """
+
+    def __init__(self, positions: Iterable[Position] = ()) -> None:
+        self._left: dict[tuple[str, int], set[int]] = {}
+        for stream, partition, offset in positions:
+            self._left.setdefault((stream, partition), set()).add(offset)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._left.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._left)
+
+    def take(self, position: Position) -> bool:
+        """Say whether the line of the record at a position is there, and forget it."""
+        key = (position.stream, position.partition)
+        left = self._left.get(key)
+        if left is None or position.offset not in left:
+            return False
+        left.remove(position.offset)
+        if not left:
+            del self._left[key]
+        return True
+
+    def runs(self) -> Runs:
+        """Give what is left, as JSON."""
+        return [[*key, _runs(sorted(offsets))] for key, offsets in sorted(self._left.items())]
+
+    @staticmethod
+    def positions(runs: Runs) -> list[Position]:
+        """Give the positions in what `runs` gave.
+
+        Examples
+        --------
+        >>> Emitted.positions([["s", 0, [[3, 5]]]])[-1]
+        Position(stream='s', partition=0, offset=5)
+
+        """
+        return [
+            Position(stream, partition, offset)
+            for stream, partition, some in runs
+            for first, last in some
+            for offset in range(first, last + 1)
+        ]
+
+
+def _runs(offsets: Iterable[int]) -> list[list[int]]:
+    runs: list[list[int]] = []
+    for offset in offsets:
+        if runs and runs[-1][1] == offset - 1:
+            runs[-1][1] = offset
+        else:
+            runs.append([offset, offset])
+    return runs

@@ -1,0 +1,112 @@
+"""What a checkpoint keeps of an output that is a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from connectors.kafka.writing.emitted import Runs
+from connectors.ports import SinkError
+
+__all__ = ["OutputMark", "Producer"]
+
+# Far more than ever wait; a file that asks for more is broken, and would fill the memory.
+_MOST_EMITTED = 10_000_000
+
+
+@dataclass(frozen=True)
+class Producer:
+    """Who the broker takes an idempotent producer for.
+
+    Attributes
+    ----------
+    number, epoch
+        What the broker gave it.
+
+    """
+
+    number: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class OutputMark:
+    """Where an output stands at a checkpoint.
+
+    Attributes
+    ----------
+    stream
+        The topic: ``"cluster/topic/number"``.
+    writer
+        What the lines of this run, and of those it goes on from, are signed with.
+    ends
+        By partition, the offset behind the last line that is acknowledged: the next ones are looked for from here on.
+    producer
+        Who wrote the lines; None where a transactional id says it.
+    transactional_id
+        As the configuration had it.
+    emitted
+        Lines before the ends that belong to records after the checkpoint, because a run that was killed had come
+        further than this one has.
+
+    """
+
+    stream: str
+    writer: str
+    ends: dict[int, int]
+    producer: Producer | None = None
+    transactional_id: str | None = None
+    emitted: Runs = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as a checkpoint has it.
+
+        Examples
+        --------
+        >>> OutputMark("c/t/n", "me", {0: 17}, Producer(4, 0)).to_json()["producer"]
+        [4, 0]
+
+        """
+        return {
+            "stream": self.stream,
+            "writer": self.writer,
+            "ends": {str(partition): offset for partition, offset in self.ends.items()},
+            "producer": None if self.producer is None else [self.producer.number, self.producer.epoch],
+            "transactional_id": self.transactional_id,
+            "emitted": self.emitted,
+        }
+
+    @classmethod
+    def from_json(cls, mark: Any) -> OutputMark:
+        """Read it back.
+
+        Raises
+        ------
+        SinkError
+            Where it is none.
+
+        Examples
+        --------
+        >>> mark = OutputMark("c/t/n", "me", {0: 17}, Producer(4, 0))
+        >>> OutputMark.from_json(mark.to_json()) == mark
+        True
+
+        """
+        try:
+            producer, transactional_id = mark["producer"], mark["transactional_id"]
+            made = cls(
+                str(mark["stream"]),
+                str(mark["writer"]),
+                {int(partition): int(offset) for partition, offset in mark["ends"].items()},
+                None if producer is None else Producer(int(producer[0]), int(producer[1])),
+                None if transactional_id is None else str(transactional_id),
+                [
+                    [str(stream), int(partition), [[int(first), int(last)] for first, last in runs]]
+                    for stream, partition, runs in mark["emitted"]
+                ],
+            )
+            if sum(last - first + 1 for _, _, runs in made.emitted for first, last in runs) > _MOST_EMITTED:
+                raise ValueError
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise SinkError("what the checkpoint says of it is not of a topic: start anew with --fresh") from None
+        return made

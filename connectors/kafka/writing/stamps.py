@@ -1,0 +1,87 @@
+"""What a line carries beside its value: who wrote it, and for which record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from connectors.ports import Position
+
+__all__ = ["OFFSET", "PARTITION", "STREAM", "WRITER", "Stamp", "origin"]
+
+STREAM, PARTITION, OFFSET, WRITER = "source.stream", "source.partition", "source.offset", "writer"
+"""The headers of a line. All are text; the numbers are decimal."""
+
+
+class Stamp:
+    """Makes the keys and the headers of lines.
+
+    The key is the record's place in its source, ``b"partition:offset"``: a topic that is compacted keeps every line,
+    and a consumer that stores lines by their key has each once.
+
+    Parameters
+    ----------
+    writer
+        Whose lines they are: the same from a fresh start on through all restarts, and nobody else's.
+
+    Examples
+    --------
+    >>> stamp = Stamp("a1b2c3d4")
+    >>> stamp.key(Position("cluster/clicks/number", 3, 70))
+    b'3:70'
+    >>> for header in stamp.headers(Position("cluster/clicks/number", 3, 70)):
+    ...     print(header)
+    ('source.stream', b'cluster/clicks/number')
+    ('source.partition', b'3')
+    ('writer', b'a1b2c3d4')
+    ('source.offset', b'70')
+
+    """
+
+    def __init__(self, writer: str) -> None:
+        self._writer = writer
+        self._key: tuple[str, int] | None = None
+        self._same: list[tuple[str, bytes]] = []
+
+    def key(self, position: Position) -> bytes:
+        """Make the key of a line."""
+        return b"%d:%d" % position[1:]
+
+    def headers(self, position: Position) -> list[tuple[str, bytes]]:
+        """Make the headers of a line."""
+        stream, partition, offset = position
+        if self._key != (stream, partition):
+            self._key = stream, partition
+            self._same = [
+                (STREAM, stream.encode("utf-8", "surrogatepass")),
+                (PARTITION, b"%d" % partition),
+                (WRITER, self._writer.encode()),
+            ]
+        return [*self._same, (OFFSET, b"%d" % offset)]
+
+
+def origin(headers: Iterable[tuple[str, bytes | None]], writer: str) -> Position | None:
+    """Tell which record a line in a topic was written for; None where it is not one of this writer's.
+
+    Parameters
+    ----------
+    headers
+        As they stand in the topic, where anybody may have written.
+    writer
+        Whose lines count.
+
+    Examples
+    --------
+    >>> place = Position("s", 0, 12)
+    >>> origin(Stamp("me").headers(place), "me"), origin(Stamp("you").headers(place), "me"), origin([], "me")
+    (Position(stream='s', partition=0, offset=12), None, None)
+
+    """
+    found = dict(headers)
+    if found.get(WRITER) != writer.encode():
+        return None
+    try:
+        stream, partition, offset = found[STREAM], found[PARTITION], found[OFFSET]
+        assert stream is not None
+        return Position(stream.decode("utf-8", "surrogatepass"), int(partition or b""), int(offset or b""))
+    except (LookupError, ValueError, AssertionError):
+        return None

@@ -1,0 +1,168 @@
+"""A network that fails when it is told to: everything between a client and a port goes through here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+from tests.kafka.listeners import free_listeners
+
+_PIECE = 1 << 16
+_RESET = struct.pack("ii", 1, 0)
+"""Of SO_LINGER: a socket that is closed ends its connection at once, by RST."""
+
+
+class _Connection:
+    """One connection: its two ends, and whether what it carries still arrives."""
+
+    def __init__(self, client: asyncio.StreamWriter) -> None:
+        self.writers = [client]
+        self.dead = False
+
+    def cut(self) -> None:
+        for writer in self.writers:
+            with contextlib.suppress(OSError):
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            writer.transport.abort()
+
+
+class Proxy:
+    """Passes connections to one of its ports on to another port of this machine, well or badly.
+
+    A context manager, on a thread of its own. It passes everything until it is told otherwise, and from `flow` on.
+
+    Attributes
+    ----------
+    port
+        Where clients connect; outside the range from which the kernel serves outgoing connections.
+    target
+        The port behind it, to be set before the first connection.
+
+    """
+
+    def __init__(self) -> None:
+        self.port = free_listeners().detour
+        self.target = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        self._connections: set[_Connection] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+        self._flowing = asyncio.Event()
+        self._losing = False
+        self._delay = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.flow()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._do(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._connections)
+
+    def flow(self) -> None:
+        """Let everything pass: what waited goes on, what was lost stays lost."""
+        self._do(self._set(flowing=True))
+
+    def stall(self) -> None:
+        """Let nothing pass: connections stay open, what is sent waits."""
+        self._do(self._set(flowing=False))
+
+    def delay(self, seconds: float) -> None:
+        """Hand each piece of data on after some seconds."""
+        self._do(self._set(flowing=True, delay=seconds))
+
+    def lose(self) -> None:
+        """Throw away what is sent: connections stay open and are dead, those made meanwhile too, also after `flow`."""
+        self._do(self._set(flowing=True, losing=True))
+
+    def refuse(self) -> None:
+        """Reset all connections, and listen no more."""
+        self._do(self._refuse())
+
+    def cut(self) -> None:
+        """Reset all connections; new ones pass."""
+        self._do(self._cut())
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
+
+    async def _set(self, *, flowing: bool, losing: bool = False, delay: float = 0.0) -> None:
+        if self._server is None:
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self._delay, self._losing = delay, losing
+        for connection in self._connections:
+            connection.dead |= losing
+        if flowing:
+            self._flowing.set()
+        else:
+            self._flowing.clear()
+
+    async def _cut(self) -> None:
+        for connection in self._connections:
+            connection.cut()
+
+    async def _refuse(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        await self._cut()
+
+    async def _end(self) -> None:
+        await self._refuse()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        connection = _Connection(writer)
+        connection.dead = self._losing
+        self._connections.add(connection)
+        try:
+            await self._flowing.wait()
+            beyond, back = await asyncio.open_connection("127.0.0.1", self.target)
+            connection.writers.append(back)
+            pumps = [self._pump(connection, reader, back), self._pump(connection, beyond, writer)]
+            # Whichever side ends first, the other hears of it.
+            done, rest = await asyncio.wait(map(asyncio.ensure_future, pumps), return_when=asyncio.FIRST_COMPLETED)
+            for one in rest:
+                one.cancel()
+            await asyncio.gather(*done, *rest, return_exceptions=True)
+        except OSError:
+            pass  # nobody is behind: the client's connection ends, as with any proxy
+        finally:
+            for end in connection.writers:
+                end.close()  # what was taken is still delivered
+                with contextlib.suppress(OSError):
+                    await end.wait_closed()
+            self._connections.discard(connection)
+            self._tasks.discard(task)
+
+    async def _pump(self, connection: _Connection, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(_PIECE):
+            await self._flowing.wait()
+            if connection.dead:
+                continue
+            if self._delay:
+                await asyncio.sleep(self._delay)
+            sink.write(data)
+            await sink.drain()

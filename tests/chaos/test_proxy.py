@@ -1,0 +1,142 @@
+"""The network of the chaos tests: passes what it should, and fails as it is told."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos.proxy import Proxy
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """A proxy before a server that answers with what it is sent."""
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy() as made:
+        made.target = server.getsockname()[1]
+        threading.Thread(target=_echo, args=(server,), daemon=True).start()
+        yield made
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def _echo(server: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        threading.Thread(target=_answer, args=(connection,), daemon=True).start()
+
+
+def _answer(connection: socket.socket) -> None:
+    with connection:
+        try:
+            while data := connection.recv(1 << 16):
+                connection.sendall(data)
+        except OSError:
+            return
+
+
+def connect(proxy: Proxy) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", proxy.port))
+    connection.settimeout(30)
+    return connection
+
+
+def receive(connection: socket.socket, length: int) -> bytes:
+    data = b""
+    while len(data) < length and (more := connection.recv(length - len(data))):
+        data += more
+    return data
+
+
+def ask(connection: socket.socket, word: bytes) -> bytes:
+    connection.sendall(word)
+    return receive(connection, len(word))
+
+
+def silent(connection: socket.socket) -> bool:
+    connection.settimeout(0.2)
+    try:
+        connection.recv(1)
+    except TimeoutError:
+        return True
+    finally:
+        connection.settimeout(30)
+    return False
+
+
+def test_it_passes_a_lot_in_both_directions(proxy: Proxy) -> None:
+    with connect(proxy) as connection:
+        data = bytes(range(256)) * 4096
+        answer: list[bytes] = []
+        reader = threading.Thread(target=lambda: answer.append(receive(connection, len(data))))
+        reader.start()
+        connection.sendall(data)
+        reader.join()
+        assert answer == [data]
+
+
+def test_a_stall_holds_everything_and_loses_nothing(proxy: Proxy) -> None:
+    with connect(proxy) as before:
+        assert ask(before, b"one") == b"one"
+        proxy.stall()
+        before.sendall(b"two")
+        with connect(proxy) as meanwhile:
+            meanwhile.sendall(b"three")
+            assert silent(before)
+            assert silent(meanwhile)
+            proxy.flow()
+            assert receive(before, 3) == b"two"
+            assert receive(meanwhile, 5) == b"three"
+
+
+def test_a_lost_connection_stays_dead_and_a_new_one_passes(proxy: Proxy) -> None:
+    with connect(proxy) as before:
+        assert ask(before, b"one") == b"one"
+        proxy.lose()
+        before.sendall(b"two")
+        proxy.flow()
+        before.sendall(b"three")
+        assert silent(before)
+        with connect(proxy) as after:
+            assert ask(after, b"four") == b"four"
+
+
+def test_a_cut_resets_and_a_new_connection_passes(proxy: Proxy) -> None:
+    with connect(proxy) as before, connect(proxy) as after:
+        assert ask(before, b"one") == b"one"
+        assert proxy.connections >= 1
+        proxy.cut()
+        with pytest.raises(ConnectionResetError):
+            before.recv(1)
+        after.close()
+        with connect(proxy) as new:
+            assert ask(new, b"two") == b"two"
+
+
+def test_who_refuses_does_not_listen(proxy: Proxy) -> None:
+    with connect(proxy) as before:
+        assert ask(before, b"one") == b"one"
+        proxy.refuse()
+        with pytest.raises(ConnectionResetError):
+            before.recv(1)
+        with pytest.raises(ConnectionRefusedError):
+            connect(proxy)
+        proxy.flow()
+        with connect(proxy) as after:
+            assert ask(after, b"two") == b"two"
+
+
+def test_a_delay_loses_nothing(proxy: Proxy) -> None:
+    with connect(proxy) as connection:
+        proxy.delay(0.1)
+        assert ask(connection, b"late") == b"late"
+
+
+def test_a_server_that_ends_the_connection_is_heard_of(proxy: Proxy) -> None:
+    proxy.target = 1  # where nobody listens
+    with connect(proxy) as connection:
+        assert connection.recv(1) == b""

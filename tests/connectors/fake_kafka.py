@@ -1,0 +1,176 @@
+"""A cluster in memory, as `connectors.kafka.reading.reader` sees one: it is ill at a word, as a real one is not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka.consumer.fetcher import ConsumerRecord
+
+from connectors.kafka.client import Unreachable
+from connectors.kafka.reading.topic import Bounds, OutOfRange, Unreadable
+from connectors.ports import SourceError
+
+
+def message(
+    offset: int,
+    value: bytes | None,
+    *,
+    partition: int = 0,
+    key: bytes | None = None,
+    headers: Sequence[tuple[str, bytes | None]] = (),
+    timestamp: int = -1,
+) -> Any:
+    """A message as kafka-python hands it out."""
+    size = -1 if value is None else len(value)
+    return ConsumerRecord("t", partition, 0, offset, timestamp, 0, key, value, list(headers), None, -1, size, -1)
+
+
+class FakeCluster:
+    """One topic, and whatever happens to it.
+
+    Attributes
+    ----------
+    logs
+        The messages by partition; None stands where none can be read, and the offset in front is the place in the list.
+    first
+        The first offset there still is.
+    identity
+        What the positions count in.
+    down
+        Why no broker answers; None while one does.
+    failure
+        What is wrong with the topic for good; None while nothing is.
+    connections
+        How often the topic was connected to.
+
+    """
+
+    def __init__(self, partitions: int = 1, identity: str = "cluster/t/1") -> None:
+        self.logs: dict[int, list[Any]] = {partition: [] for partition in range(partitions)}
+        self.first = dict.fromkeys(self.logs, 0)
+        self.identity = identity
+        self.down: str | None = None
+        self.failure: str | None = None
+        self.connections = 0
+        self.closed = 0
+        self.changed = threading.Condition()
+
+    def produce(self, values: Iterable[bytes | None], partition: int = 0, **parts: Any) -> None:
+        """Append messages."""
+        with self.changed:
+            log = self.logs[partition]
+            for value in values:
+                log.append(message(len(log), value, partition=partition, **parts))
+            self.changed.notify_all()
+
+    def damage(self, partition: int, offsets: Iterable[int]) -> None:
+        """Make messages unreadable."""
+        for offset in offsets:
+            self.logs[partition][offset] = None
+
+    def remove(self, partition: int, before: int) -> None:
+        """Let retention pass an offset."""
+        self.first[partition] = before
+
+    def skip(self, partition: int, offsets: Iterable[int]) -> None:
+        """Leave holes, as compaction does."""
+        for offset in offsets:
+            self.logs[partition][offset] = ...
+
+    def connect(self, *_: object) -> FakeTopic:
+        """Connect, as `connectors.kafka.reading.topic.KafkaTopic` does."""
+        if self.down is not None:
+            raise Unreachable(self.down)
+        if self.failure is not None:
+            raise SourceError(self.failure)
+        self.connections += 1
+        return FakeTopic(self)
+
+
+class FakeTopic:
+    """A connection to it."""
+
+    patience = 0.2
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+        self._places: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._turn = 0
+        self._heard = time.monotonic()
+        self.identity = cluster.identity
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        return frozenset(self._cluster.logs)
+
+    def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
+        self._answer()
+        cluster = self._cluster
+        return {one: Bounds(cluster.first[one], len(cluster.logs[one])) for one in partitions}
+
+    def start(self, offsets: Mapping[int, int]) -> None:
+        self._places = dict(offsets)
+
+    def poll(self, seconds: float) -> Mapping[int, list[Any]]:
+        deadline = time.monotonic() + seconds
+        with self._cluster.changed:
+            while not (found := self._find()) and (left := deadline - time.monotonic()) > 0:
+                self._cluster.changed.wait(left)
+        return found
+
+    def _find(self) -> dict[int, list[Any]]:
+        if self._cluster.down is not None:
+            return {}
+        self._heard = time.monotonic()
+        self._turn += 1
+        for partition in sorted(self._places, key=lambda one: (one + self._turn) % len(self._places)):
+            place, log = self._places[partition], self._cluster.logs[partition]
+            if place < self._cluster.first[partition] or place > len(log):
+                raise OutOfRange(partition)
+            self._ends[partition] = len(log)
+            chunk: list[Any] = []
+            while place < len(log) and log[place] is not None and len(chunk) < 100:
+                chunk += [log[place]] if log[place] is not ... else []
+                place += 1
+            if chunk:
+                self._places[partition] = place
+                return {partition: chunk}
+            if place < len(log):
+                raise Unreadable(partition, place, place + 1, "it is damaged")
+        return {}
+
+    def seek(self, partition: int, offset: int) -> None:
+        self._places[partition] = offset
+
+    def reached(self, partition: int) -> int:
+        return self._places[partition]
+
+    def end(self, partition: int) -> int | None:
+        return self._ends.get(partition)
+
+    def heard(self) -> float:
+        return self._heard
+
+    def failure(self) -> str:
+        return self._cluster.down or "no answer"
+
+    def refresh(self) -> None:
+        self._answer()
+
+    def verify(self) -> None:
+        if self._cluster.failure is not None:
+            raise SourceError(self._cluster.failure)
+        if self._cluster.identity != self.identity:
+            raise SourceError("the topic was deleted and made anew while it was read")
+
+    def close(self) -> None:
+        self._cluster.closed += 1
+
+    def _answer(self) -> None:
+        if self._cluster.down is not None:
+            raise Unreachable(self._cluster.down)
+        self._heard = time.monotonic()

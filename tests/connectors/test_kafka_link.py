@@ -1,0 +1,46 @@
+"""A producer rests while no broker is there: what it is told, so that it does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from connectors.kafka.writing.link import WritingLink
+
+
+@pytest.fixture
+def link() -> Iterator[WritingLink]:
+    made = WritingLink(bootstrap_servers="127.0.0.1:1", reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000)
+    yield made
+    made.close()
+
+
+def test_how_long_to_wait_for_a_connection_is_told_in_milliseconds(link: WritingLink) -> None:
+    link.connections.update_backoff(7)
+    assert 1 < link.connections.connection_delay(7) < 100
+    assert link.connection_delay(7) > 1000
+
+
+def test_a_connection_that_is_being_made_is_not_asked_for_without_a_pause(link: WritingLink) -> None:
+    assert link.connections.connection_delay(7) == 0
+    assert link.connection_delay(7) > 0
+
+
+def test_who_leads_is_not_asked_again_at_once_without_an_answer(
+    link: WritingLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[None] = []
+    monkeypatch.setattr(link.cluster._wakeup, "notify", lambda: woken.append(None))
+    first = link.cluster.request_update()
+    assert link.cluster.request_update() is first
+    assert len(woken) == 1
+    first.failure(ConnectionError())
+    second = link.cluster.request_update()
+    assert second is not first
+    assert len(woken) == 2
+    # Being told may be missed.
+    time.sleep(0.05)
+    assert link.cluster.request_update() is second
+    assert len(woken) == 3
