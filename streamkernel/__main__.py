@@ -1,5 +1,7 @@
 """`python -m streamkernel`: the command line."""
 
+import sys
+
 from streamkernel.daemon.cli import main
 
-main()
+sys.exit(main())

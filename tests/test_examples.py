@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from streamkernel.daemon.settings.config import Config
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -25,7 +27,9 @@ def test_an_example_runs(script, said):
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {"river_pipeline", "frames", "categories"}
+    """kafka_demo beside the tests of Kafka, for it needs a broker."""
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert scripts == {"river_pipeline", "frames", "categories", "kafka_demo"}
 
 
 def test_the_readme_quotes_the_river_example():
@@ -36,8 +40,13 @@ def test_the_readme_quotes_the_river_example():
 
 
 def test_the_readme_quotes_the_quickstart():
-    (quoted,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    quoted, _ = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     assert yaml.safe_load(quoted) == yaml.safe_load((ROOT / "configs" / "quickstart.yaml").read_text())
+
+
+def test_what_the_readme_says_of_kafka_can_be_configured():
+    quickstart, kafka = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    Config.model_validate(yaml.safe_load(quickstart) | yaml.safe_load(kafka))
 
 
 def test_the_readme_links_to_files_that_exist():

@@ -13,9 +13,12 @@ from connectors.ports import ConnectorError
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
+from streamkernel.daemon.settings.config import KafkaSink, Limits
+from streamkernel.daemon.settings.config import Source as SourceSettings
+from streamkernel.daemon.settings.grouped import group_of, shares
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
-from streamkernel.daemon.settings.wiring import make_sink
+from streamkernel.daemon.settings.wiring import make_sink, make_source
 from streamkernel.daemon.shown.server import Health, Server, ServerError
 from streamkernel.daemon.stream.loop import DaemonError
 
@@ -58,37 +61,74 @@ def check(plan: Plan) -> Findings:
 
     """
     findings = Findings()
-    findings.add(lambda: _source(plan))
-    findings.add(lambda: _checkpoint(plan))
+    findings.add(lambda: _source("source", plan.config.source, plan.config.limits))
+    if plan.config.labels is not None:
+        labels = plan.config.labels.source
+        findings.add(lambda: _source("labels", labels, plan.config.limits))
+    if group_of(plan.config) is not None:
+        findings.add(lambda: _group(plan))
+    for directory in _directories(plan):
+        findings.add(lambda directory=directory: _checkpoint(plan, directory))  # type: ignore[misc]
     sinks = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
     for key, settings in sinks.items():
+        if isinstance(settings, KafkaSink):
+            findings.add(lambda key=key, settings=settings: f"{key}: {_topic(key, settings)}")  # type: ignore[misc]
         path = getattr(settings, "path", None)
         if path is not None and path != "-":
             findings.add(lambda key=key, path=path: f"{key}: {_writable(Path(path))}")  # type: ignore[misc]
     findings.add(lambda: _metrics(plan))
-    findings.good += caveats(plan, {key: make_sink(settings) for key, settings in sinks.items()})
+    findings.good += caveats(plan, {key: make_sink(settings, key) for key, settings in sinks.items()})
     return findings
 
 
-def _source(plan: Plan) -> str:
-    if getattr(plan.config.source, "path", None) == "-":
-        return "source: standard input, not tried"
-    with plan.source as source:
+def _source(key: str, written: SourceSettings, limits: Limits) -> str:
+    if getattr(written, "path", None) == "-":
+        return f"{key}: standard input, not tried"
+    # One that keeps nothing beside the checkpoint: the daemon may be at work there.
+    with make_source(written, limits, key) as source:
         source.open()
         records = source.poll(1, _POLL_SECONDS)
+        if source.trouble is not None:
+            raise DaemonError(f"{key}: {source.trouble}")
         if not records:
-            return f"source: {source.describe()}, no record yet"
+            return f"{key}: {source.describe()}, no record yet"
         fault = records[0].fault
         first = "" if fault is None else f"; its first record cannot be used: {fault.detail}"
-        return f"source: {source.describe()}{first}"
+        return f"{key}: {source.describe()}{first}"
 
 
-def _checkpoint(plan: Plan) -> str:
+def _topic(key: str, settings: KafkaSink) -> str:
+    """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
+    from connectors.kafka.writing.sink import KafkaSink as Topic
+
+    sink = make_sink(settings, key)
+    assert isinstance(sink, Topic)
+    return sink.probe()
+
+
+def _group(plan: Plan) -> str:
+    from streamkernel.daemon.group.member import make_membership
+
+    return (
+        f"group: {make_membership(plan).probe()}: each partition is learnt by a model and a process of its own, of "
+        "whichever member it is given to; all members must reach the checkpoint directory, on a file system whose "
+        "locks (flock) hold between them"
+    )
+
+
+def _directories(plan: Plan) -> list[Path | None]:
+    """List where the checkpoints are, one place for each model; None where none is kept."""
+    if plan.config.checkpoint is None:
+        return [None]
+    directory = Path(plan.config.checkpoint.directory)
+    return [*shares(directory).values()] if group_of(plan.config) is not None and shares(directory) else [directory]
+
+
+def _checkpoint(plan: Plan, directory: Path | None) -> str:
     # A model that no checkpoint can hold is found out now, not at the first one.
     dump_model(plan.model, plan.config.imports)
-    if plan.config.checkpoint is None:
+    if directory is None:
         return f"model: {type(plan.model).__name__}, new"
-    directory = Path(plan.config.checkpoint.directory)
     _writable(directory / "lock")
     newest = _newest(directory)
     start = resume.restore(plan, newest)

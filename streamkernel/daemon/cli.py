@@ -37,15 +37,37 @@ def run(
     config: _Config,
     max_records: Annotated[int | None, typer.Option(min=0, help="Stop after this many records.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and begin anew.")] = False,
+    partition: Annotated[int | None, typer.Option(hidden=True)] = None,
+    member: Annotated[int, typer.Option(hidden=True)] = 0,
 ) -> None:
     """Run the daemon: predict, then learn, checkpoint, export."""
     from rich.console import Console
 
+    if partition is not None:  # how the member of a group starts its children
+        from streamkernel.daemon.group.partition import run_partition
+
+        raise typer.Exit(run_partition(config, partition, member))
+
     from streamkernel.daemon.runtime import run as run_daemon
+    from streamkernel.daemon.settings.grouped import group_of, refuse
     from streamkernel.daemon.shown.summary import summary_table
+    from streamkernel.daemon.stream.stop import Stopped
 
     plan = _prepare(config)
-    view = run_daemon(plan, fresh=fresh, max_records=max_records)
+    if group_of(plan.config) is not None:
+        from streamkernel.daemon.group.member import run_member
+
+        if fresh:
+            refuse("--fresh", "stop all members, and move the directories of the partitions away")
+        if max_records is not None:
+            refuse("--max-records", "each partition has a daemon of its own")
+        run_member(plan)
+        return
+    try:
+        view = run_daemon(plan, fresh=fresh, max_records=max_records)
+    except Stopped as stop:
+        _log.info("%s", stop)
+        return
     outputs = (plan.config.predictions, plan.config.dead_letters)
     # Lines that go to standard output are for the next program: no table between them.
     Console(stderr=any(getattr(output, "path", None) == "-" for output in outputs)).print(
@@ -171,19 +193,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from connectors.ports import ConnectorError
-    from streamkernel.daemon.checkpoints.store import CheckpointError
+    from streamkernel.daemon.failure import sentence
     from streamkernel.daemon.settings.problems import ConfigError
 
     if isinstance(error, ConfigError):
         print("\n".join(error.lines), file=sys.stderr)
         return 2
-    expected = isinstance(error, ConnectorError | CheckpointError | OSError) or type(error).__module__.startswith(
-        "streamkernel.daemon."
-    )
-    text = str(error) if expected else f"unexpected {type(error).__name__}: {error}"
-    if isinstance(error, OSError) and error.strerror:
-        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    text = sentence(error)
     _log.debug("the failure in full", exc_info=error)
     if logging.getLogger().handlers:
         _log.error("%s", text)

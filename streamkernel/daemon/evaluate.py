@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 
 from connectors.memory import NullSink
 from streamkernel.daemon.checkpoints import resume
-from streamkernel.daemon.runtime import make_processor
+from streamkernel.daemon.runtime import feed_of, make_processor
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.progress import show_progress
 from streamkernel.daemon.shown.view import View, growth_of
@@ -57,8 +58,11 @@ class Evaluation:
 class _Cuts:
     """Keeps nothing, but cuts the stream where the curves have their points."""
 
-    def room(self, consumed: int) -> int:
-        return _POINT_RECORDS - consumed % _POINT_RECORDS
+    def room(self, taken: int) -> int:
+        return _POINT_RECORDS - taken % _POINT_RECORDS
+
+    def begun(self) -> None:
+        pass
 
     def save_when_due(self) -> None:
         pass
@@ -76,13 +80,15 @@ class _Recorder(Watch):
 
     def chunk(self, processed: Processed) -> None:
         super().chunk(processed)
-        if self._processor.account.consumed % _POINT_RECORDS == 0:
+        if self._processor.taken % _POINT_RECORDS == 0:
             self.point()
 
     def point(self) -> None:
         curves = self.evaluation
         if curves.records and curves.records[-1] == self._processor.account.consumed:
-            return
+            # Labels that come after the last record move the end of the curve.
+            for curve in (curves.records, curves.loss, curves.features):
+                del curve[-1:]
         curves.records.append(self._processor.account.consumed)
         curves.loss.append(self._processor.loss.mean())
         growth = growth_of(self._processor.learner.model)
@@ -108,19 +114,25 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         Where the source fails.
 
     """
-    if getattr(plan.config.source, "follow", False):
+    sources = [(plan.config.source, plan.source)]
+    if plan.config.labels is not None and plan.labels is not None:
+        sources.append((plan.config.labels.source, plan.labels))
+    if any(getattr(written, "follow", False) for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is followed")
-    start = resume.Start(plan.model)
+    if any(written.kind == "kafka" for written, _ in sources):
+        raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
+    start = resume.begin(plan)
     processor = make_processor(plan, start)
     outbox = Outbox({"predictions": NullSink(), "dead_letters": NullSink()})
-    with plan.source:
-        plan.source.open()
+    with contextlib.ExitStack() as stack:
+        for written, source in sources:
+            stack.enter_context(source).open()
+            if written.kind == "river" and source.total is None:
+                raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
         total = plan.source.total
-        if plan.config.source.kind == "river" and total is None:
-            raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {plan.source.describe()} does not")
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
             recorder = _Recorder(processor, None, show=show)
-            Loop(plan.source, processor, outbox, start.positions, recorder, _Cuts(), stopped=stopped).run()
+            Loop(feed_of(plan, start), processor, outbox, start.positions, recorder, _Cuts(), stopped=stopped).run()
             recorder.point()
             recorder.evaluation.view = recorder.refresh()
     evaluation = recorder.evaluation

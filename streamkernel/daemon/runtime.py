@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from connectors.ports import SourceError
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.keeping import Keeper
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.herald import Herald
+from streamkernel.daemon.late.alternation import Alternation
+from streamkernel.daemon.late.processor import LateProcessor
 from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
@@ -22,20 +26,20 @@ from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.account import DeadLetterRate
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.learner import learner_for
-from streamkernel.daemon.stream.loop import DaemonError, Loop
+from streamkernel.daemon.stream.loop import DaemonError, Feed, Loop
 from streamkernel.daemon.stream.marker import Marker
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.stop import StopSignals
 
-__all__ = ["make_processor", "run"]
+__all__ = ["feed_of", "make_processor", "run"]
 
 _log = logging.getLogger(__name__)
 
 _ENDS = {"exhausted": "the source is exhausted", "enough": "enough records were taken"}
 
 
-def run(plan: Plan, fresh: bool = False, max_records: int | None = None) -> View:
+def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald: Herald | None = None) -> View:
     """Run the daemon until its source is exhausted, enough records were taken, or a signal comes.
 
     Parameters
@@ -46,6 +50,8 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None) -> View
         Set old checkpoints aside and begin anew.
     max_records
         How many records to take at most in this run.
+    herald
+        Who tells whoever started this run how it gets on; None: nobody is told.
 
     Returns
     -------
@@ -56,44 +62,49 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None) -> View
     ------
     ConnectorError, CheckpointError, ServerError, DaemonError, OSError
         When something fails; the message is one sentence.
+    Stopped
+        When a signal comes before anything was begun.
 
     """
+    herald = herald or Herald()
     with contextlib.ExitStack() as stack:
-        stopped = stack.enter_context(StopSignals())
+        stopped = stack.enter_context(herald.signals())
         # The directory comes first: a second daemon is turned away before it touches anything.
-        store = _open_store(plan, fresh, stack)
+        store = _open_store(plan, fresh, stack, lambda store: herald.take(store, stopped))
         start = resume.restore(plan, store.newest() if store is not None else None)
-        exporter, health = _serve(plan, start, stack)
+        exporter, health = _serve(plan, start, stack, herald)
         if not plan.source.resumable:
             start.positions = {}
         stack.enter_context(plan.source).open(start.positions)
-        outbox = _open_outbox(plan, start, stack)
+        feed = _open_labels(plan, start, stack, stopped)
+        outbox = _open_outbox(plan, start, stack, stopped)
         for caveat in caveats(plan, outbox.sinks):
             _log.warning("%s", caveat)
 
         processor = make_processor(plan, start)
-        keeper = Keeper(plan, store, processor, outbox, start.positions, exporter)
+        keeper = Keeper(plan, store, processor, outbox, start.positions, exporter, herald.saved)
         offset = start.positions[0].offset if 0 in start.positions else 0
         total = plan.source.total[0] if plan.source.total is not None else None
-        with show_progress(plan.path.stem, total, offset) as show:
+        with show_progress(plan.path.stem, total, offset, herald.alone) as show:
             watch = Watch(processor, exporter, keeper.describe, show, offset)
             health.trouble = watch.trouble
             health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
-            marker = Marker(store.directory / "learning") if store is not None else None
-            if marker is not None:
-                stack.callback(marker.close)
-            keeper.begin(start)
+            keeper.begin(start, stopped)
             _log.info("reading %s from record %d on", plan.source.describe(), start.account.consumed + 1)
+            if plan.labels is not None and start.late is not None:
+                _log.info("reading %s from label %d on", plan.labels.describe(), start.late.account.taken + 1)
             health.ready = True
+            herald.reading(start.account.consumed + 1)
             try:
                 loop = Loop(
-                    plan.source,
+                    feed,
                     processor,
                     outbox,
                     start.positions,
                     watch,
                     keeper,
-                    marker=marker,
+                    marker=_marker(store, "learning", stack),
+                    label_marker=_marker(store, "learning-labels", stack) if plan.labels is not None else None,
                     stopped=stopped,
                     max_records=max_records,
                 )
@@ -108,6 +119,8 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None) -> View
                 raise
             finally:
                 health.ready = False
+            if start.late is not None:
+                _log.info("%d records wait for their labels", len(start.late.pending))
             _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), keeper.safe())
             return watch.refresh()
 
@@ -116,46 +129,81 @@ def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
     """Set a model and its books up as a configuration says."""
     bad = plan.config.dead_letters or NoDeadLetters(kind="none")
     window = (plan.config.metrics or Metrics()).window
-    return ChunkProcessor(
+    books = (
         learner_for(start.model, learn=plan.config.mode == "learn"),
         Quality(plan.task, plan.report, window),
         ProgressiveLoss(window),
         DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
         start.account,
     )
+    if start.late is None:
+        return ChunkProcessor(*books)
+    return LateProcessor(*books, start.late, DeadLetterRate(bad.max_rate, bad.max_rate_window, start.late.recent_dead))
 
 
-def _open_store(plan: Plan, fresh: bool, stack: contextlib.ExitStack) -> CheckpointStore | None:
+def feed_of(plan: Plan, start: resume.Start) -> Feed:
+    """Give what the loop reads: the open source, or it and that of the labels in turn."""
+    if plan.labels is None or start.late is None:
+        return plan.source
+    return Alternation(plan.source, plan.labels, start.late.label_next)
+
+
+def _open_labels(plan: Plan, start: resume.Start, stack: contextlib.ExitStack, stopped: StopSignals) -> Feed:
+    stopped.check()
+    if plan.labels is not None and start.late is not None:
+        if not plan.labels.resumable:
+            start.late.positions = {}
+        stack.enter_context(plan.labels).open(start.late.positions)
+    return feed_of(plan, start)
+
+
+def _marker(store: CheckpointStore | None, name: str, stack: contextlib.ExitStack) -> Marker | None:
+    if store is None:
+        return None
+    marker = Marker(store.directory / name)
+    stack.callback(marker.close)
+    return marker
+
+
+def _open_store(
+    plan: Plan, fresh: bool, stack: contextlib.ExitStack, take: Callable[[CheckpointStore], None]
+) -> CheckpointStore | None:
     settings = plan.config.checkpoint
     if settings is None:
         return None
     if fresh and plan.config.mode == "predict":
         raise DaemonError("--fresh would set the model aside that mode predict serves: leave it out")
     store = CheckpointStore(Path(settings.directory), settings.keep)
-    store.lock()
+    take(store)
     stack.callback(store.close)
     if fresh:
         store.clear()
-        (store.directory / "learning").unlink(missing_ok=True)
+        for beside in ("learning", "learning-labels", "order.log", "order-labels.log"):
+            (store.directory / beside).unlink(missing_ok=True)
     return store
 
 
-def _serve(plan: Plan, start: resume.Start, stack: contextlib.ExitStack) -> tuple[Exporter | None, Health]:
+def _serve(
+    plan: Plan, start: resume.Start, stack: contextlib.ExitStack, herald: Herald
+) -> tuple[Exporter | None, Health]:
     health = Health()
     settings = plan.config.metrics
     if settings is None:
         return None, health
-    exporter = Exporter(start.model, plan.report, settings.window)
+    exporter = Exporter(start.model, plan.report, settings.window, start.late, plan.source, plan.labels)
     server = Server(settings, exporter.registry, health)
     stack.callback(server.close)
+    herald.serving(settings.host, server.port)
     _log.info("serving metrics at %s/metrics", server.url)
     return exporter, health
 
 
-def _open_outbox(plan: Plan, start: resume.Start, stack: contextlib.ExitStack) -> Outbox:
+def _open_outbox(plan: Plan, start: resume.Start, stack: contextlib.ExitStack, stopped: StopSignals) -> Outbox:
     settings = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
-    outbox = Outbox({key: make_sink(one) for key, one in settings.items()})
+    outbox = Outbox({key: make_sink(one, key) for key, one in settings.items()})
     stack.callback(outbox.close)
     for key, sink in outbox.sinks.items():
-        sink.open(start.length_of(key, plan.raw.get(key) or {}))
+        # Each of them may wait some seconds for a broker, and a stop must not wait for all of them.
+        stopped.check()
+        sink.open(start.mark_of(key, plan.raw.get(key) or {}))
     return outbox

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.daemon.settings import document
-from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.settings.config import Config, KafkaSource
 from streamkernel.daemon.settings.plan import Plan, prepare
 from streamkernel.daemon.settings.problems import ConfigError
 from tests.daemon.conftest import Home, Launcher
@@ -19,6 +19,7 @@ from tests.daemon.conftest import Home, Launcher
 SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"
 MODEL = "model: [streamkernel.KernelClassifier]\n"
 GOOD = SOURCE + MODEL
+KAFKA = MODEL + "source: {kind: kafka, topic: t, target: y, bootstrap_servers: a:1, }"
 
 
 def plan_of(tmp_path: Path, text: str, **environment: str) -> Plan:
@@ -57,10 +58,9 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         (GOOD + "mode: learn\nmode: learn", "mode: given twice, in line 3 and in line 4"),
         (GOOD + "metrics: {port: 1, port: 2}", "metrics.port: given twice, in line 3 and in line 3"),
         (GOOD + "predicitons: null", "predicitons: unknown key, did you mean 'predictions'?"),
-        (GOOD + "labels: null", "labels: unknown key"),
         (GOOD + "1: 2", "configuration: a key must be a text, got 1"),
-        (MODEL + "source: {kind: kafka}", "source.kind: must be one of csv, jsonl, river, got 'kafka'"),
-        (MODEL + "source: {path: a}", "source.kind: required, one of csv, jsonl, river"),
+        (MODEL + "source: {kind: kafca}", "source.kind: must be one of csv, jsonl, river, kafka, got 'kafca', did you"),
+        (MODEL + "source: {path: a}", "source.kind: required, one of csv, jsonl, river, kafka"),
         (MODEL + "source: {kind: csv}", "source.path: required"),
         (
             MODEL + "source: {kind: csv, path: a, delimeter: ','}",
@@ -92,6 +92,42 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
             "source: river data set synth.SEA: it does not",
         ),
         (
+            KAFKA.replace("t,", "'a b',"),
+            "source.topic: must be letters, digits, '.', '_' and '-', at most 249 of them, got",
+        ),
+        (KAFKA.replace("a:1", "a:b"), "source.bootstrap_servers[0]: must be host:port, got 'a:b'"),
+        (KAFKA.replace("a:1", "'a:1,b:x'"), "source.bootstrap_servers[1]: must be host:port, got 'b:x'"),
+        (KAFKA.replace("a:1", "[]"), "source.bootstrap_servers: must not be empty"),
+        (
+            KAFKA.replace("}", "partitions: some}"),
+            "source.partitions: must be all, or a list of the numbers of partitions",
+        ),
+        (
+            KAFKA.replace("}", "partitions: [-1]}"),
+            "source.partitions: must be all, or a list of the numbers of partitions",
+        ),
+        (KAFKA.replace("}", "start: now}"), "source.start: must be one of earliest, latest, got 'now'"),
+        (
+            KAFKA.replace("}", "on_gap: skp}"),
+            "source.on_gap: must be one of stop, skip, got 'skp', did you mean 'skip'?",
+        ),
+        (KAFKA.replace("}", "include: [kee]}"), "source.include[0]: must be one of key, headers, timestamp, got 'kee'"),
+        (KAFKA.replace("}", "order: logged}"), "source.order: logged needs a checkpoint, the order is kept in its"),
+        (KAFKA.replace("}", "target_type: float}"), "source.target_type: must be str, int or bool for a classifier"),
+        (KAFKA.replace("}", "options: {groupid: g}}"), "source.options.groupid: unknown key, did you mean 'group_id'?"),
+        (
+            KAFKA.replace("}", "options: {enable_auto_commit: true}}"),
+            "source.options.enable_auto_commit: cannot be set: the place to go on from is kept in the checkpoint",
+        ),
+        (
+            KAFKA.replace("}", "options: {sasl_mechanism: PLAIN}}"),
+            "source.options: sasl_mechanism needs a security_protocol of SASL_PLAINTEXT or SASL_SSL",
+        ),
+        (
+            KAFKA.replace("}", "options: {sasl_plain_password: 5}}"),
+            "source.options.sasl_plain_password: must be a text",
+        ),
+        (
             SOURCE + "model: river.linear_model.LogisticRegression",
             "model: must be a list, got 'river.linear_model.Logistic",
         ),
@@ -100,7 +136,7 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         (GOOD + "mode: predict", "checkpoint: required in mode predict, the model that serves is loaded from it"),
         (
             GOOD + "predictions: {kind: parquet, path: a}",
-            "predictions.kind: must be one of jsonl, csv, none, got 'parquet'",
+            "predictions.kind: must be one of jsonl, csv, kafka, none, got 'parquet'",
         ),
         (GOOD + "predictions: {kind: jsonl, path: a.csv}", "predictions.path: must differ from source.path"),
         (
@@ -202,6 +238,16 @@ def test_a_file_that_is_no_text_is_one_line(tmp_path: Path, content: bytes | Non
     with pytest.raises(ConfigError, match=r"is not UTF-8 text \(byte 0\)|cannot be read: No such file") as caught:
         prepare(path)
     assert len(caught.value.lines) == 1
+
+
+def test_a_topic_of_kafka(tmp_path: Path) -> None:
+    plan = plan_of(
+        tmp_path, KAFKA.replace("a:1", "'a:1, b'").replace("}", "options: {fetch_max_wait_ms: 5, client_rack: null}}")
+    )
+    assert isinstance(plan.config.source, KafkaSource)
+    assert plan.config.source.bootstrap_servers == ["a:1", "b"]
+    assert plan.config.source.options.given() == {"fetch_max_wait_ms": 5}
+    assert plan.source.describe() == "kafka topic t at a:1,b"
 
 
 class TestEnvironment:

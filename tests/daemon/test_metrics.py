@@ -11,6 +11,8 @@ import shutil
 import signal
 import ssl
 import subprocess
+import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -25,15 +27,19 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from river import linear_model, tree
 
+from connectors import Position
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
+from streamkernel.daemon.late.account import LateAccount
+from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.config import Metrics
 from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.shown.intake import Intake
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Health, Server, ServerError
 from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.stream.account import Account
-from streamkernel.daemon.stream.chunks import Processed
+from streamkernel.daemon.stream.chunks import LateChunk, Processed
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 TLS = Path(__file__).with_name("tls")
@@ -45,10 +51,16 @@ ALWAYS = {
     *("lifetime_records", "progressive_loss", "loss_sum", "rolling_metric", "model_memory_bytes"),
     *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
     *("predict_duration_seconds", "learn_duration_seconds", "checkpoint_duration_seconds", "build_info"),
+    "consumer_lag_records",
 }
 OURS = {"ignored_inputs_total", "random_features"}
 GROWING = OURS | {"feature_blocks_total", "max_features"}
 ADAPTIVE = OURS | {"expert_weight", "input_importance"}
+LATE = {
+    *("labels_consumed_total", "labels_matched_total", "labels_expired_total", "labels_early_total"),
+    *("labels_unmatched_total", "labels_doubled_total", "labels_skipped_total", "labels_dead_lettered_total"),
+    *("labels_pending", "labels_waiting", "labels_max_pending", "label_delay_seconds", "record_keys_refused_total"),
+}
 
 
 def get(url: str, user: str | None = None, context: ssl.SSLContext | None = None) -> tuple[int, str]:
@@ -98,6 +110,8 @@ def test_the_names_are_these_and_no_others() -> None:
     assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | ADAPTIVE
     assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS
     assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
+    ledger = Ledger("id", "y", 60.0, 10)
+    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, ledger)) == ALWAYS | LATE
 
 
 def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Launcher) -> None:
@@ -162,6 +176,58 @@ def test_a_chunk_is_counted() -> None:
     assert values["loss_sum"] == -0.75
     assert values["rolling_metric{metric=accuracy,window=10}"] == 0.5
     assert values["learn_duration_seconds_bucket{le=5e-06}"] == 1
+
+
+class TestLag:
+    """What is consumed and what is still to come add up, whenever they are asked for."""
+
+    def scrape(self, exporter: Exporter, query: str = "") -> dict[str, float]:
+        with serving(registry=exporter.registry) as url:
+            return values_of(get(f"{url}/metrics{query}")[1])
+
+    def test_it_is_what_the_source_knows_of_less_what_was_dealt_with(self) -> None:
+        source: Any = SimpleNamespace(known={})
+        labels: Any = SimpleNamespace(known={})
+        exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, None, source, labels)
+        assert not [name for name in self.scrape(exporter) if name.startswith("consumer_lag_records")]
+        source.known = {("clicks", 0): 100, ("clicks", 3): 50}
+        labels.known = {("bought", 3): 9}
+        late = LateChunk(LateAccount(taken=4), next=Position("b", 3, 4))
+        exporter.chunk(Processed(Account(consumed=7), next=Position("c", 3, 7), late=late))
+        exporter.chunk(Processed(Account(consumed=2), next=Position("c", 3, 9), late=LateChunk(LateAccount())))
+        found = self.scrape(exporter)
+        assert found["records_consumed_total"] == 9
+        assert {name: value for name, value in found.items() if name.startswith("consumer_lag")} == {
+            "consumer_lag_records{partition=0,topic=clicks}": 100,
+            "consumer_lag_records{partition=3,topic=clicks}": 41,
+            "consumer_lag_records{partition=3,topic=bought}": 5,
+        }
+        source.known = {("clicks", 3): 60}  # nothing but a scrape is needed to see it
+        assert self.scrape(exporter)["consumer_lag_records{partition=3,topic=clicks}"] == 51
+        assert self.scrape(exporter, "?name[]=streamkernel_records_consumed_total") == {"records_consumed_total": 9}
+
+    def test_the_two_are_of_one_moment(self) -> None:
+        intake = Intake("streamkernel", SimpleNamespace(known={("t", 0): 30_000}), None)  # type: ignore[arg-type]
+        done = threading.Event()
+
+        def loop() -> None:
+            for number in range(3000):
+                intake.chunk(Processed(Account(consumed=10), next=Position("c", 0, 10 * number + 10)))
+            done.set()
+
+        thread = threading.Thread(target=loop)
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            thread.start()
+            sums = []
+            while not done.is_set():
+                consumed, lag = intake.collect()
+                sums.append(consumed.samples[0].value + lag.samples[0].value)
+            thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+        assert set(sums) == {30_000}
 
 
 @pytest.mark.parametrize("model", [KernelClassifier(), AdaptiveKernelClassifier()], ids=["growing", "adaptive"])
@@ -359,7 +425,9 @@ def expressions() -> list[str]:
 
 class TestDashboard:
     def test_every_name_it_asks_for_is_exported_and_every_exported_name_is_asked_for(self) -> None:
-        exporters = [Exporter(model, ["accuracy"], 1000) for model in (KernelClassifier(), AdaptiveKernelClassifier())]
+        ledger = Ledger("id", "y", 60.0, 10)
+        models = (KernelClassifier(), AdaptiveKernelClassifier())
+        exporters = [Exporter(model, ["accuracy"], 1000, ledger) for model in models]
         served = set()
         for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from connectors.ports import Position, SinkError
-from streamkernel.daemon.checkpoints import resume
+from connectors.ports import Mark, OutageError, Position, SinkError, Source
+from streamkernel.daemon.checkpoints import crash, resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.late.saved import dump
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.loop import DaemonError
-from streamkernel.daemon.stream.outbox import Outbox, is_disk_trouble
+from streamkernel.daemon.stream.outbox import Outbox, may_pass
 
 __all__ = ["Keeper"]
 
 _log = logging.getLogger(__name__)
 
-# A stop must be over in ten seconds, whatever the disk does.
+# A stop must be over in ten seconds, whatever a disk or a broker does.
 _LAST_TRIES = 3
+_RETRY_SECONDS = 0.2
 
 
 class Keeper:
@@ -43,6 +45,8 @@ class Keeper:
         Where each partition goes on, as the loop keeps it.
     exporter
         The metrics; None where none are served.
+    saved
+        Told where a restart would go on, by partition.
 
     """
 
@@ -52,21 +56,33 @@ class Keeper:
         store: CheckpointStore | None,
         processor: ChunkProcessor,
         outbox: Outbox,
-        positions: Mapping[int, Position],
+        positions: dict[int, Position],
         exporter: Exporter | None,
+        saved: Callable[[Mapping[int, Position]], None] = lambda _: None,
     ) -> None:
         self._plan = plan
         self._processor = processor
         self._outbox = outbox
         self._positions = positions
         self._exporter = exporter
+        self._saved = saved
         self._saver: Saver | None = None
+        self._reached: str | None = None
         if store is not None and plan.config.checkpoint is not None:
             settings = plan.config.checkpoint
             self._saver = Saver(store, settings.every_records, settings.every_seconds)
 
-    def begin(self, start: resume.Start) -> None:
-        """Note the checkpoint a run starts from, or write number 0: a seed that was drawn must survive a kill.
+    def begin(self, start: resume.Start, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the outputs, and write a checkpoint where a restart could not do without.
+
+        That is number 0, because a seed that was drawn must survive a kill, and one with the marks of topics.
+
+        Parameters
+        ----------
+        start
+            What the run starts from.
+        stopped
+            Asked while an output that cannot be reached is waited for: True ends the waiting, with nothing begun.
 
         Raises
         ------
@@ -77,26 +93,65 @@ class Keeper:
         if self._saver is None:
             return
         if start.resumed:
-            self._saver.resumed(start.account.consumed)
+            self._saver.resumed(self._processor.taken)
+            self._reached = self._reach()
+            self._saved(self._positions)
             if self._exporter is not None:
                 self._exporter.resumed(start.written)
-        elif not self.save():
-            raise DaemonError("the first checkpoint could not be written, nothing was begun")
+        marks = self._marks(stopped)
+        if marks is None:
+            return
+        # A topic that was not written to before holds lines of this run from now on, and a restart must know whose.
+        if not start.resumed or any(isinstance(mark, dict) for mark in marks.values()):
+            saved = self.save()
+            if not saved and not start.resumed:
+                raise DaemonError("the first checkpoint could not be written, nothing was begun")
 
-    def room(self, consumed: int) -> int | None:
+    def _marks(self, stopped: Callable[[], bool]) -> Mapping[str, Mark | None] | None:
+        """Give the marks of the outputs, as soon as all of them are reached; None where it is stopped before."""
+        while not stopped():
+            try:
+                return self._outbox.flush()
+            except OutageError:
+                time.sleep(_RETRY_SECONDS)
+            except SinkError as error:
+                if not may_pass(error):
+                    raise
+                return {}  # a full disk: whether that matters is seen when the checkpoint is written
+        return None
+
+    def room(self, taken: int) -> int | None:
         """Give how many records may come before a checkpoint must be written; None: any number."""
-        return None if self._saver is None else self._saver.room(consumed)
+        return None if self._saver is None else self._saver.room(taken)
+
+    def begun(self) -> None:
+        """Write down where a source begins by its own choice, before its first record is learnt.
+
+        After a restart it might choose another place: the end of a topic has moved by then.
+        """
+        chosen = False
+        for source, positions in self._places():
+            new = {key: place for key, place in source.beginnings.items() if key not in positions}
+            positions.update(new)
+            chosen |= bool(new)
+        if chosen:
+            self.save()
 
     def save_when_due(self) -> None:
         """Write a checkpoint if it is time."""
-        if self._saver is not None and self._saver.due(self._processor.account.consumed):
+        if self._saver is not None and self._saver.due(self._processor.taken):
             self.save()
 
     def save(self) -> bool:
         """Write a checkpoint now; False where the disk is full or failing."""
         if self._saver is None:
             return False
-        saved = self._saver.save(self._processor.account.consumed, self._snapshot)
+        saved = self._saver.save(self._processor.taken, self._snapshot)
+        if saved:
+            self._reached = self._reach()
+            for source, positions in self._places():
+                source.saved(positions)
+            self._saved(self._positions)
         if self._exporter is not None:
             if saved and self._saver.last is not None:
                 self._exporter.saved(self._saver.last, time.time())
@@ -110,50 +165,65 @@ class Keeper:
         Raises
         ------
         DaemonError
-            Where the disk does not take it.
+            Where a disk or a broker does not take it.
 
         """
+        if self._saver is not None and self._saver.consumed is None and not self._processor.taken:
+            return  # nothing was begun
         for attempt in range(_LAST_TRIES):
             if attempt:
                 time.sleep(1.0)
             if self._saver is not None:
-                if self._saver.consumed == self._processor.account.consumed or self.save():
+                if self._saver.consumed == self._processor.taken or self.save():
                     return
             else:
                 try:
                     self._outbox.flush()
                     return
                 except SinkError as error:
-                    if not is_disk_trouble(error):
+                    if not may_pass(error):
                         raise
                     _log.error("%s", error)
         raise DaemonError("the last checkpoint could not be written" if self._saver else "the outputs are not complete")
 
     def safe(self) -> str:
         """Say what is safe."""
-        consumed = self._saver.consumed if self._saver is not None else None
-        if consumed is None:
+        if self._reached is None:
             return "nothing is saved: a restart begins with the first record"
-        return f"everything up to record {consumed:,} is saved: a restart goes on from there"
+        return f"everything up to {self._reached} is saved: a restart goes on from there"
 
     def describe(self) -> str:
         """Give a phrase on the last checkpoint."""
         if self._saver is None:
             return "off"
         if self._saver.last is not None:
-            return f"{self._saver.last.name} at record {self._saver.last.consumed:,}"
-        return f"the one this run started from, at record {self._saver.consumed or 0:,}"
+            return f"{self._saver.last.name} at {self._reached}"
+        return f"the one this run started from, at {self._reached or 'record 0'}"
+
+    def _places(self) -> Iterator[tuple[Source, dict[int, Position]]]:
+        """Give each source with where its partitions go on."""
+        yield self._plan.source, self._positions
+        if self._plan.labels is not None and self._processor.late is not None:
+            yield self._plan.labels, self._processor.late.positions
+
+    def _reach(self) -> str:
+        late = self._processor.late
+        labels = "" if late is None else f" and label {late.account.taken:,}"
+        return f"record {self._processor.account.consumed:,}{labels}"
 
     def _snapshot(self) -> tuple[Mapping[str, Any], bytes]:
         # The order makes a restart exact: lines a checkpoint speaks of must be on the disk before it is.
-        lengths = self._outbox.flush()
-        model = self._processor.learner.model
+        marks = self._outbox.flush()
+        crash.point("flushed")
+        model, late = self._processor.learner.model, self._processor.late
+        labels, waiting = (None, b"") if late is None else dump(late)
         header = resume.header(
             self._plan,
             model,
             self._processor.account,
             self._processor.rate.recent,
             self._positions,
-            {key: length for key, length in lengths.items() if self._plan.raw.get(key)},
+            {key: mark for key, mark in marks.items() if self._plan.raw.get(key)},
+            labels,
         )
-        return header, dump_model(model, self._plan.config.imports)
+        return header, dump_model(model, self._plan.config.imports) + waiting

@@ -8,28 +8,37 @@ import logging
 import math
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from typing import Any
 
-from connectors.ports import Position
+from connectors.ports import Mark, Position
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError
+from streamkernel.daemon.late import saved
+from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.settings.config import Source
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
 from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 from streamkernel.daemon.stream.account import Account
 
-__all__ = ["Start", "check_source", "check_versions", "header", "restore"]
+__all__ = ["Start", "begin", "check_labels", "check_source", "check_versions", "header", "restore"]
 
 _log = logging.getLogger(__name__)
 
 _LIBRARIES = ("streamkernel", "river", "numpy")
 # What of a source decides which records the model sees. Not its path: a file is known by its first bytes, and may move.
-_SOURCE_KEYS = ("kind", "target", "target_type", "delimiter", "encoding", "multiline", "dataset", "args")
+_SOURCE_KEYS = (
+    *("kind", "target", "target_type", "delimiter", "encoding", "multiline", "dataset", "args"),
+    # Neither the brokers, which may move, nor the partitions: each of them has a position of its own.
+    *("topic", "include"),
+)
+# What of an output says where it goes. Which cluster a topic is on, and whether it is the same one, is in the mark.
+_OUTPUT_KEYS = ("kind", "path", "topic")
 
 
 # A version is read from files, which takes as long as all the rest of a header.
@@ -50,6 +59,8 @@ class Start:
         Where each partition goes on; empty at the beginning of the source.
     outputs
         What a checkpoint says about each output, by its key.
+    late
+        The ledger of late labels; None where there are none.
     resumed
         Whether there was a checkpoint.
     written
@@ -62,14 +73,25 @@ class Start:
     recent_dead: list[int] = field(default_factory=list)
     positions: dict[int, Position] = field(default_factory=dict)
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    late: Ledger | None = None
     resumed: bool = False
     written: float = math.nan
 
-    def length_of(self, key: str, written: Mapping[str, Any]) -> int | None:
-        """Give the length to cut an output to: None where it begins anew, also because it now goes elsewhere."""
+    def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
+        """Give the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
         before = self.outputs.get(key, {})
-        same = all(before.get(name) == written.get(name) for name in ("kind", "path"))
-        return before.get("length") if same else None
+        same = all(before.get(name) == written.get(name) for name in _OUTPUT_KEYS)
+        return before.get("mark") if same else None
+
+
+def begin(plan: Plan) -> Start:
+    """Begin anew."""
+    labels = plan.config.labels
+    if labels is None:
+        return Start(plan.model)
+    target = getattr(labels.source, "target", None) or "target"
+    learn = plan.config.mode == "learn"
+    return Start(plan.model, late=Ledger(labels.key, target, labels.timeout_seconds, labels.max_pending, learn=learn))
 
 
 def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
@@ -88,7 +110,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
                 f"{plan.raw['checkpoint']['directory']}: holds no checkpoint, and mode predict has no other model: "
                 "run with mode learn first"
             )
-        return Start(plan.model)
+        return begin(plan)
     header = checkpoint.header
     check_versions(header)
     try:
@@ -98,8 +120,11 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         if not serving:
             raise
         moved = True  # a model learnt from one source may serve another
-    model = load_model(checkpoint.payload, plan.model, plan.config.imports)
-    start = Start(model, outputs=header["outputs"], resumed=True, written=header["written"])
+    labels = header.get("labels")
+    payload, waiting = saved.part(checkpoint.payload, labels)
+    start = begin(plan)
+    start.model = load_model(payload, plan.model, plan.config.imports)
+    start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     if moved:
         _log.info("the model was learnt from another source: this one is read from its beginning")
         return start
@@ -108,7 +133,22 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.positions = {
         partition: Position(stream, partition, offset) for stream, partition, offset in header["positions"]
     }
+    if labels and _labels_fit(header, plan):
+        assert start.late is not None
+        saved.restore(start.late, labels, waiting)
     return start
+
+
+def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:
+    """Say whether the late labels of a checkpoint are to go on; a model that serves may do without."""
+    try:
+        check_labels(header, plan)
+    except CheckpointError as error:
+        if plan.config.mode != "predict":
+            raise
+        _log.warning("%s: the %d records that wait for labels are given up", error, header["labels"]["pending"])
+        return False
+    return True
 
 
 def _fitted_sections(plan: Plan) -> dict[str, Any]:
@@ -116,13 +156,22 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
 
     Whether the model fits is seen from the model itself, when it is restored: there, defaults are filled in.
     """
-    written = plan.raw["source"]
-    source = {
-        key: written.get(key, getattr(plan.config.source, key))
-        for key in _SOURCE_KEYS
-        if hasattr(plan.config.source, key)
+    sections = {
+        "model": [_step(step) for step in plan.raw["model"]],
+        "source": _fitted_source(plan.raw["source"], plan.config.source),
     }
-    return {"model": [_step(step) for step in plan.raw["model"]], "source": source}
+    labels = plan.config.labels
+    if labels is not None:
+        written = plan.raw["labels"]
+        sections["labels"] = {"key": written["key"], "source": _fitted_source(written["source"], labels.source)}
+    return sections
+
+
+def _fitted_source(written: Mapping[str, Any], source: Source) -> dict[str, Any]:
+    fitted = {key: written.get(key, getattr(source, key)) for key in _SOURCE_KEYS if hasattr(source, key)}
+    if "include" in fitted:
+        fitted["include"] = sorted(fitted["include"])
+    return fitted
 
 
 def _step(step: Any) -> Any:
@@ -138,7 +187,8 @@ def header(
     account: Account,
     recent_dead: list[int],
     positions: Mapping[int, Position],
-    outputs: Mapping[str, int | None],
+    outputs: Mapping[str, Mark | None],
+    labels: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Make the header of a checkpoint.
 
@@ -155,7 +205,9 @@ def header(
     positions
         Where each partition goes on.
     outputs
-        The durable length of each output, by its key.
+        The mark of each output, by its key.
+    labels
+        What `late.saved.dump` gives for the header; None where there are no late labels.
 
     """
     sections = json.dumps(_fitted_sections(plan), sort_keys=True, default=str)  # YAML knows dates, JSON does not
@@ -165,12 +217,17 @@ def header(
         "account": account.to_json(),
         "recent_dead": recent_dead,
         "positions": [list(position) for position in positions.values()],
-        "outputs": {key: {**plan.raw[key], "length": length} for key, length in outputs.items()},
+        "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in outputs.items()},
+        **({} if labels is None else {"labels": labels}),
         "config": json.loads(sections),
         "config_hash": hashlib.sha256(sections.encode()).hexdigest(),
         "model": _describe(model),
         "versions": {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()},
     }
+
+
+def _output(written: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: written[name] for name in _OUTPUT_KEYS if name in written}
 
 
 def _describe(model: Model) -> dict[str, Any]:
@@ -197,13 +254,37 @@ def check_source(header: Mapping[str, Any], plan: Plan) -> None:
 
     """
     before, now = header["config"]["source"], _fitted_sections(plan)["source"]
-    named = [
-        f"source.{key} is {shown(before.get(key))} in the checkpoint and {shown(now.get(key))} in the configuration"
-        for key in _SOURCE_KEYS
+    _refuse(_differences("source", before, now, _SOURCE_KEYS))
+
+
+def check_labels(header: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a checkpoint with records that wait for labels which this configuration would not bring.
+
+    Raises
+    ------
+    CheckpointError
+        Naming each difference.
+
+    """
+    before, now = header["config"]["labels"], _fitted_sections(plan).get("labels")
+    if now is None:
+        _refuse(["labels is set in the checkpoint and not in the configuration"])
+    else:
+        different = _differences("labels", before, now, ["key"])
+        _refuse(different + _differences("labels.source", before["source"], now["source"], _SOURCE_KEYS))
+
+
+def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    return [
+        f"{name}.{key} is {shown(before.get(key))} in the checkpoint and {shown(now.get(key))} in the configuration"
+        for key in keys
         if before.get(key) != now.get(key)
     ]
-    if named:
-        raise CheckpointError(f"{'; '.join(named)}: change it back, or start anew with --fresh")
+
+
+def _refuse(differences: list[str]) -> None:
+    if differences:
+        raise CheckpointError(f"{'; '.join(differences)}: change it back, or start anew with --fresh")
 
 
 def check_versions(header: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""When a checkpoint is due, and what to do when the disk does not take it."""
+"""When a checkpoint is due, and what to do when a disk or a broker does not take what belongs to it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.ports import SinkError
-from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.stream.outbox import Backoff, is_disk_trouble
+from connectors.ports import OutageError, SinkError
+from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
+from streamkernel.daemon.stream.outbox import Backoff, may_pass
 
 __all__ = ["Saved", "Saver"]
 
@@ -62,6 +62,7 @@ class Saver:
         self._every_seconds = every_seconds
         self._clock = clock
         self._backoff = Backoff(clock)
+        self._told = False
         self._saved_at = clock()
         self.consumed: int | None = None
         self.last: Saved | None = None
@@ -94,7 +95,15 @@ class Saver:
         Returns
         -------
         saved
-            False where the disk is full or failing; the checkpoints before stay, and it is tried again later.
+            False where the disk is full or failing or a broker does not answer; the checkpoints before stay, and it is
+            tried again later.
+
+        Raises
+        ------
+        CheckpointError
+            Where the disk refuses it for good, as one that is read-only does.
+        SinkError
+            Where an output does.
 
         """
         start = time.perf_counter()
@@ -103,13 +112,26 @@ class Saver:
             path = self._store.write(header, payload)
             size = path.stat().st_size
         except (OSError, SinkError) as error:
-            if not is_disk_trouble(error):
-                raise
+            if not may_pass(error):
+                if isinstance(error, SinkError):
+                    raise
+                raise CheckpointError(
+                    f"the checkpoint at record {consumed} cannot be written: {error}; mend that and start again, "
+                    "nothing is lost"
+                ) from error
+            # Once for all tries; and the sink has told of an outage itself.
+            first = not self._backoff.failing and not isinstance(error, OutageError)
             pause = self._backoff.failed()
-            _log.error(
-                "the checkpoint at record %d could not be written: %s; next try in %.0f s", consumed, error, pause
+            _log.log(
+                logging.ERROR if first else logging.DEBUG,
+                "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
+                *(consumed, error, pause),
             )
+            self._told |= first
             return False
+        if self._told:
+            _log.info("checkpoints are written again, this one at record %d", consumed)
+        self._told = False
         self._backoff.succeeded()
         self._saved_at = self._clock()
         self.consumed = consumed

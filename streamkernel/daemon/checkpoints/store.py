@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import re
+import socket
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,12 +34,28 @@ _NAME = re.compile(r"checkpoint-(\d{12,})\.skc")
 _TEMPORARY = ".tmp"
 _INVALID = ".invalid"
 _OLD = ".old"
+_LONGEST_HOLDER = 300
 
 _log = logging.getLogger(__name__)
 
 
 class CheckpointError(Exception):
     """A checkpoint cannot be used, or its directory is taken; the message says which, why and what to do."""
+
+
+class DirectoryInUseError(CheckpointError):
+    """Another live process holds the directory.
+
+    Attributes
+    ----------
+    holder
+        Which one, such as ``"process 17"`` or ``"process 17 on backup"``.
+
+    """
+
+    def __init__(self, message: str, holder: str) -> None:
+        super().__init__(message)
+        self.holder = holder
 
 
 class NewerFormatError(CheckpointError):
@@ -158,7 +175,7 @@ class CheckpointStore:
 
         Raises
         ------
-        CheckpointError
+        DirectoryInUseError
             Another live process holds the directory.
         OSError
             The directory cannot be made or written.
@@ -174,14 +191,15 @@ class CheckpointStore:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             lock.seek(0)
-            holder = lock.read(32).decode(errors="replace").strip() or "unknown"
+            holder = _shown(lock.read(_LONGEST_HOLDER))
             lock.close()
-            raise CheckpointError(
-                f"{self.directory}: in use by another daemon (process {holder}): stop it, or give this one a "
-                "checkpoint directory of its own"
+            raise DirectoryInUseError(
+                f"{self.directory}: in use by another daemon ({holder}): stop it, or give this one a checkpoint "
+                "directory of its own",
+                holder,
             ) from error
         lock.truncate(0)
-        lock.write(str(os.getpid()).encode())
+        lock.write(_holder())
         lock.flush()
         self._lock = lock
         for leftover in self.directory.glob(f".checkpoint-*{_TEMPORARY}"):
@@ -205,12 +223,15 @@ class CheckpointStore:
         ------
         OSError
             The disk is full or failing. The checkpoints written before are as they were.
+        CheckpointError
+            The lock is another process's by now.
         RuntimeError
             The directory is not locked.
 
         """
         if self._lock is None:
             raise RuntimeError(f"{self.directory}: lock the directory before writing to it")
+        self._check_that_it_is_ours()
         number = max(self._numbers(), default=-1) + 1
         path = self._path(number)
         temporary = self.directory / f".{path.name}{_TEMPORARY}"
@@ -275,6 +296,19 @@ class CheckpointStore:
             self._lock.close()
             self._lock = None
 
+    def _check_that_it_is_ours(self) -> None:
+        """Look who wrote its name last: a file server may take the lock from a machine it does not hear for a while."""
+        try:
+            holder = (self.directory / "lock").read_bytes()
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"{self.directory}: its lock was removed, and another daemon may be at work there: nothing is written"
+            ) from None
+        if holder != _holder():
+            raise CheckpointError(
+                f"{self.directory}: was taken over by another daemon ({_shown(holder)}): nothing is written any more"
+            )
+
     def _read(self, path: Path, number: int) -> Checkpoint:
         checkpoint = read(path)
         if checkpoint.number != number:
@@ -297,6 +331,15 @@ class CheckpointStore:
             except OSError as error:
                 # The new checkpoint is durable: an old file too many is no reason to call it failed.
                 _log.warning("%s: cannot be removed: %s", self._path(number), error.strerror)
+
+
+def _holder() -> bytes:
+    return f"{os.getpid()} {socket.gethostname()}".encode()
+
+
+def _shown(holder: bytes) -> str:
+    pid, _, host = holder.decode(errors="replace").partition(" ")
+    return f"process {pid or 'unknown'}" + (f" on {host}" if host not in ("", socket.gethostname()) else "")
 
 
 def _sync(directory: Path) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema
+
+from streamkernel.daemon.settings.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.settings.kafka import KafkaSink, KafkaSource
 
 __all__ = [
     "BasicAuth",
@@ -15,6 +18,9 @@ __all__ = [
     "DeadLetters",
     "JsonlSink",
     "JsonlSource",
+    "KafkaSink",
+    "KafkaSource",
+    "Labels",
     "Limits",
     "Log",
     "Metrics",
@@ -26,12 +32,6 @@ __all__ = [
     "TargetType",
     "Tls",
 ]
-
-
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):  # pydantic reads true as 1
-        raise ValueError("must be a number, got " + str(value).lower())
-    return value
 
 
 def _one_character(text: str) -> str:
@@ -60,11 +60,6 @@ def _package(name: str) -> str:
     return name
 
 
-Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
-Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
-Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
-Path: TypeAlias = Annotated[str, Field(min_length=1)]
-TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
 ReportName: TypeAlias = Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2"]
 
 _STEP_SCHEMA = {
@@ -83,11 +78,7 @@ _STEP_SCHEMA = {
 Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
-
-
-class _FileSource(_Section):
+class _FileSource(Section):
     path: Path = Field(description="The file; '-' is standard input; .gz and .zst are decompressed.")
     target: str | None = Field(
         default=None, description="The column or key of the label; null: every record is unlabelled."
@@ -115,7 +106,7 @@ class JsonlSource(_FileSource):
     kind: Literal["jsonl"]
 
 
-class RiverSource(_Section):
+class RiverSource(Section):
     """Records from a data set of river.datasets."""
 
     kind: Literal["river"]
@@ -123,27 +114,27 @@ class RiverSource(_Section):
     args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
 
 
-class JsonlSink(_Section):
+class JsonlSink(Section):
     """Lines to a file with one JSON object a line."""
 
     kind: Literal["jsonl"]
     path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
 
 
-class CsvSink(_Section):
+class CsvSink(Section):
     """Lines to a CSV file."""
 
     kind: Literal["csv"]
     path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
 
 
-class NoSink(_Section):
+class NoSink(Section):
     """Lines to nowhere."""
 
     kind: Literal["none"]
 
 
-class _Rate(_Section):
+class _Rate(Section):
     max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
         default=0.5, description="Stop when more than this share of the last max_rate_window records were dead letters."
     )
@@ -158,16 +149,20 @@ class CsvDeadLetters(_Rate, CsvSink):
     """Records that could not be used, to a CSV file."""
 
 
+class KafkaDeadLetters(_Rate, KafkaSink):
+    """Records that could not be used, to a topic of Kafka, one JSON object a message."""
+
+
 class NoDeadLetters(_Rate, NoSink):
     """Records that could not be used are counted, and not kept."""
 
 
-Source: TypeAlias = CsvSource | JsonlSource | RiverSource
-Sink: TypeAlias = JsonlSink | CsvSink | NoSink
-DeadLetters: TypeAlias = JsonlDeadLetters | CsvDeadLetters | NoDeadLetters
+Source: TypeAlias = CsvSource | JsonlSource | RiverSource | KafkaSource
+Sink: TypeAlias = JsonlSink | CsvSink | KafkaSink | NoSink
+DeadLetters: TypeAlias = JsonlDeadLetters | CsvDeadLetters | KafkaDeadLetters | NoDeadLetters
 
 
-class CheckpointConfig(_Section):
+class CheckpointConfig(Section):
     """Where and how often the state is saved."""
 
     directory: Path = Field(description="A folder for this daemon alone.")
@@ -176,21 +171,36 @@ class CheckpointConfig(_Section):
     keep: Positive = Field(default=3, description="How many checkpoints stay.")
 
 
-class BasicAuth(_Section):
+class Labels(Section):
+    """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
+
+    source: Annotated[Source, Field(discriminator="kind", description="Where the labels come from.")]
+    key: Annotated[str, Field(min_length=1)] = Field(
+        description="The field, in records and labels, that says which belong together; no input of the model."
+    )
+    timeout_seconds: Annotated[Number, Field(gt=0)] = Field(
+        default=86_400.0, description="How long a record waits for its label, in seconds in which the daemon runs."
+    )
+    max_pending: Positive = Field(
+        default=100_000, description="How many records may wait for labels, and labels for records."
+    )
+
+
+class BasicAuth(Section):
     """A name and a password for the metrics and the status page; /healthz and /readyz stay open."""
 
     username: Annotated[str, Field(min_length=1), AfterValidator(_no_colon)]
     password: Annotated[SecretStr, Field(min_length=1)]
 
 
-class Tls(_Section):
+class Tls(Section):
     """A certificate and its key, as PEM files."""
 
     certificate: Path
     key: Path
 
 
-class Metrics(_Section):
+class Metrics(Section):
     """The HTTP endpoint: /metrics, /healthz, /readyz and a status page."""
 
     host: Annotated[str, Field(min_length=1)] = Field(default="127.0.0.1", description="The address to listen on.")
@@ -207,21 +217,21 @@ class Metrics(_Section):
     tls: Tls | None = None
 
 
-class Limits(_Section):
+class Limits(Section):
     """What a record may be; beyond that it is a dead letter."""
 
     max_record_bytes: Positive = Field(default=1_048_576, description="The longest record, in bytes.")
     max_string: Positive = Field(default=256, description="The longest string value, in characters.")
 
 
-class Log(_Section):
+class Log(Section):
     """Log lines to standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
 
 
-class Config(_Section):
+class Config(Section):
     """Configuration of the streamkernel daemon."""
 
     source: Annotated[Source, Field(discriminator="kind", description="Where the records come from.")]
@@ -233,6 +243,7 @@ class Config(_Section):
     dead_letters: Annotated[DeadLetters, Field(discriminator="kind")] | None = None
     checkpoint: CheckpointConfig | None = None
     metrics: Metrics | None = Metrics()
+    labels: Labels | None = None
     limits: Limits = Limits()
     imports: list[Annotated[str, AfterValidator(_package)]] = Field(
         default_factory=list,

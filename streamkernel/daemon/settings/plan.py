@@ -10,14 +10,14 @@ from typing import Any
 
 from connectors.ports import Source
 from streamkernel.daemon.settings.build import Model, Task, build_model, task_of
-from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, ReportName
+from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, KafkaSource, ReportName
 from streamkernel.daemon.settings.document import Document, Redactor, read
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.settings.validate import validate
-from streamkernel.daemon.settings.wiring import make_source
+from streamkernel.daemon.settings.wiring import make_sink, make_source
 from streamkernel.daemon.stream.quality import REPORTS
 
-__all__ = ["Plan", "prepare"]
+__all__ = ["Plan", "plan_of", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Plan:
         Its settings.
     raw
         The file as it was written, variables unreplaced: what may be logged, stored and compared.
-    source
-        The source, unopened.
+    source, labels
+        The sources of records and of late labels, unopened; None where there are no late labels.
     model
         The model, before its first record.
     task
@@ -53,6 +53,7 @@ class Plan:
     task: Task
     report: tuple[ReportName, ...]
     redact: Redactor
+    labels: Source | None = None
 
 
 def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
@@ -71,21 +72,44 @@ def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
         With every mistake there is, one line each.
 
     """
-    document = read(path, environment)
+    return plan_of(path, read(path, environment))
+
+
+def plan_of(path: Path, document: Document) -> Plan:
+    """Check and build a configuration that was read.
+
+    Parameters
+    ----------
+    path
+        Where it came from.
+    document
+        What it says.
+
+    Raises
+    ------
+    ConfigError
+        With every mistake there is, one line each.
+
+    """
     config, problems = validate(document)
     model, model_problems = _model(document, problems)
     problems = _first_for_each_key([*document.problems, *problems, *model_problems])
     if model is not None and config is not None:
         task = task_of(model)
         problems += _task_problems(config, task)
+        labels = None
         try:
-            source = make_source(config)
+            source = make_source(config.source, config.limits, checkpoint=config.checkpoint)
+            if config.labels is not None:
+                labels = make_source(config.labels.source, config.limits, "labels.source", config.checkpoint)
+            for key in ("predictions", "dead_letters"):
+                make_sink(getattr(config, key), key)
         except ConfigError as error:
             problems += error.lines
         if not problems:
             report = config.metrics.report if config.metrics is not None else None
             names = tuple(report or REPORTS[task])
-            return Plan(path, config, document.raw, source, model, task, names, document.redact)
+            return Plan(path, config, document.raw, source, model, task, names, document.redact, labels)
     raise ConfigError([document.redact(line) for line in problems])
 
 
@@ -109,12 +133,19 @@ def _first_for_each_key(lines: list[str]) -> list[str]:
 
 def _task_problems(config: Config, task: Task) -> list[str]:
     problems = []
-    source = config.source
-    if isinstance(source, CsvSource | JsonlSource):
+    sources = {"source": config.source}
+    if config.labels is not None:
+        sources["labels.source"] = config.labels.source
+    for key, source in sources.items():
+        # Records that bring no target of their own need no type for it.
+        if not isinstance(source, CsvSource | JsonlSource | KafkaSource) or (
+            config.labels is not None and source.target is None
+        ):
+            continue
         if task == "regression" and source.target_type != "float":
-            problems.append(f"source.target_type: must be float for a regressor, is {source.target_type}")
+            problems.append(f"{key}.target_type: must be float for a regressor, is {source.target_type}")
         if task == "classification" and source.target_type == "float":
-            problems.append("source.target_type: must be str, int or bool for a classifier, is float")
+            problems.append(f"{key}.target_type: must be str, int or bool for a classifier, is float")
     if config.metrics is not None:
         problems += [
             f"metrics.report[{index}]: {name} does not fit a model for {task}, use {', '.join(REPORTS[task])}"

@@ -39,6 +39,8 @@ def dotted(path: Iterable[str | int]) -> str:
     'model[1].max_features'
     >>> dotted(["model", 0, "river.compose.Discard", "args"])
     'model[0].args'
+    >>> dotted(["checkpoint", "\\n"])
+    "checkpoint.'\\\\n'"
 
     """
     text = ""
@@ -48,7 +50,8 @@ def dotted(path: Iterable[str | int]) -> str:
         elif "." in part:
             continue  # an object's name: the place it stands at already says which one is meant
         else:
-            text += f".{part}" if text else part
+            word = part if part.isprintable() else repr(part)
+            text += f".{word}" if text else word
     return text
 
 

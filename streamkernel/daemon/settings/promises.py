@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.settings.config import CsvSource, JsonlSource
+from streamkernel.daemon.settings.config import CsvSource, JsonlSource, KafkaSink, KafkaSource, Source
 from streamkernel.daemon.settings.plan import Plan
 
 __all__ = ["caveats"]
@@ -29,7 +29,8 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     """
     config, source = plan.config, plan.source
     lines = []
-    if isinstance(config.source, CsvSource | JsonlSource) and config.source.target is None and config.mode == "learn":
+    unlabelled = isinstance(config.source, CsvSource | JsonlSource | KafkaSource) and config.source.target is None
+    if unlabelled and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, nothing will be learnt")
     if config.predictions is None or config.predictions.kind == "none":
         lines.append("predictions are off: what the model says is not written anywhere")
@@ -37,13 +38,42 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
         lines.append("dead_letters are off: records that cannot be used are counted and thrown away")
     if config.checkpoint is None:
         lines.append("checkpoint is off: nothing is saved, a restart learns from the first record again")
-    elif not source.resumable:
+    else:
+        lines += [
+            f"{one.describe()} cannot be resumed: a restart keeps the model, but may miss or repeat {what}"
+            for one, what in ((source, "records"), (plan.labels, "labels"))
+            if one is not None and not one.resumable
+        ]
+    if config.checkpoint is not None and _mixed(plan):
         lines.append(
-            f"{source.describe()} cannot be resumed: a restart keeps the model, but may miss or repeat records"
+            "source.order is arrival: of several partitions, a run that is killed may learn the records in another "
+            "order than one that is not"
+        )
+    labels = config.labels
+    if config.checkpoint is not None and labels is not None and (_grows(config.source) or _grows(labels.source)):
+        lines.append(
+            "records and labels are taken as they come: a run that is killed may learn them in another order than "
+            "one that is not, each of them once"
         )
     for key, sink in sinks.items():
+        if config.checkpoint is None and isinstance(getattr(config, key), KafkaSink):
+            lines.append(f"{key} go to a topic and checkpoint is off: a restart writes them again, behind the old ones")
         if not sink.exactly_once:
             lines.append(f"{key} cannot be cut back: after a restart some of its lines may stand there twice")
     if config.imports:
         lines.append(f"imports trusts all code of {', '.join(config.imports)}, in the configuration and in checkpoints")
     return lines
+
+
+def _grows(source: Source) -> bool:
+    """Say whether a source may have more at another time than now."""
+    return isinstance(source, KafkaSource) or getattr(source, "follow", False)
+
+
+def _mixed(plan: Plan) -> bool:
+    """Say that several partitions are taken as they come, or may be: an open source knows how many it has."""
+    source = plan.config.source
+    if not isinstance(source, KafkaSource) or source.order == "logged" or source.group is not None:
+        return False
+    known = len(plan.source.lag) or (2 if source.partitions == "all" else len(source.partitions))
+    return known > 1

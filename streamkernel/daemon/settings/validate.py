@@ -9,13 +9,17 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from streamkernel.daemon.settings.config import Config
+from connectors.kafka.options import OUTPUT_RESERVED, RESERVED
+from streamkernel.daemon.settings.config import Config, Labels
 from streamkernel.daemon.settings.document import Document
+from streamkernel.daemon.settings.grouped import problems as group_problems
 from streamkernel.daemon.settings.problems import dotted, hint, shown
+from streamkernel.daemon.settings.topics import problems as topic_problems
 
 __all__ = ["validate"]
 
-_UNIONS = ("source", "predictions", "dead_letters")
+# Where a section may be of several kinds.
+_UNIONS = (("source",), ("labels", "source"), ("predictions",), ("dead_letters",))
 _COMPARISONS = {
     "greater_than": ("gt", ">"),
     "greater_than_equal": ("ge", ">="),
@@ -58,33 +62,58 @@ def validate(document: Document) -> tuple[Config | None, list[str]]:
 def _conflicts(config: Config) -> list[str]:
     """Find settings that are fine alone and destroy one another's files together."""
     lines: list[str] = []
+    labels = config.labels
     used: dict[str, str] = {}
-    for key in _UNIONS:
+    for key, section in (("source", config.source), ("labels.source", labels and labels.source)):
+        path = getattr(section, "path", None)
+        if path == "-" and key != "source" and getattr(config.source, "path", None) == "-":
+            lines.append(f"{key}.path: standard input is read by source already")
+        elif path is not None and path != "-":  # two sources may read one file
+            used.setdefault(path, key)
+    for key in ("predictions", "dead_letters"):
         path = getattr(getattr(config, key), "path", None)
-        if path is None or (path == "-" and key == "source"):
+        if path is None:
             continue
         if path in used:
             lines.append(f"{key}.path: must differ from {used[path]}.path")
         used.setdefault(path, key)
+    for key, section in (("source", config.source), ("labels.source", labels and labels.source)):
+        if getattr(section, "order", None) == "logged" and config.checkpoint is None:
+            lines.append(f"{key}.order: logged needs a checkpoint, the order is kept in its directory")
+    if labels is not None:
+        lines += _label_conflicts(labels, getattr(config.source, "target", None))
     if config.mode == "predict" and config.checkpoint is None:
         lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
+    return lines + group_problems(config) + topic_problems(config)
+
+
+def _label_conflicts(labels: Labels, target: str | None) -> list[str]:
+    lines = []
+    label = getattr(labels.source, "target", "")
+    if label is None:
+        lines.append("labels.source.target: required, it names the field that holds the label")
+    if labels.key in (label, target):
+        lines.append(f"labels.key: must not be a target, got {shown(labels.key)}")
     return lines
 
 
 def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
     path = [part for part in details["loc"] if part != "[key]"]
     tag = None
-    if len(path) > 1 and path[0] in _UNIONS:
-        tag = str(path.pop(1))  # pydantic puts the chosen kind into the path
+    for union in _UNIONS:
+        if len(path) > len(union) and tuple(path[: len(union)]) == union:
+            tag = str(path.pop(len(union)))  # pydantic puts the chosen kind into the path
     kind, context = details["type"], details.get("ctx", {})
     name = dotted(path)
     if kind == "missing":
         return f"{name}: required"
     if kind == "extra_forbidden":
+        reserved = {**RESERVED, **OUTPUT_RESERVED} if path[0] in ("predictions", "dead_letters") else RESERVED
+        if path[-2:-1] == ["options"] and path[-1] in reserved:
+            return f"{name}: cannot be set: {reserved[str(path[-1])]}"
         return f"{name}: unknown key{hint(str(path[-1]), _keys_at(path[:-1], tag))}"
     if kind == "union_tag_not_found":
-        kinds = [tag for section in _sections(Config.model_fields[name].annotation) for tag in _tags(section)]
-        return f"{name}.kind: required, one of {', '.join(kinds)}"
+        return f"{name}.kind: required, one of {', '.join(_kinds_at(path))}"
     if kind == "union_tag_invalid":
         word = _value_at(raw, [*path, "kind"])
         return f"{name}.kind: {_choice(str(context['expected_tags']), str(word), shown(word))}"
@@ -114,7 +143,7 @@ def _choice(expected: str, word: str, got: str) -> str:
 
 
 def _is_secret(path: Sequence[str | int]) -> bool:
-    return "password" in path
+    return str(path[-1]).endswith("password")
 
 
 def _value_at(raw: Any, path: Sequence[str | int]) -> Any:
@@ -139,6 +168,14 @@ def _keys_at(path: Sequence[str | int], tag: str | None) -> list[str]:
             return []
         section = fitting[0]
     return list(section.model_fields)
+
+
+def _kinds_at(path: Sequence[str | int]) -> list[str]:
+    """List the kinds of section there may be at a path."""
+    found: list[type[BaseModel]] = [Config]
+    for part in path:
+        found = _sections(found[0].model_fields[str(part)].annotation)
+    return [tag for section in found for tag in _tags(section)]
 
 
 def _tags(section: type[BaseModel]) -> tuple[Any, ...]:

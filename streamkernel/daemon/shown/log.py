@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Any
 
 from streamkernel.daemon.settings.config import Log
 from streamkernel.daemon.settings.document import Redactor
@@ -16,19 +17,24 @@ __all__ = ["start_logging"]
 class _Formatter(logging.Formatter):
     """One line a record, without what the configuration took from the environment."""
 
-    def __init__(self, redact: Redactor, as_json: bool) -> None:
+    def __init__(self, redact: Redactor, as_json: bool, partition: int | None) -> None:
         super().__init__()
         self._redact = redact
         self._as_json = as_json
+        self._partition = partition
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         message = self._redact(record.getMessage())
         trace = self._redact(self.formatException(record.exc_info)) if record.exc_info else ""
         if self._as_json:
-            line = {"time": time, "level": record.levelname.lower(), "logger": record.name, "message": message}
+            line: dict[str, Any] = {"time": time, "level": record.levelname.lower(), "logger": record.name}
+            line["message"] = message
+            if self._partition is not None:
+                line["partition"] = self._partition
             return json.dumps({**line, "exception": trace} if trace else line, ensure_ascii=False)
-        text = f"{time} {record.levelname.lower():7} {' '.join(message.split())}"
+        where = "" if self._partition is None else f"partition {self._partition}: "
+        text = f"{time} {record.levelname.lower():7} {where}{' '.join(message.split())}"
         return f"{text}\n{trace}" if trace else text
 
 
@@ -42,7 +48,7 @@ class _StandardError(logging.Handler):
             self.handleError(record)
 
 
-def start_logging(settings: Log, redact: Redactor) -> None:
+def start_logging(settings: Log, redact: Redactor, partition: int | None = None) -> None:
     """Send all log records, and Python's warnings, to standard error.
 
     Parameters
@@ -51,10 +57,12 @@ def start_logging(settings: Log, redact: Redactor) -> None:
         Level and format.
     redact
         Takes the values of environment variables out of a line.
+    partition
+        What every line is about, in the daemon of one partition.
 
     """
     handler = _StandardError()
-    handler.setFormatter(_Formatter(redact, settings.format == "json"))
+    handler.setFormatter(_Formatter(redact, settings.format == "json", partition))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level.upper())

@@ -16,8 +16,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
+from connectors.ports import Source
 from streamkernel.daemon.checkpoints.saving import Saved
+from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.settings.build import Model
+from streamkernel.daemon.shown.intake import Intake
+from streamkernel.daemon.shown.label_metrics import LabelMetrics
 from streamkernel.daemon.shown.model_metrics import metrics_of
 from streamkernel.daemon.stream.chunks import Processed
 
@@ -27,7 +31,7 @@ _PREFIX = "streamkernel"
 # Why a record is a dead letter: those of `connectors.ports.Fault`, and the daemon's own two.
 _REASONS = (
     *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
-    *("target", "infinite", "nested", "string_too_long", "refused", "kills_process"),
+    *("target", "infinite", "nested", "string_too_long", "corrupt", "refused", "kills_process"),
 )
 # Parsed, not multiplied: the bounds become labels, and 4.9999999999999996e-06 is none to type.
 _RECORD_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-6, 1) for base in (1, 2.5, 5))
@@ -56,6 +60,10 @@ class Exporter:
         Names of the report metrics.
     window
         How many records the rolling ones look back.
+    late
+        The ledger of late labels; None where there are none.
+    source, labels
+        Where the records and the late labels come from, asked at each scrape for how many are known of; None: unknown.
 
     Attributes
     ----------
@@ -64,11 +72,20 @@ class Exporter:
 
     """
 
-    def __init__(self, model: Model, report: Sequence[str], window: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        report: Sequence[str],
+        window: int,
+        late: Ledger | None = None,
+        source: Source | None = None,
+        labels: Source | None = None,
+    ) -> None:
         # The time each counter was made is of no use here and doubles the number of series.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self._consumed = self._counter("records_consumed", "Records taken from the source.")
+        self._intake = Intake(_PREFIX, source, labels)
+        self.registry.register(self._intake)
         self._learned = self._counter("records_learned", "Records the model learnt from.")
         self._predicted = self._counter("records_predicted", "Records the model gave a prediction for.")
         self._unlabelled = self._counter("records_unlabelled", "Records without a target: predicted only.")
@@ -105,11 +122,12 @@ class Exporter:
         build = self._gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
         self._model = metrics_of(model, _PREFIX, self.registry)
+        self._labels = LabelMetrics(late, _PREFIX, self.registry) if late is not None else None
 
     def chunk(self, processed: Processed) -> None:
         """Count a chunk."""
         counts = processed.account
-        self._consumed.inc(counts.consumed)
+        self._intake.chunk(processed)
         self._learned.inc(counts.learnt)
         self._predicted.inc(counts.predicted)
         self._unlabelled.inc(counts.unlabelled)
@@ -119,6 +137,8 @@ class Exporter:
                 self._dead_children[reason] = self._dead.labels(reason)
             self._dead_children[reason].inc(count)
         self._observations.inc(len(processed.losses))
+        if self._labels is not None and processed.late is not None:
+            self._labels.chunk(processed.late)
         if processed.predict_seconds is not None:
             self._predict_seconds.observe(processed.predict_seconds)
         if processed.learn_seconds is not None:
@@ -143,6 +163,8 @@ class Exporter:
         """
         if self._model is not None:
             self._model.refresh()
+        if self._labels is not None:
+            self._labels.refresh()
         self._lifetime.set(lifetime)
         self._last_record.set(last_record)
         self._loss.set(loss)

@@ -14,7 +14,9 @@ __all__ = ["show_progress"]
 
 
 @contextlib.contextmanager
-def show_progress(title: str, total: int | None, start: int = 0) -> Iterator[Callable[[View], None]]:
+def show_progress(
+    title: str, total: int | None, start: int = 0, alone: bool = True
+) -> Iterator[Callable[[View], None]]:
     """Show a bar on standard error while the context is entered, or nothing where that is no terminal.
 
     Parameters
@@ -25,6 +27,8 @@ def show_progress(title: str, total: int | None, start: int = 0) -> Iterator[Cal
         The size of the source, as its offsets count; None: unknown, the bar pulses.
     start
         The offset to begin at.
+    alone
+        Whether the terminal is ours alone; nothing is shown where it is not.
 
     Yields
     ------
@@ -33,7 +37,7 @@ def show_progress(title: str, total: int | None, start: int = 0) -> Iterator[Cal
 
     """
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not (alone and console.is_terminal):
         yield lambda _: None
         return
     columns = (

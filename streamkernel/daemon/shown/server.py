@@ -112,7 +112,8 @@ class Server:
             ) from error
         self._server.tls = context
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        self.url = f"{'http' if context is None else 'https'}://{host}:{self._server.server_port}"
+        self.port = self._server.server_port
+        self.url = f"{'http' if context is None else 'https'}://{host}:{self.port}"
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_STOP_SECONDS,), name="metrics", daemon=True
         )

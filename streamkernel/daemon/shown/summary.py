@@ -45,4 +45,5 @@ def _cells(view: View) -> list[tuple[str, str]]:
         cells.append(("blocks grown, reused", f"{view.growth['grown']:,}, {view.growth['reused']:,}"))
     cells.append(("records/s", f"{view.rate:,.0f}"))
     cells += [(f"account: {name}", f"{count:,}") for name, count in view.account.items()]
+    cells += [(f"labels: {name}", f"{count:,}") for name, count in view.labels.items()]
     return cells

@@ -40,6 +40,8 @@ class View:
         Features, blocks, grown and reused, where the model has them.
     experts, inputs
         The weights of its experts and the shares of its most important inputs, where the model has them.
+    labels
+        The counts of `LateAccount`, and how many records and labels wait; empty where there are no late labels.
     checkpoint
         A phrase on the last checkpoint.
 
@@ -56,6 +58,7 @@ class View:
     growth: Mapping[str, int] = field(default_factory=dict)
     experts: Mapping[str, float] = field(default_factory=dict)
     inputs: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"
 
     @property
@@ -73,6 +76,7 @@ class View:
             "metrics": dict(self.overall),
             "rolling": dict(self.rolling),
             "progressive_loss": self.loss,
+            **({"labels": dict(self.labels)} if self.labels else {}),
             **self.growth,
             **({"expert_weights": dict(self.experts)} if self.experts else {}),
             **({"input_importance": dict(self.inputs)} if self.inputs else {}),
@@ -111,6 +115,7 @@ def status_page(title: str, source: str, view: View) -> str:
         ("position", f"{view.offset:,}"),
         ("records/s of this process", f"{view.rate:,.0f}"),
         *((name, f"{count:,}") for name, count in view.account.items()),
+        *((f"labels: {name}", f"{count:,}") for name, count in view.labels.items()),
         ("progressive loss", f"{view.loss:.6g}"),
         *((f"rolling {name}", f"{value:.6g}") for name, value in view.rolling.items()),
         *((name, f"{count:,}") for name, count in view.growth.items()),

@@ -65,6 +65,7 @@ class Watch:
         self._show = show
         self._clock = clock
         self._before = processor.account.consumed
+        self._before_all = processor.taken
         self._start = self._turned = self._refreshed = clock()
         self._measure_at = -math.inf
         self._told = 0
@@ -86,7 +87,7 @@ class Watch:
     def turn(self) -> None:
         """Take note that the loop is alive, and refresh when it is time."""
         self._turned = self._clock()
-        taken = self._processor.account.consumed - self._before
+        taken = self._processor.taken - self._before_all
         if self._turned - self._refreshed >= _REFRESH_SECONDS:
             self.refresh()
         if taken >= self._line_at or (self._turned >= self._line_after and taken > self._told):
@@ -118,6 +119,7 @@ class Watch:
             growth=growth_of(processor.learner.model),
             experts=experts_of(processor.learner.model),
             inputs=important_inputs(processor.learner.model),
+            labels=processor.late.to_json() if processor.late is not None else {},
             checkpoint=self._checkpoint(),
         )
         self._show(self.view)

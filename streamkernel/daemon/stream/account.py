@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 __all__ = ["Account", "DeadLetterRate"]
 
@@ -14,7 +14,7 @@ class Account:
     """What became of the records since the first start.
 
     In mode learn, ``learnt + unlabelled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
-    is, for a label is of no use there.
+    is, for a label is of no use there. With late labels, add the records that wait for theirs and those that expired.
 
     Attributes
     ----------
@@ -43,6 +43,11 @@ class Account:
     def to_json(self) -> dict[str, int]:
         """Give the counts by name."""
         return asdict(self)
+
+    def add(self, other: Account) -> None:
+        """Add the counts of a chunk."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
 class DeadLetterRate:

@@ -7,16 +7,43 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.checkpoints import crash
+from streamkernel.daemon.late.account import LateAccount
 from streamkernel.daemon.stream.account import Account, DeadLetterRate
 from streamkernel.daemon.stream.learner import Learner, Lesson
 from streamkernel.daemon.stream.lines import dead_letter, predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 
-__all__ = ["ChunkProcessor", "Processed"]
+if TYPE_CHECKING:
+    from streamkernel.daemon.late.ledger import Ledger
+
+__all__ = ["ChunkProcessor", "LateChunk", "Processed"]
+
+
+@dataclass(slots=True)
+class LateChunk:
+    """What became of the labels of a chunk, and of the records that wait for one.
+
+    Attributes
+    ----------
+    account
+        Its own counts.
+    dead
+        Dead letters among the labels, by reason.
+    delay
+        How long the last record that was learnt had waited, in seconds; None where none was.
+    next
+        Where the source of the labels goes on; None where none was taken.
+
+    """
+
+    account: LateAccount
+    dead: Counter[str] = field(default_factory=Counter)
+    delay: float | None = None
+    next: Position | None = None
 
 
 @dataclass(slots=True)
@@ -31,12 +58,16 @@ class Processed:
         Dead letters by reason.
     lines, letters
         What to write to the predictions and to the dead letters.
+    line_origins, letter_origins
+        Where the record of each of them begins.
     losses
         Losses of the records that have one.
     next
         Where the source goes on; None where nothing was done.
     predict_seconds, learn_seconds
         Seconds a record, where they were measured.
+    late
+        What became of late labels; None where there are none.
 
     """
 
@@ -44,10 +75,18 @@ class Processed:
     dead: Counter[str] = field(default_factory=Counter)
     lines: list[dict[str, Any]] = field(default_factory=list)
     letters: list[dict[str, Any]] = field(default_factory=list)
+    line_origins: list[Position] = field(default_factory=list)
+    letter_origins: list[Position] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     next: Position | None = None
     predict_seconds: float | None = None
     learn_seconds: float | None = None
+    late: LateChunk | None = None
+
+    @property
+    def taken(self) -> int:
+        """Records and labels taken from their sources."""
+        return self.account.consumed + (0 if self.late is None else self.late.account.taken)
 
 
 class ChunkProcessor:
@@ -68,8 +107,12 @@ class ChunkProcessor:
     ----------
     overrun
         Whether there were more dead letters than `rate` bears.
+    late
+        The ledger of late labels; None where there are none.
 
     """
+
+    late: Ledger | None = None
 
     def __init__(
         self,
@@ -85,6 +128,15 @@ class ChunkProcessor:
         self.rate = rate
         self.account = account
         self.overrun = False
+
+    @property
+    def taken(self) -> int:
+        """Records taken since the first start."""
+        return self.account.consumed
+
+    def rows(self, record: Record) -> list[tuple[dict[str, Any], Any]]:
+        """Give what the model would be shown of a record, inputs and targets; nothing is changed."""
+        return [(record.x, record.y)]
 
     def process(self, records: Sequence[Record], stopped: Callable[[], bool] = lambda: False) -> Processed:
         """Predict and learn a chunk.
@@ -115,6 +167,7 @@ class ChunkProcessor:
         if lesson.refused or len(lesson.predictions) < len(records):
             told, said = self._sort_out(records, lesson, done)
         done.lines = predictions(told, said)
+        done.line_origins = [record.position for record in told]
         targets: list[Any] = [record.y for record in told]
         labels: Sequence[Any] = said.predictions
         given = said.probabilities
@@ -147,6 +200,7 @@ class ChunkProcessor:
                 continue
             done.dead[fault[0]] += 1
             done.letters.append(dead_letter(record.position, fault[0], fault[1], record.raw))
+            done.letter_origins.append(record.position)
             self.overrun |= self.rate.add(number)
         return told, lesson.part(answered)
 
@@ -155,10 +209,4 @@ class ChunkProcessor:
         chunk.consumed, chunk.predicted, chunk.dead = consumed, predicted, dead
         chunk.unlabelled = predicted - labelled
         chunk.learnt = labelled if self.learner.learn else 0
-        total = self.account
-        total.consumed += chunk.consumed
-        total.predicted += chunk.predicted
-        total.learnt += chunk.learnt
-        total.unlabelled += chunk.unlabelled
-        total.skipped += chunk.skipped
-        total.dead += chunk.dead
+        self.account.add(chunk)

@@ -8,17 +8,29 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import Any
+from itertools import compress, repeat
+from typing import Any, NamedTuple
 
+import numpy as np
 from river import base, proba
+from river.optim.losses import BinaryLoss, Squared
 
 from streamkernel.daemon.settings.build import Model, last_step, task_of
 from streamkernel.daemon.stream.quality import log_losses
+from streamkernel.losses import Softmax
 
-__all__ = ["Learner", "Lesson", "learner_for"]
+__all__ = ["Learner", "Lesson", "Said", "learner_for"]
 
 Target = str | int | float | bool | None
+
+_SMALLEST_PROBABILITY = 1e-15
+
+
+class Said(NamedTuple):
+    """What a model said to one record: the label or number it predicts, None before it knows any, and probabilities."""
+
+    label: Any
+    probabilities: Mapping[Any, float] | None = None
 
 
 @dataclass(slots=True)
@@ -84,7 +96,13 @@ class Learner(ABC):
 
     @abstractmethod
     def teach(
-        self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool] = lambda: False
+        self,
+        xs: Sequence[Mapping[str, Any]],
+        ys: Sequence[Target],
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        asked: Sequence[bool] | None = None,
+        until_refused: bool = False,
     ) -> Lesson:
         """Predict, then learn, each record in turn.
 
@@ -96,6 +114,11 @@ class Learner(ABC):
             Targets; None: unlabelled, predicted only.
         stopped
             Asked between records that take long: True ends the chunk there.
+        asked
+            Whether the prediction of each is wanted; by default, of all. The others are learnt, and what the lesson
+            has in their place says nothing.
+        until_refused
+            Whether the chunk ends with the first record that is refused.
 
         Returns
         -------
@@ -104,12 +127,38 @@ class Learner(ABC):
 
         """
 
+    @abstractmethod
+    def loss(self, y: Any, said: Said, deviation: float) -> float:
+        """Judge something the model said before by its own loss, as `teach` does where the target is there at once.
+
+        Parameters
+        ----------
+        y
+            The target that came since.
+        said
+            What it said.
+        deviation
+            The deviation of the targets learnt up to this one, the unit in which our regressors count.
+
+        Returns
+        -------
+        loss
+            NaN where it said nothing, or did not know the label yet.
+
+        """
+
 
 class _OurLearner(Learner):
     """An estimator with `advance`: it takes whole chunks, and how they are cut changes nothing."""
 
     def teach(
-        self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool] = lambda: False
+        self,
+        xs: Sequence[Mapping[str, Any]],
+        ys: Sequence[Target],
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        asked: Sequence[bool] | None = None,  # noqa: ARG002 - the prediction comes with the learning
+        until_refused: bool = False,
     ) -> Lesson:
         if not xs:
             return Lesson()
@@ -120,7 +169,7 @@ class _OurLearner(Learner):
         except ValueError as error:
             if len(xs) == 1:
                 return Lesson([None], None, [math.nan], {0: ("refused", str(error))})
-            return self._one_by_one(xs, ys, stopped)
+            return self._one_by_one(xs, ys, stopped, until_refused)
         seconds = (time.perf_counter() - start) / len(xs)
         return Lesson(
             outcome.predictions,
@@ -131,7 +180,9 @@ class _OurLearner(Learner):
             deviations=None if outcome.deviations is None else outcome.deviations.tolist(),
         )
 
-    def _one_by_one(self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool]) -> Lesson:
+    def _one_by_one(
+        self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool], until_refused: bool
+    ) -> Lesson:
         """Find the record the chunk was refused for; nothing is taken twice, for `advance` raised before any row."""
         whole = Lesson()
         probabilities: list[Mapping[Any, float]] = []
@@ -146,11 +197,31 @@ class _OurLearner(Learner):
             whole.losses += one.losses
             if one.refused:
                 whole.refused[index] = one.refused[0]
-            if stopped():
+            if stopped() or (until_refused and whole.refused):
                 break
         whole.probabilities = probabilities if isinstance(self.model, base.Classifier) else None
         whole.deviations = deviations if has_deviations else None
         return whole
+
+    def loss(self, y: Any, said: Said, deviation: float) -> float:
+        if said.label is None:
+            return math.nan
+        own = getattr(self.model, "loss", None)
+        given = said.probabilities
+        if given is None:
+            return float((own or Squared())(float(y) / deviation, said.label / deviation))
+        if y not in given:
+            return math.nan
+        p = min(max(given[y], _SMALLEST_PROBABILITY), 1.0 - _SMALLEST_PROBABILITY)
+        if isinstance(own, BinaryLoss):
+            side = self._call.classes.index(y)
+            score = math.log(p / (1.0 - p))
+            return float(own(bool(side), score if side else -score))
+        if own is None or isinstance(own, Softmax):
+            return -math.log(p)
+        # The logarithms of the probabilities are the scores, but for a constant.
+        scores = np.log(np.maximum(list(given.values()), _SMALLEST_PROBABILITY))
+        return float(own(np.array([list(given).index(y)]), scores[None, :])[0])
 
 
 class _RiverLearner(Learner):
@@ -168,25 +239,33 @@ class _RiverLearner(Learner):
         self._has_deviations = not self._classifies and "with_dist" in inspect.signature(step.predict_one).parameters
 
     def teach(
-        self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool] = lambda: False
+        self,
+        xs: Sequence[Mapping[str, Any]],
+        ys: Sequence[Target],
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        asked: Sequence[bool] | None = None,
+        until_refused: bool = False,
     ) -> Lesson:
         lesson = Lesson()
         probabilities: list[Mapping[Any, float]] = []
         deviations: list[float] = []
-        for index, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        for index, (x, y, ask) in enumerate(zip(xs, ys, asked or repeat(True, len(xs)), strict=True)):
             label, given, deviation, loss = None, None, math.nan, math.nan
             try:
                 start = time.perf_counter()
-                label, given, deviation = self._predict(x)
+                if ask:
+                    label, given, deviation = self._predict(x)
                 predicted = time.perf_counter()
                 if self.learn and y is not None:
-                    loss = self._loss(y, label, given)
+                    if ask:
+                        loss = self._loss(y, label, given)
                     self._call.learn_one(x, y)
                     if (
                         lesson.learn_seconds is None
                     ):  # one record a chunk is timed: an observation costs half a microsecond
                         lesson.learn_seconds = time.perf_counter() - predicted
-                if lesson.predict_seconds is None:
+                if ask and lesson.predict_seconds is None:
                     lesson.predict_seconds = predicted - start
             except (KeyboardInterrupt, SystemExit, MemoryError):
                 raise
@@ -198,7 +277,7 @@ class _RiverLearner(Learner):
             probabilities.append(given or {})
             deviations.append(deviation)
             lesson.losses.append(loss)
-            if stopped():
+            if stopped() or (until_refused and lesson.refused):
                 break
         lesson.probabilities = probabilities if self._has_probabilities else None
         lesson.deviations = deviations if self._has_deviations else None
@@ -227,6 +306,9 @@ class _RiverLearner(Learner):
         if self._predicts_by_itself:
             return self._call.predict_one(x), given
         return max(given, key=lambda label: given[label]) if given else None, given
+
+    def loss(self, y: Any, said: Said, deviation: float) -> float:  # noqa: ARG002 - its unit is the target's own
+        return math.nan if said.label is None else self._loss(y, said.label, said.probabilities)
 
     def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None) -> float:
         if not self._classifies:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from connectors.encode import to_json
 from connectors.ports import Position, Record
 from streamkernel.daemon.stream.learner import Lesson
 
-__all__ = ["dead_letter", "predictions"]
+__all__ = ["dead_letter", "label_letter", "label_origin", "predictions", "shortened"]
 
 
 def predictions(records: Sequence[Record], lesson: Lesson) -> list[dict[str, Any]]:
@@ -83,6 +84,69 @@ def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dic
     except UnicodeDecodeError:
         encoding, text = "base64", base64.b64encode(raw).decode()
     return {"position": _shown(position), "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
+
+
+def label_letter(position: Position, reason: str, detail: str, raw: bytes) -> dict[str, Any]:
+    """Make a line of the dead letters of a late label; its position names the source it counts in.
+
+    Parameters
+    ----------
+    position, reason, detail, raw
+        As `dead_letter` has them.
+
+    Examples
+    --------
+    >>> label_letter(Position("", 0, 12), "key", "there is no id", b"{}")["position"]
+    {'partition': 0, 'offset': 12, 'source': 'labels'}
+
+    """
+    line = dead_letter(position, reason, detail, raw)
+    line["position"]["source"] = "labels"
+    return line
+
+
+def label_origin(position: Position) -> Position:
+    """Tell the place of a late label from that of a record in the same stream: one topic may hold both.
+
+    Examples
+    --------
+    >>> label_origin(Position("s", 0, 12)).stream
+    'labels:s'
+
+    """
+    return position._replace(stream=f"labels:{position.stream}")
+
+
+def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Cut the raw record of a dead letter so that the line fits into an output that takes no longer ones.
+
+    Parameters
+    ----------
+    letter
+        What `dead_letter` made.
+    most
+        The longest line, in bytes.
+
+    Returns
+    -------
+    line
+        Its detail says how much of the record is left.
+
+    Examples
+    --------
+    >>> letter = dead_letter(Position("", 0, 12), "too_long", "too long", 5000 * b"x")
+    >>> line = shortened(letter, 1000)
+    >>> len(to_json(line)) <= 1000, line["detail"]
+    (True, 'too long (raw holds its first 624 characters of 5,000)')
+
+    """
+    raw, kept = letter["raw"], len(letter["raw"])
+    while True:
+        detail = f"{letter['detail']} (raw holds its first {kept:,} characters of {len(raw):,})"
+        line = {**letter, "detail": detail, "raw": raw[:kept]}
+        if kept == 0 or len(to_json(line)) <= most:
+            return line
+        kept = kept // 8 * 4  # what is left of base64 can be decoded
 
 
 def _shown(position: Position) -> dict[str, int]:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from connectors.ports import Position, Record, Source
+from connectors.ports import Position, Record
 from streamkernel.daemon.checkpoints import crash
+from streamkernel.daemon.late.alternation import LabelRecord
 from streamkernel.daemon.stream import trial
 from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
 from streamkernel.daemon.stream.garbage import rare_collections
-from streamkernel.daemon.stream.marker import Marker
+from streamkernel.daemon.stream.marker import Marker, Suspects
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.pace import Pace
 
@@ -32,6 +33,17 @@ class TooManyDeadLettersError(DaemonError):
     """So many records are unusable that the source is not what the configuration says."""
 
 
+class Feed(Protocol):
+    """Where the records come from: an open source, or two in turn."""
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:
+        """Hand out the next records; see `connectors.ports.Source.poll`."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether everything was handed out."""
+
+
 class Observer(Protocol):
     """Who is told what the loop does."""
 
@@ -45,8 +57,11 @@ class Observer(Protocol):
 class Keeper(Protocol):
     """Who writes the checkpoints."""
 
-    def room(self, consumed: int) -> int | None:
+    def room(self, taken: int) -> int | None:
         """Give how many records may come before the next checkpoint; None: any number."""
+
+    def begun(self) -> None:
+        """Write down where the source begins, if that is not known yet."""
 
     def save_when_due(self) -> None:
         """Write a checkpoint if it is time."""
@@ -60,8 +75,8 @@ class Loop:
 
     Parameters
     ----------
-    source
-        Open.
+    feed
+        Where the records come from.
     processor
         The model and the books.
     outbox
@@ -72,8 +87,8 @@ class Loop:
         Told of each chunk and each turn.
     keeper
         Writes the checkpoints.
-    marker
-        The write-ahead marker; None without a checkpoint directory.
+    marker, label_marker
+        The write-ahead markers of records and late labels; None without a checkpoint directory.
     stopped
         Whether to stop.
     max_records
@@ -83,7 +98,7 @@ class Loop:
 
     def __init__(
         self,
-        source: Source,
+        feed: Feed,
         processor: ChunkProcessor,
         outbox: Outbox,
         positions: dict[int, Position],
@@ -91,16 +106,17 @@ class Loop:
         keeper: Keeper,
         *,
         marker: Marker | None = None,
+        label_marker: Marker | None = None,
         stopped: Callable[[], bool] = lambda: False,
         max_records: int | None = None,
     ) -> None:
-        self._source = source
+        self._feed = feed
         self._processor = processor
         self._outbox = outbox
         self._positions = positions
         self._observer = observer
         self._keeper = keeper
-        self._marker = marker
+        self._markers = {Record: marker, LabelRecord: label_marker}
         self._stopped = stopped
         self._last = None if max_records is None else processor.account.consumed + max_records
         self._pace = Pace()
@@ -121,14 +137,15 @@ class Loop:
             When the source or a sink fails.
 
         """
-        if self._marker is not None and self._marker.suspects is not None:
-            where = self._marker.suspects
-            _log.warning(
-                "the process before this one died while learning the %d records from position %d on: "
-                "they are learnt one by one",
-                where.records,
-                where.first.offset,
-            )
+        for kind, marker in self._markers.items():
+            if marker is not None and marker.suspects is not None:
+                _log.warning(
+                    "the process before this one died while learning the %d %s from position %d on: "
+                    "they are learnt one by one",
+                    marker.suspects.records,
+                    "labels" if kind is LabelRecord else "records",
+                    marker.suspects.first.offset,
+                )
         with rare_collections():
             return self._turn_until_it_ends()
 
@@ -144,64 +161,79 @@ class Loop:
                 self._outbox.retry()
                 time.sleep(_POLL_SECONDS)
                 continue
-            records = self._source.poll(limit, _POLL_SECONDS)
+            records = self._feed.poll(limit, _POLL_SECONDS)
             if records:
+                self._keeper.begun()
                 self._take(records)
-            elif self._source.exhausted:
+            elif self._feed.exhausted:
                 return "exhausted"
+            else:
+                self._outbox.move()
             self._keeper.save_when_due()
 
     def _limit(self) -> int:
         """Give how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
-        consumed = self._processor.account.consumed
         limit = self._pace.length
-        room = self._keeper.room(consumed)
+        room = self._keeper.room(self._processor.taken)
         if room is not None:
             limit = min(limit, room)
-        return limit if self._last is None else min(limit, self._last - consumed)
+        return limit if self._last is None else min(limit, self._last - self._processor.account.consumed)
 
     def _take(self, records: Sequence[Record]) -> None:
-        suspects = self._marker.suspects if self._marker is not None else None
-        if suspects is None or not any(suspects.hold(record.position) for record in records):
+        if self._innocent or not any(map(self._suspects, records)):
             self._learn(records)
             return
         for record in records:
-            if suspects.hold(record.position) and suspects.records == 1:
+            suspects = self._suspects(record)
+            if suspects is not None and suspects.records == 1:
                 self._try(record)
             else:
                 self._learn([record])
             if self._stopped():
                 return
 
+    @property
+    def _innocent(self) -> bool:
+        return all(marker is None or marker.suspects is None for marker in self._markers.values())
+
+    def _suspects(self, record: Record) -> Suspects | None:
+        """Give those among which a process died, if the record is one of them."""
+        marker = self._markers[type(record)]
+        suspects = marker.suspects if marker is not None else None
+        return suspects if suspects is not None and suspects.hold(record.position) else None
+
     def _learn(self, records: Sequence[Record]) -> None:
         start = time.perf_counter()
-        if self._marker is not None:
-            self._marker.set(records[0].position, records[-1].next, len(records))
+        for kind, marker in self._markers.items():
+            if marker is not None and (alike := [record for record in records if type(record) is kind]):
+                marker.set(alike[0].position, alike[-1].next, len(alike))
         processed = self._processor.process(records, self._stopped)
-        if self._marker is not None:
-            self._marker.clear()
-        self._pace.took(processed.account.consumed, time.perf_counter() - start)
+        for marker in self._markers.values():
+            if marker is not None:
+                marker.clear()
+        self._pace.took(processed.taken, time.perf_counter() - start)
         self._book(processed)
 
     def _try(self, record: Record) -> None:
         """Deal with a record that was being learnt when the process died, once or more often."""
-        marker = self._marker
+        what = "label" if isinstance(record, LabelRecord) else "record"
+        marker = self._markers[type(record)]
         assert marker is not None
         assert marker.suspects is not None
         if marker.suspects.deaths < trial.DEATHS_BEFORE_TRIAL:
             self._learn([record])
             return
-        _log.warning("the record at position %d is tried in a process of its own", record.position.offset)
-        deadly = trial.kills(self._processor.learner, record, self._stopped)
+        _log.warning("the %s at position %d is tried in a process of its own", what, record.position.offset)
+        deadly = trial.kills(self._processor.learner, self._processor.rows(record), self._stopped)
         if self._stopped():
             return
         marker.acquit()
         if not deadly:
-            _log.warning("the record at position %d did no harm and is learnt", record.position.offset)
+            _log.warning("the %s at position %d did no harm and is learnt", what, record.position.offset)
             self._learn([record])
             return
-        _log.error("the record at position %d kills the process: it is a dead letter", record.position.offset)
-        detail = f"the process died {trial.DEATHS_BEFORE_TRIAL} times over this record, and so did a child process"
+        _log.error("the %s at position %d kills the process: it is a dead letter", what, record.position.offset)
+        detail = f"the process died {trial.DEATHS_BEFORE_TRIAL} times over this {what}, and so did a child process"
         self._book(self._processor.condemn(record, "kills_process", detail))
         self._keeper.save()  # its verdict took four deaths: it must not be lost with the next one
 
@@ -209,12 +241,16 @@ class Loop:
         if processed.next is not None:
             self._positions[processed.next.partition] = processed.next
         self._observer.chunk(processed)
-        self._outbox.write({"predictions": processed.lines, "dead_letters": processed.letters})
-        crash.point("consumed", processed.account.consumed)
+        self._outbox.write(
+            {"predictions": processed.lines, "dead_letters": processed.letters},
+            {"predictions": processed.line_origins, "dead_letters": processed.letter_origins},
+        )
+        crash.point("consumed", processed.taken)
         if self._processor.overrun:
             rate = self._processor.rate
+            last = processed.letters[-1]["position"].get("source", "records")
             raise TooManyDeadLettersError(
-                f"more than {rate.max_rate:.0%} of the last {rate.window:,} records were dead letters "
+                f"more than {rate.max_rate:.0%} of the last {rate.window:,} {last} were dead letters "
                 f"(the last one: {processed.letters[-1]['reason']}, {processed.letters[-1]['detail']}): "
                 "the source is not what the configuration says"
             )

@@ -1,4 +1,4 @@
-"""The outputs of the daemon, and what happens when the disk does not take them."""
+"""The outputs of the daemon, and what happens when a disk or a broker does not take them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from connectors.ports import Sink, SinkError
+from connectors.ports import Mark, OutageError, Position, Sink, SinkError
 
-__all__ = ["Backoff", "Outbox", "is_disk_trouble"]
+__all__ = ["Backoff", "Outbox", "may_pass"]
 
 _log = logging.getLogger(__name__)
 
 _DISK_TROUBLE = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
-# Lines the disk does not take wait in memory, as learning goes on; some tens of megabytes of them, no more.
+# Lines that are not taken wait in memory, as learning goes on; some tens of megabytes of them, no more.
 _MOST_WAITING = 100_000
 
 
-def is_disk_trouble(error: BaseException | None) -> bool:
-    """Say whether an error comes from a full or failing disk, which may pass.
+def may_pass(error: BaseException | None) -> bool:
+    """Say whether an error comes from a full or failing disk, or from a broker that does not answer.
 
     Examples
     --------
-    >>> is_disk_trouble(OSError(errno.ENOSPC, "No space left on device")), is_disk_trouble(OSError(errno.EPERM, ""))
+    >>> may_pass(OSError(errno.ENOSPC, "No space left on device")), may_pass(OSError(errno.EPERM, ""))
     (True, False)
 
     """
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _DISK_TROUBLE:
+        if isinstance(error, OutageError) or (isinstance(error, OSError) and error.errno in _DISK_TROUBLE):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -51,6 +51,11 @@ class Backoff:
         self._until = 0.0
 
     @property
+    def failing(self) -> bool:
+        """Whether the last try failed."""
+        return self._pause > 0
+
+    @property
     def waiting(self) -> bool:
         """Whether it is too early for the next try."""
         return self._pause > 0 and self._clock() < self._until
@@ -69,7 +74,8 @@ class Backoff:
 class Outbox:
     """The sinks of the daemon by their key in the configuration.
 
-    A sink keeps the lines a full disk refuses, so learning goes on; only when very many wait the daemon must hold.
+    A sink keeps the lines that a full disk refuses or no broker acknowledges, so learning goes on; only when very many
+    wait the daemon must hold.
 
     Parameters
     ----------
@@ -88,20 +94,26 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether so many lines wait that no more may come."""
-        return self._waiting >= _MOST_WAITING
+        return self._waiting >= _MOST_WAITING or any(sink.waiting >= _MOST_WAITING for sink in self.sinks.values())
 
-    def write(self, lines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    def write(
+        self,
+        lines: Mapping[str, Sequence[Mapping[str, Any]]],
+        origins: Mapping[str, Sequence[Position]] | None = None,
+    ) -> None:
         """Hand lines to the sinks.
 
         Parameters
         ----------
         lines
             By the key of the sink.
+        origins
+            By the key of the sink, where the record of each line begins.
 
         Raises
         ------
         SinkError
-            Where a sink fails for another reason than a full or failing disk.
+            Where a sink fails for a reason that will not pass.
 
         """
         refused = None
@@ -109,7 +121,7 @@ class Outbox:
             if not some:
                 continue
             try:
-                self.sinks[key].write(some)
+                self.sinks[key].write(some, (origins or {}).get(key, ()))
             except SinkError as error:
                 refused = error
         if refused is not None:
@@ -118,8 +130,8 @@ class Outbox:
         else:
             self._waiting = 0
 
-    def flush(self) -> dict[str, int | None]:
-        """Make all lines durable, and give the length of each output.
+    def flush(self) -> dict[str, Mark | None]:
+        """Make all lines durable, and give the mark of each output.
 
         Raises
         ------
@@ -127,14 +139,23 @@ class Outbox:
             Where a sink cannot.
 
         """
-        lengths = {key: sink.flush() for key, sink in self.sinks.items()}
+        marks = {key: sink.flush() for key, sink in self.sinks.items()}
         self._waiting = 0
+        if self._backoff.failing:
+            _log.info("all lines are written again")
         self._backoff.succeeded()
-        return lengths
+        return marks
+
+    def move(self) -> None:
+        """Let the sinks do what they can by now for the lines that wait."""
+        for sink in self.sinks.values():
+            if sink.waiting:
+                sink.write(())
 
     def retry(self) -> None:
         """Try again to write what waits, when it is time."""
-        if self._backoff.waiting:
+        self.move()
+        if not self._waiting or self._backoff.waiting:
             return
         try:
             self.flush()
@@ -142,7 +163,7 @@ class Outbox:
             self._bear(error)
 
     def close(self) -> None:
-        """Close all sinks; what a failing disk does not take by now is beyond the last checkpoint anyway."""
+        """Close all sinks; what is not taken by now is beyond the last checkpoint anyway."""
         for sink in self.sinks.values():
             try:
                 sink.close()
@@ -150,9 +171,10 @@ class Outbox:
                 _log.error("%s", error)
 
     def _bear(self, error: SinkError) -> None:
-        if not is_disk_trouble(error):
+        if not may_pass(error):
             raise error
         if self._backoff.waiting:
             return
-        pause = self._backoff.failed()
-        _log.error("%s; its lines wait in memory, next try to say more in %.0f s", error, pause)
+        if not self._backoff.failing:
+            _log.error("%s; its lines wait in memory, and are written as soon as that can be done", error)
+        self._backoff.failed()

@@ -142,6 +142,7 @@ class Quality:
         self._losses: deque[float] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
         self.names = tuple(names)
+        self.of_numbers = task == "regression"
         self.window = window
 
     def add(

@@ -7,7 +7,11 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-__all__ = ["StopSignals"]
+__all__ = ["StopSignals", "Stopped"]
+
+
+class Stopped(Exception):
+    """It was told to stop before it had begun; the message is a sentence for the log."""
 
 
 class StopSignals:
@@ -29,6 +33,18 @@ class StopSignals:
     def __call__(self) -> bool:
         """Say whether to stop."""
         return self.name is not None
+
+    def check(self) -> None:
+        """Go no further where it is to stop, while nothing is begun.
+
+        Raises
+        ------
+        Stopped
+            When a signal came.
+
+        """
+        if self():
+            raise Stopped(f"{self.name} came before anything was begun")
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # Python hands signals to no other

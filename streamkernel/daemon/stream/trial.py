@@ -6,10 +6,10 @@ import contextlib
 import logging
 import multiprocessing
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
+from typing import Any
 
-from connectors.ports import Record
 from streamkernel.daemon.stream.learner import Learner
 
 __all__ = ["DEATHS_BEFORE_TRIAL", "kills"]
@@ -22,22 +22,22 @@ _log = logging.getLogger(__name__)
 _FROM_OUTSIDE = frozenset(-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 
 
-def kills(learner: Learner, record: Record, stopped: Callable[[], bool]) -> bool:
+def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopped: Callable[[], bool]) -> bool:
     """Say whether learning a record makes a process die by itself.
 
     Parameters
     ----------
     learner
         The model as it is before the record; it is copied, not changed.
-    record
-        The suspect.
+    rows
+        What the model is shown of the suspect: inputs and target, as often as it is shown any.
     stopped
         Asked now and then: True ends the trial without a verdict.
 
     """
     context = multiprocessing.get_context("spawn")  # a fork would share the locks of threads it does not have
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_attempt, args=(theirs, learner, record), daemon=True)
+    child = context.Process(target=_attempt, args=(theirs, learner, rows), daemon=True)
     try:
         child.start()
     except Exception as error:  # a model that cannot be pickled cannot be tried
@@ -55,8 +55,8 @@ def kills(learner: Learner, record: Record, stopped: Callable[[], bool]) -> bool
     return reached and child.exitcode not in (0, None) and child.exitcode not in _FROM_OUTSIDE
 
 
-def _attempt(connection: Connection, learner: Learner, record: Record) -> None:
+def _attempt(connection: Connection, learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(True)
     with contextlib.suppress(Exception):  # an exception is no death: the parent meets it again, and can bear it
-        learner.teach([record.x], [record.y])
+        learner.teach([x for x, _ in rows], [y for _, y in rows])

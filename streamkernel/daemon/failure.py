@@ -1,0 +1,30 @@
+"""What a failure comes down to."""
+
+from __future__ import annotations
+
+from connectors.ports import ConnectorError
+from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.settings.problems import ConfigError
+
+__all__ = ["sentence"]
+
+
+def sentence(error: Exception) -> str:
+    """Say what failed, in one sentence.
+
+    Examples
+    --------
+    >>> sentence(FileNotFoundError(2, "No such file or directory", "a.csv"))
+    'a.csv: No such file or directory'
+    >>> sentence(KeyError("y"))
+    "unexpected KeyError: 'y'"
+
+    """
+    if isinstance(error, ConfigError):
+        return "; ".join(error.lines)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    expected = isinstance(error, ConnectorError | CheckpointError | OSError) or type(error).__module__.startswith(
+        "streamkernel.daemon."
+    )
+    return str(error) if expected else f"unexpected {type(error).__name__}: {error}"

@@ -1,0 +1,64 @@
+"""Which partitions a topic had when its group was first at work.
+
+`start: latest` leaves out what came before that. A partition that is added to the topic later holds nothing older, so
+it is read from its first record, however late a member gets it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Collection
+from pathlib import Path
+
+__all__ = ["came_later", "note_beginning"]
+
+_NAME = "first-partitions.json"
+
+
+def note_beginning(directory: Path, partitions: Collection[int]) -> None:
+    """Write down which partitions there are, unless that was done before.
+
+    Parameters
+    ----------
+    directory
+        The checkpoint directory of all members; made where it is missing.
+    partitions
+        The partitions the topic has now.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> directory = pathlib.Path(tempfile.mkdtemp())
+    >>> note_beginning(directory, [0, 1])
+    >>> note_beginning(directory, [0, 1, 2])
+    >>> came_later(directory, 1), came_later(directory, 2)
+    (False, True)
+
+    """
+    if (directory / _NAME).exists():
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    temporary = directory / f".{_NAME}-{socket.gethostname()}-{os.getpid()}"
+    try:
+        with temporary.open("w") as file:
+            json.dump(sorted(partitions), file)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):  # another member was first
+            (directory / _NAME).hardlink_to(temporary)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def came_later(directory: Path, partition: int) -> bool:
+    """Tell whether a partition was added since the group was first at work."""
+    path = directory / _NAME
+    return path.exists() and partition not in json.loads(path.read_text())

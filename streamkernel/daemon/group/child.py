@@ -1,0 +1,139 @@
+"""The daemon of one partition, as the member of the group sees it: a process that is started, heard and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from streamkernel.daemon.group.reports import Inbox
+
+__all__ = ["Child"]
+
+
+class Child:
+    """A running process.
+
+    Parameters
+    ----------
+    command
+        What to run. What it says on standard output are reports; its log goes where ours does.
+    given
+        What it reads on standard input.
+    environment
+        Its environment; None: ours.
+    clock
+        Gives seconds, and never goes back.
+
+    Attributes
+    ----------
+    started
+        When, by the clock.
+    address
+        Where it serves its metrics, as host and port; None before it does, or if it does not.
+    holder
+        Who holds the directory it waits for, None while it does not wait.
+    reading
+        Whether it takes records.
+    saved
+        The offset at which a restart would go on, None before it is known.
+    failure
+        Why it cannot go on, as it said itself.
+    told
+        The signal that told it to end, None before.
+    overdue
+        Whether it was killed because it was not done in time.
+
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        given: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self.started = clock()
+        self.address: tuple[str, int] | None = None
+        self.holder: str | None = None
+        self.reading = False
+        self.saved: int | None = None
+        self.failure: str | None = None
+        self.told: signal.Signals | None = None
+        self.overdue = False
+        self._news = False
+        self._deadline = 0.0
+        # Ctrl-C at a terminal is for the member, which ends its children in good order. And no preexec_fn, which
+        # is no good where there are threads: a child sees to it by itself that it does not outlive its parent.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it died already, and `ended` says so
+            self._process.stdin.write(given)
+            self._process.stdin.close()
+        self._output = self._process.stdout
+        self._inbox = Inbox(self._output.fileno())
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def state(self) -> str:
+        """Say in a few words what it does."""
+        if self.told is not None:
+            return "finishing"
+        if self.holder is not None:
+            return f"waiting for {self.holder}"
+        return "reading" if self.reading else "starting"
+
+    def hear(self) -> None:
+        """Take in what it reported."""
+        for kind, value in self._inbox.read():
+            if kind == "serving":
+                self.address = (value[0], value[1])
+            elif kind == "waiting":
+                self.holder = value
+            elif kind == "reading":
+                self.reading, self.holder = True, None
+            elif kind == "saved":
+                self.saved, self._news = value, True
+            elif kind == "failed":
+                self.failure = value
+
+    def newly_saved(self) -> int | None:
+        """Give `saved` where it was reported since the last time, None otherwise."""
+        news, self._news = self._news, False
+        return self.saved if news else None
+
+    def stop(self, seconds: float) -> None:
+        """Let it finish, and kill it if it has not by then; see `ended`."""
+        if self.told is None:
+            self._signal(signal.SIGTERM)
+            self._deadline = self._clock() + seconds
+
+    def kill(self) -> None:
+        """End it at once: what it learnt since its last checkpoint is dropped."""
+        if self.told is not signal.SIGKILL:
+            self._signal(signal.SIGKILL)
+
+    def ended(self) -> int | None:
+        """Give the exit status, negative for a signal; None while it runs."""
+        if self.told is signal.SIGTERM and self._clock() >= self._deadline:
+            self.overdue = True
+            self.kill()
+        status = self._process.poll()
+        if status is not None and not self._output.closed:
+            self.hear()
+            self._output.close()
+        return status
+
+    def _signal(self, number: signal.Signals) -> None:
+        self.told = number
+        self._process.send_signal(number)

@@ -1,0 +1,167 @@
+"""The children of a member: one for each partition it owns, started, ended and started again as need be."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from streamkernel.daemon.group.child import Child
+from streamkernel.daemon.stream.loop import DaemonError
+from streamkernel.daemon.stream.outbox import Backoff
+
+__all__ = ["Crew"]
+
+_log = logging.getLogger(__name__)
+
+#: A child has this long to finish its record and write its checkpoint, so that a member ends within ten seconds.
+GRACE_SECONDS = 9.0
+# One that ran for so long did not die of how it was started.
+_WELL_SECONDS = 60.0
+_LOOK_SECONDS = 0.05
+
+
+class Crew:
+    """Keeps one child running for each partition that is wanted.
+
+    Parameters
+    ----------
+    start
+        Starts the child of a partition.
+    grace
+        Seconds a child may take to end after it is told to.
+    clock
+        Gives seconds, and never goes back.
+
+    Attributes
+    ----------
+    wanted
+        The partitions that are ours.
+    children
+        By partition, also those that are ending.
+
+    """
+
+    def __init__(
+        self,
+        start: Callable[[int], Child],
+        grace: float = GRACE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._start = start
+        self._grace = grace
+        self._clock = clock
+        self._backoffs: dict[int, Backoff] = {}
+        self._saved: dict[int, int] = {}
+        self.wanted: frozenset[int] = frozenset()
+        self.children: dict[int, Child] = {}
+
+    def want(self, partitions: Collection[int]) -> None:
+        """Say which partitions are ours from now on; the children of others finish."""
+        self.wanted = frozenset(partitions)
+        for partition, child in self.children.items():
+            if partition not in self.wanted:
+                child.stop(self._grace)
+
+    def kill(self, partitions: Collection[int]) -> None:
+        """End the children of partitions that may be in other hands by now."""
+        for partition in sorted(partitions):
+            child = self.children.get(partition)
+            if child is not None:
+                _log.warning(
+                    "partition %d: may be in other hands by now: what was learnt since its last checkpoint is dropped",
+                    partition,
+                )
+                child.kill()
+
+    def watch(self) -> dict[int, int]:
+        """Look after the children: take in what they report, start those that are missing.
+
+        Returns
+        -------
+        saved
+            By partition, the offsets a restart would go on at, where they have changed.
+
+        Raises
+        ------
+        DaemonError
+            When a child cannot go on; the message is one sentence.
+
+        """
+        failure = self._attend()
+        if failure is not None:
+            raise DaemonError(failure)
+        for partition in sorted(self.wanted - self.children.keys()):
+            if partition not in self._backoffs or not self._backoffs[partition].waiting:
+                self.children[partition] = self._start(partition)
+        saved, self._saved = self._saved, {}
+        return saved
+
+    def dismiss(self) -> dict[int, int]:
+        """Let all children finish, and wait for them.
+
+        Returns
+        -------
+        saved
+            As `watch` gives it.
+
+        """
+        self.want(())
+        while self.children:
+            self._attend()
+            time.sleep(_LOOK_SECONDS)
+        return self._saved
+
+    @property
+    def reading(self) -> bool:
+        """Whether all partitions that are ours are being read."""
+        return all(
+            partition in self.children and self.children[partition].reading and self.children[partition].told is None
+            for partition in self.wanted
+        )
+
+    def addresses(self) -> Mapping[int, tuple[str, int]]:
+        """Give by partition where its metrics are served."""
+        # A copy: whoever asks is another thread.
+        children = sorted(self.children.copy().items())
+        return {partition: child.address for partition, child in children if child.address is not None}
+
+    def _attend(self) -> str | None:
+        """Take in what the children report, and who has ended; give why nobody can go on, None where they can."""
+        failure = None
+        for partition, child in list(self.children.items()):
+            child.hear()
+            status = child.ended()
+            saved = child.newly_saved()
+            if saved is not None:
+                self._saved[partition] = saved
+            if status is not None:
+                del self.children[partition]
+                failure = self._bury(partition, child, status) or failure
+        return failure
+
+    def _bury(self, partition: int, child: Child, status: int) -> str | None:
+        if child.overdue:
+            _log.warning(
+                "partition %d: was not done after %.0f s and is killed: what was learnt since its last checkpoint is "
+                "learnt again",
+                *(partition, self._grace),
+            )
+        elif child.told is not None:
+            if status > 0:
+                _log.warning("partition %d: ended with a failure: %s", partition, child.failure or f"status {status}")
+        elif status > 0:
+            return f"partition {partition}: {child.failure or f'its process ended with status {status}'}"
+        else:
+            self._put_off(partition, child, status)
+        return None
+
+    def _put_off(self, partition: int, child: Child, status: int) -> None:
+        """Say when a child is started again that somebody, or something, ended."""
+        backoff = self._backoffs.setdefault(partition, Backoff(self._clock))
+        if self._clock() - child.started > _WELL_SECONDS:
+            backoff.succeeded()
+        pause = backoff.failed()
+        how = f"was killed by {signal.Signals(-status).name}" if status else "was told by somebody else to end"
+        _log.error("partition %d: its process %s; it is started again in %.0f s", partition, how, pause)

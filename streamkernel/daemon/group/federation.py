@@ -1,0 +1,110 @@
+"""The metrics of a member: those of its children at the moment they are asked for, told apart by partition."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from prometheus_client import CollectorRegistry, Gauge, Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from streamkernel.daemon.settings.config import BasicAuth
+
+__all__ = ["Addresses", "Federation", "ask"]
+
+Addresses = Callable[[], Mapping[int, tuple[str, int]]]
+"""Gives by partition the host and the port where its daemon serves."""
+
+_log = logging.getLogger(__name__)
+
+# A child answers in milliseconds, unless it is stopped; Prometheus waits ten seconds for all of them.
+_SECONDS = 2.0
+_AT_ONCE = 16
+
+
+class Federation(Collector):
+    """All metrics of all children, each sample with the label ``partition``.
+
+    Parameters
+    ----------
+    addresses
+        Where the children serve.
+    held
+        Gives how many partitions the member holds.
+    basic_auth
+        What the children ask for.
+
+    Attributes
+    ----------
+    registry
+        What to serve.
+
+    """
+
+    def __init__(self, addresses: Addresses, held: Callable[[], int], basic_auth: BasicAuth | None = None) -> None:
+        self._addresses = addresses
+        self._basic_auth = basic_auth
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        gauge = Gauge("streamkernel_group_partitions", "Partitions this member holds.", registry=self.registry)
+        gauge.set_function(held)
+
+    def collect(self) -> Iterator[Metric]:
+        """Ask the children; one that does not answer in time is left out."""
+        merged: dict[str, Metric] = {}
+        for partition, (status, text) in ask(self._addresses(), "/metrics", self._basic_auth).items():
+            if status != http.HTTPStatus.OK:
+                _log.debug("partition %d does not give its metrics: %s", partition, text)
+                continue
+            for family in text_string_to_metric_families(text):
+                known = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                # Where a metric tells partitions apart by itself, as the lag does, it is the same one.
+                known.samples += [
+                    sample._replace(labels={"partition": str(partition), **sample.labels}) for sample in family.samples
+                ]
+        yield from merged.values()
+
+
+def ask(
+    addresses: Mapping[int, tuple[str, int]], path: str, basic_auth: BasicAuth | None = None
+) -> dict[int, tuple[int, str]]:
+    """Ask all children at once.
+
+    Parameters
+    ----------
+    addresses
+        Where they serve, by partition.
+    path
+        What to ask for.
+    basic_auth
+        What to show.
+
+    Returns
+    -------
+    answers
+        By partition the status and the text; status 0 and the reason where none came in time.
+
+    """
+    headers = {}
+    if basic_auth is not None:
+        pair = f"{basic_auth.username}:{basic_auth.password.get_secret_value()}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+    def get(address: tuple[str, int]) -> tuple[int, str]:
+        # Not by urllib, which would go to a proxy of the environment.
+        connection = http.client.HTTPConnection(*address, timeout=_SECONDS)
+        try:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            return 0, f"no answer ({error})"
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return dict(zip(addresses, pool.map(get, addresses.values()), strict=True))

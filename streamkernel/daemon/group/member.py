@@ -1,0 +1,167 @@
+"""A member of a consumer group: holds its place there, and keeps a daemon running for each partition it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from connectors.kafka.group.membership import Membership
+from streamkernel.daemon.group.beginning import note_beginning
+from streamkernel.daemon.group.child import Child
+from streamkernel.daemon.group.crew import Crew
+from streamkernel.daemon.group.federation import Federation, ask
+from streamkernel.daemon.group.page import member_page
+from streamkernel.daemon.settings.config import KafkaSource, Metrics
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.shown.server import Health, Server
+from streamkernel.daemon.stream.stop import StopSignals
+
+__all__ = ["make_membership", "run_member"]
+
+_log = logging.getLogger(__name__)
+
+_TURN_SECONDS = 0.2
+# All of it must be over in ten seconds, and the children may take most of them.
+_END_SECONDS, _LEAVE_SECONDS = 5.0, 0.5
+_SILENCE_SECONDS = 120.0
+
+
+def run_member(plan: Plan) -> None:
+    """Take part in the group until a signal comes.
+
+    Parameters
+    ----------
+    plan
+        The configuration, with a group.
+
+    Raises
+    ------
+    ConnectorError
+        When the group cannot be joined or stayed in.
+    DaemonError
+        When a partition cannot be gone on with; those of the others were ended in good order.
+    ServerError, OSError
+        When the metrics cannot be served, or no process be started.
+
+    """
+    # Partitions come and go for months: each is to be begun with what was checked when the member started.
+    text = plan.path.read_bytes()
+    with contextlib.ExitStack() as stack:
+        stopped = stack.enter_context(StopSignals())
+        membership = make_membership(plan)
+        crew = Crew(lambda partition: _start(plan, text, partition))
+        member = _Member(plan, membership, crew)
+        if plan.config.metrics is not None:
+            stack.callback(member.serve(plan.config.metrics).close)
+        try:
+            membership.open()
+            while not stopped():
+                member.turn()
+            _log.info("%s came: leaving %s", stopped.name, membership.describe())
+        finally:
+            member.leave()
+        _log.info("ended: whoever is given the partitions goes on from their last checkpoints")
+
+
+def make_membership(plan: Plan) -> Membership:
+    """Make the membership a configuration asks for, not joined yet."""
+    source = plan.config.source
+    assert isinstance(source, KafkaSource)
+    assert source.group is not None
+    return Membership(source.topic, source.bootstrap_servers, source.group, source.options.given())
+
+
+class _Member:
+    """Does what the group says."""
+
+    def __init__(self, plan: Plan, membership: Membership, crew: Crew) -> None:
+        assert plan.config.checkpoint is not None
+        self._directory = Path(plan.config.checkpoint.directory)
+        self._begun = False
+        self._redact = plan.redact
+        self._membership = membership
+        self._crew = crew
+        self._health = Health()
+        self._health.trouble = self._trouble
+        self._health.page = lambda: member_page(
+            plan.path.name,
+            self._redact(membership.trouble or membership.describe()),
+            sorted(crew.wanted),
+            crew.children.copy(),
+        )
+        self._turned = time.monotonic()
+
+    def serve(self, settings: Metrics) -> Server:
+        """Serve the metrics of all children, and the member's health."""
+        federation = Federation(self._crew.addresses, lambda: len(self._crew.wanted), settings.basic_auth)
+        server = Server(settings, federation.registry, self._health)
+        _log.info("serving metrics at %s/metrics", server.url)
+        return server
+
+    def turn(self) -> None:
+        """Wait for news from the group for a moment, and see that everybody works on what is ours."""
+        held, lost = self._membership.turn(_TURN_SECONDS)
+        if held and not self._begun:
+            note_beginning(self._directory, self._membership.partitions)
+            self._begun = True
+        self._crew.kill(lost)
+        if held != self._crew.wanted:
+            self._tell(held)
+            self._crew.want(held)
+        self._membership.commit(self._crew.watch())
+        self._health.ready = self._membership.joined and self._crew.reading
+        self._turned = time.monotonic()
+
+    def leave(self) -> None:
+        """Let the others have the partitions, and wait for our children to be done with them."""
+        deadline = time.monotonic() + _END_SECONDS
+        self._health.ready = False
+        self._crew.want(())
+        self._membership.leave()
+        self._membership.commit(self._crew.dismiss())
+        # The group is left long before, unless no broker answers.
+        self._membership.close(max(_LEAVE_SECONDS, deadline - time.monotonic()))
+
+    def _tell(self, held: frozenset[int]) -> None:
+        before = self._crew.wanted
+        parts = [f"{what} {_listed(some)}" for what, some in (("new", held - before), ("gone", before - held)) if some]
+        _log.info("%s: holding %s (%s)", self._membership.describe(), _listed(held), "; ".join(parts))
+
+    def _trouble(self) -> str | None:
+        silence = time.monotonic() - self._turned
+        if silence > _SILENCE_SECONDS:
+            return f"the member has not turned for {silence:.0f} s"
+        if self._membership.trouble is not None:
+            return self._redact(self._membership.trouble)
+        for partition, (status, text) in ask(self._crew.addresses(), "/healthz").items():
+            if status != 200:
+                return f"partition {partition}: {text.strip()}"
+        return None
+
+
+def _start(plan: Plan, text: bytes, partition: int) -> Child:
+    # Found where we were found, whatever folder that was started in; and nothing else that may lie about there.
+    path = os.pathsep.join(part or os.getcwd() for part in sys.path)
+    return Child(_command(plan, partition), text, {**os.environ, "PYTHONPATH": path})
+
+
+def _command(plan: Plan, partition: int) -> Sequence[str]:
+    program = [sys.executable, "-P", "-m", "streamkernel", "run", str(plan.path)]
+    return [*program, "--partition", str(partition), "--member", str(os.getpid())]
+
+
+def _listed(partitions: Collection[int]) -> str:
+    """Name partitions.
+
+    Examples
+    --------
+    >>> _listed({3, 1}), _listed(())
+    ('partitions 1, 3', 'no partition')
+
+    """
+    return f"partitions {', '.join(map(str, sorted(partitions)))}" if partitions else "no partition"

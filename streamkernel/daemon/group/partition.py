@@ -1,0 +1,143 @@
+"""The daemon of one partition, from inside: the ordinary one, which reports to its member of the group."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+from connectors.ports import Position
+from streamkernel.daemon.checkpoints.store import CheckpointStore, DirectoryInUseError
+from streamkernel.daemon.failure import sentence
+from streamkernel.daemon.group.beginning import came_later
+from streamkernel.daemon.group.reports import Reporter
+from streamkernel.daemon.herald import Herald
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.document import parse
+from streamkernel.daemon.settings.grouped import share
+from streamkernel.daemon.settings.plan import plan_of
+from streamkernel.daemon.shown.log import start_logging
+from streamkernel.daemon.stream.stop import Stopped, StopSignals
+
+__all__ = ["run_partition"]
+
+_log = logging.getLogger(__name__)
+
+_PR_SET_PDEATHSIG = 1
+_LOCK_SECONDS = 0.5
+_FLUSH_SECONDS = 1.0
+
+
+def run_partition(path: Path, partition: int, member: int) -> int:
+    """Run the daemon of one partition until it is told to end, or its member is gone.
+
+    Parameters
+    ----------
+    path
+        What to call the configuration; its text comes on standard input, as the member read it when it started.
+    partition
+        The partition.
+    member
+        The process of the member.
+
+    Returns
+    -------
+    status
+        0 when it was told to end, 1 for a failure, which the member is told of.
+
+    """
+    _die_with(member)
+    reporter = Reporter(_take_standard_output())
+    try:
+        document = share(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
+        if came_later(Path(document.values["checkpoint"]["directory"]).parent, partition):
+            document.values["source"]["start"] = "earliest"
+        plan = plan_of(path, document)
+        start_logging(plan.config.log, plan.redact, partition)
+        run(plan, herald=_Partition(reporter, member))
+    except Stopped as stop:
+        _log.info("%s", stop)
+    except Exception as error:
+        _log.debug("the failure in full", exc_info=error)
+        reporter.tell("failed", sentence(error))
+        reporter.flush(_FLUSH_SECONDS)
+        return 1
+    return 0
+
+
+class _Partition(Herald):
+    """Reports to the member, and waits for the partition until nobody else holds it."""
+
+    alone = False
+
+    def __init__(self, reporter: Reporter, member: int) -> None:
+        self._reporter = reporter
+        self._member = member
+
+    def signals(self) -> StopSignals:
+        return _Signals(self._member)
+
+    def take(self, store: CheckpointStore, stopped: Callable[[], bool]) -> None:
+        holder = None
+        while True:
+            try:
+                store.lock()
+                return
+            except DirectoryInUseError as error:
+                if error.holder != holder:
+                    holder = error.holder
+                    _log.info("waiting for %s, held by %s", store.directory, holder)
+                    self._reporter.tell("waiting", holder)
+            if stopped():
+                raise Stopped("told to end before it had the partition")
+            time.sleep(_LOCK_SECONDS)
+
+    def serving(self, host: str, port: int) -> None:
+        self._reporter.tell("serving", [host, port])
+
+    def reading(self, record: int) -> None:
+        self._reporter.tell("reading", record)
+
+    def saved(self, positions: Mapping[int, Position]) -> None:
+        for position in positions.values():
+            self._reporter.tell("saved", position.offset)
+
+
+class _Signals(StopSignals):
+    """Stops when the member is gone, too, and bears being told twice: a supervisor signals all processes at once."""
+
+    def __init__(self, member: int) -> None:
+        super().__init__()
+        self._member = member
+
+    def __call__(self) -> bool:
+        if self.name is None and os.getppid() != self._member:
+            self.name = "the end of its member"
+        return super().__call__()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.name = signal.Signals(number).name
+
+
+def _die_with(member: int) -> None:
+    """Let this process not outlive its member, which would learn what the next owner of the partition learns too.
+
+    Linux ends it with its member. Elsewhere it looks round itself, between two records.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != member:  # gone before it was said
+        os._exit(1)
+
+
+def _take_standard_output() -> int:
+    """Keep standard output for the reports: what anything else writes there goes to the log."""
+    descriptor = os.dup(1)
+    os.dup2(2, 1)
+    return descriptor

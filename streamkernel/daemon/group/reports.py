@@ -1,0 +1,106 @@
+"""What the daemon of a partition tells the member of the group that started it: one JSON value a line, in a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from typing import Any, NamedTuple
+
+__all__ = ["Inbox", "Report", "Reporter"]
+
+_READ = 1 << 16
+# Of what a stopped member does not read; a pipe holds as much again.
+_MOST_WAITING = 1 << 16
+
+
+class Report(NamedTuple):
+    """One thing told.
+
+    Attributes
+    ----------
+    kind
+        ``"waiting"`` (for the directory: who holds it), ``"serving"`` (metrics: host and port), ``"reading"`` (from
+        which record on), ``"saved"`` (the offset a restart goes on at) or ``"failed"`` (why).
+    value
+        As the kind says.
+
+    """
+
+    kind: str
+    value: Any
+
+
+class Reporter:
+    """The end of the pipe that tells.
+
+    Telling never waits: a member may be stopped, and the partition goes on. What it leaves unread beyond some
+    thousands of reports is dropped; later ones say more.
+
+    Parameters
+    ----------
+    descriptor
+        The pipe.
+
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting = b""
+        os.set_blocking(descriptor, False)
+
+    def tell(self, kind: str, value: Any) -> None:
+        """Tell one thing."""
+        if len(self._waiting) < _MOST_WAITING:
+            self._waiting += json.dumps([kind, value]).encode() + b"\n"
+        self._write()
+
+    def flush(self, seconds: float) -> None:
+        """Wait until everything is told, for some seconds at most."""
+        if self._waiting and select.select([], [self._descriptor], [], seconds)[1]:
+            self._write()
+
+    def _write(self) -> None:
+        try:
+            while self._waiting:
+                self._waiting = self._waiting[os.write(self._descriptor, self._waiting) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # the member is gone, and so will be whoever tells
+            self._waiting = b""
+
+
+class Inbox:
+    """The end of the pipe that is told; reading never waits.
+
+    Parameters
+    ----------
+    descriptor
+        The pipe.
+
+    Examples
+    --------
+    >>> ours, theirs = os.pipe()
+    >>> inbox, reporter = Inbox(ours), Reporter(theirs)
+    >>> reporter.tell("saved", 17)
+    >>> inbox.read()
+    [Report(kind='saved', value=17)]
+    >>> os.close(ours), os.close(theirs)
+    (None, None)
+
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+        os.set_blocking(descriptor, False)
+
+    def read(self) -> list[Report]:
+        """Give what was told since the last time."""
+        try:
+            while data := os.read(self._descriptor, _READ):
+                self._rest += data
+        except BlockingIOError:
+            pass
+        *lines, self._rest = self._rest.split(b"\n")
+        return [Report(*json.loads(line)) for line in lines]

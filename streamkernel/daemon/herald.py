@@ -1,0 +1,48 @@
+"""Tells whoever started the daemon how it gets on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from connectors.ports import Position
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.stream.stop import StopSignals
+
+__all__ = ["Herald"]
+
+
+class Herald:
+    """What a run has to do with its surroundings; this one is of a daemon that stands alone and tells nobody.
+
+    Attributes
+    ----------
+    alone
+        Whether the terminal is the daemon's alone.
+
+    """
+
+    alone = True
+
+    def signals(self) -> StopSignals:
+        """Give what says when to stop."""
+        return StopSignals()
+
+    def take(self, store: CheckpointStore, stopped: Callable[[], bool]) -> None:  # noqa: ARG002
+        """Take the checkpoint directory.
+
+        Raises
+        ------
+        CheckpointError
+            Where another daemon holds it.
+
+        """
+        store.lock()
+
+    def serving(self, host: str, port: int) -> None:
+        """Tell where the metrics are served."""
+
+    def reading(self, record: int) -> None:
+        """Tell that records are read, and from which one on."""
+
+    def saved(self, positions: Mapping[int, Position]) -> None:
+        """Tell that a restart would go on at these positions, by partition."""

@@ -1,0 +1,136 @@
+"""What is held under keys, oldest first, with changes that can be taken back.
+
+Records are decided on by the chunk, before the model has seen them. What it then refuses, or does not reach, must be
+as if it had never been decided: a journal notes how each change is undone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Held", "Journal"]
+
+Value = TypeVar("Value")
+
+# Places of values that were taken out of the middle are dropped when they outnumber the others, and these.
+_FEW = 1024
+
+
+class Journal:
+    """How to undo the changes since a moment."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], Any]] = []
+
+    def note(self, undo: Callable[[], Any]) -> None:
+        """Note how to undo a change that was made."""
+        self._undo.append(undo)
+
+    @property
+    def mark(self) -> int:
+        """This moment."""
+        return len(self._undo)
+
+    def take_back(self, mark: int) -> None:
+        """Undo all changes since a moment, the last one first."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def forget(self) -> None:
+        """Let the changes stand."""
+        self._undo.clear()
+
+
+class Held(Generic[Value]):
+    """Values by key, in the order in which they came.
+
+    A value that is taken out of the middle must be an object of its own: its place is known by it.
+
+    Parameters
+    ----------
+    journal
+        Where changes are noted.
+
+    Examples
+    --------
+    >>> journal = Journal()
+    >>> held = Held(journal)
+    >>> held.put("a", 1.5)
+    >>> held.put("b", 2.5)
+    >>> mark = journal.mark
+    >>> held.pop("a"), held.oldest()
+    (1.5, ('b', 2.5))
+    >>> journal.take_back(mark)
+    >>> list(held)
+    [('a', 1.5), ('b', 2.5)]
+
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._values: dict[str, Value] = {}
+        # A place stays where its value was taken out, until it is the oldest or there are too many of them.
+        self._places: deque[tuple[str, Value]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[tuple[str, Value]]:
+        """Give all keys and values, the oldest first."""
+        values = self._values
+        return iter([place for place in self._places if values.get(place[0]) is place[1]])
+
+    def get(self, key: str) -> Value | None:
+        """Give a value; None where there is none."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: Value) -> None:
+        """Hold a value, as the newest, under a key that holds none."""
+        self._values[key] = value
+        self._places.append((key, value))
+        self._journal.note(partial(self._remove_newest, key))
+
+    def pop(self, key: str) -> Value | None:
+        """Take a value out; None where there is none."""
+        value = self._values.pop(key, None)
+        if value is not None:
+            self._journal.note(partial(self._values.__setitem__, key, value))
+        return value
+
+    def oldest(self) -> tuple[str, Value] | None:
+        """Give the oldest key and value; None where there are none."""
+        while self._places:
+            place = self._places[0]
+            if self._stands(place):
+                return place
+            self._places.popleft()
+            self._journal.note(partial(self._places.appendleft, place))
+        return None
+
+    def pop_oldest(self) -> tuple[str, Value]:
+        """Take out the oldest; there must be one."""
+        place = self.oldest()
+        assert place is not None
+        self.pop(place[0])
+        self._places.popleft()
+        self._journal.note(partial(self._places.appendleft, place))
+        return place
+
+    def tidy(self) -> None:
+        """Drop the places of what was taken out, where they are many; what was changed before cannot be taken back."""
+        if len(self._places) > 2 * len(self._values) + _FEW:
+            self._places = deque(self)
+
+    def _stands(self, place: tuple[str, Value]) -> bool:
+        key, value = place
+        return self._values.get(key) is value
+
+    def _remove_newest(self, key: str) -> None:
+        del self._values[key]
+        self._places.pop()

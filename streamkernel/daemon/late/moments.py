@@ -1,0 +1,35 @@
+"""Running moments of the numbers learnt: the unit of our regressors' own loss."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Moments"]
+
+
+class Moments(NamedTuple):
+    """Number, mean and sum of squared deviations of the targets that were learnt; of classes 0 each.
+
+    Examples
+    --------
+    >>> moments = Moments().after(1.0).after(3.0)
+    >>> moments, moments.deviation
+    (Moments(n=2, mean=2.0, m2=2.0), 1.0)
+
+    """
+
+    n: int = 0
+    mean: float = 0.0
+    m2: float = 0.0
+
+    def after(self, y: float) -> Moments:
+        """Give the moments with one more target."""
+        n = self.n + 1
+        delta = y - self.mean
+        mean = self.mean + delta / n
+        return Moments(n, mean, self.m2 + delta * (y - mean))
+
+    @property
+    def deviation(self) -> float:
+        """The deviation; 1 where the targets do not differ, as in our regressors."""
+        return (self.m2 / self.n) ** 0.5 if self.m2 > 0 else 1.0

@@ -1,0 +1,28 @@
+"""What the sections of a configuration are made of: numbers, names and the rules that hold in all of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = ["Number", "Path", "Positive", "Section", "TargetType", "Whole"]
+
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):  # pydantic reads true as 1
+        raise ValueError("must be a number, got " + str(value).lower())
+    return value
+
+
+Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
+Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
+Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
+Path: TypeAlias = Annotated[str, Field(min_length=1)]
+TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
+
+
+class Section(BaseModel):
+    """A mapping of a configuration: no other keys than it names, and no change once it is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)

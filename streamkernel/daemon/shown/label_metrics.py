@@ -1,0 +1,88 @@
+"""What the daemon tells Prometheus of late labels, where there are any."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.stream.chunks import LateChunk
+
+__all__ = ["LabelMetrics"]
+
+# Why a label is a dead letter: those of `connectors.ports.Fault`, and the daemon's own three.
+_REASONS = (
+    *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
+    *("target", "infinite", "nested", "string_too_long", "corrupt", "key", "refused", "kills_process"),
+)
+# From a label on its heels to one of a month.
+_DELAY_BUCKETS = (0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 604_800.0, 2_592_000.0)
+
+
+class LabelMetrics:
+    """The metrics of late labels.
+
+    Parameters
+    ----------
+    ledger
+        What waits.
+    prefix
+        What the names begin with.
+    registry
+        Where they are registered.
+
+    """
+
+    def __init__(self, ledger: Ledger, prefix: str, registry: CollectorRegistry) -> None:
+        self._ledger = ledger
+
+        def counter(name: str, text: str) -> Counter:
+            return Counter(f"{prefix}_labels_{name}", text, registry=registry)
+
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"{prefix}_labels_{name}", text, registry=registry)
+
+        self._counters = {
+            "taken": counter("consumed", "Labels taken from their source."),
+            "matched": counter("matched", "Labels that met their record, which is learnt."),
+            "expired": counter("expired", "Records given up: no label in time, or too many waited."),
+            "early": counter("early", "Labels that came before their record."),
+            "unmatched": counter("unmatched", "Labels whose record did not come in time, or had expired."),
+            "doubled": counter("doubled", "Labels of records that had one already."),
+            "skipped": counter("skipped", "Empty lines and tombstones among the labels."),
+        }
+        keys = Counter(
+            f"{prefix}_record_keys_refused",
+            "Records that cannot wait for a label: without a key, or with that of a record before.",
+            ["reason"],
+            registry=registry,
+        )
+        self._counters |= {"keyless": keys.labels("missing"), "repeated": keys.labels("repeated")}
+        self._dead = Counter(
+            f"{prefix}_labels_dead_lettered", "Labels that could not be used, by reason.", ["reason"], registry=registry
+        )
+        for reason in _REASONS:  # a rate needs the 0 before the first one
+            self._dead.labels(reason)
+        self._pending = gauge("pending", "Records that wait for their label.")
+        self._waiting = gauge("waiting", "Labels that wait for their record.")
+        gauge("max_pending", "The most records, and labels, that may wait.").set(ledger.limit)
+        self._delay = Histogram(
+            f"{prefix}_label_delay_seconds",
+            "Seconds a record waited for its label, one sample a chunk.",
+            buckets=_DELAY_BUCKETS,
+            registry=registry,
+        )
+        self.refresh()
+
+    def chunk(self, late: LateChunk) -> None:
+        """Count a chunk."""
+        for name, counter in self._counters.items():
+            counter.inc(getattr(late.account, name))
+        for reason, count in late.dead.items():
+            self._dead.labels(reason).inc(count)
+        if late.delay is not None:
+            self._delay.observe(late.delay)
+
+    def refresh(self) -> None:
+        """Bring the gauges up to date."""
+        self._pending.set(len(self._ledger.pending))
+        self._waiting.set(len(self._ledger.waiting))

@@ -1,0 +1,242 @@
+"""Late labels as plain as can be: dicts, loops, one record after the other, and a model that is counted along."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from river import base
+
+from connectors.ports import Fault, Position, Record
+from streamkernel.daemon.late.alternation import LabelRecord
+from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.late.processor import LateProcessor
+from streamkernel.daemon.stream.account import Account, DeadLetterRate
+from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.estimators.base import Outcome
+
+
+class Counting(base.Classifier):
+    """Says how much it has learnt; refuses records with a `bad` input, and the label `bad`."""
+
+    def __init__(self) -> None:
+        self.learnt: list[tuple[dict[str, Any], str]] = []
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def predict_proba_one(self, x: dict[str, Any], **_: Any) -> dict[str, float]:
+        if "bad" in x:
+            raise ValueError("a bad record")
+        if not self.learnt:
+            return {}
+        share = sum(y == "a" for _, y in self.learnt) / len(self.learnt)
+        return {"a": share, "b": 1.0 - share}
+
+    def learn_one(self, x: dict[str, Any], y: str) -> None:
+        if y == "bad":
+            raise ValueError("a bad label")
+        self.learnt.append((dict(x), y))
+
+
+class Advancing(Counting):
+    """The same as an estimator of ours is: a call that is refused changes nothing."""
+
+    def advance(self, xs: list[dict[str, Any]], ys: list[str | None]) -> Outcome:
+        if any("bad" in x for x in xs) or "bad" in ys:
+            raise ValueError("a bad record" if any("bad" in x for x in xs) else "a bad label")
+        labels, given, losses = [], [], []
+        for x, y in zip(xs, ys, strict=True):
+            p = self.predict_proba_one(x)
+            labels.append(max(p, key=p.__getitem__) if p else None)
+            given.append(p)
+            losses.append(math.nan)
+            if y is not None:
+                losses[-1] = self_loss(p, y)
+                self.learn_one(x, y)
+        return Outcome(labels, given, np.array(losses))
+
+
+def self_loss(p: dict[str, float], y: str) -> float:
+    return -math.log(max(p[y], 1e-15)) if y in p else math.nan
+
+
+class Twin:
+    """What is to come of records and labels, one after the other."""
+
+    def __init__(self, limit: int, model: Counting) -> None:
+        self.limit = limit
+        self.model = model
+        self.pending: dict[str, tuple[dict[str, Any], Any, dict[str, float]]] = {}
+        self.waiting: dict[str, tuple[str, int]] = {}
+        self.settled: dict[str, bool] = {}
+        self.records: Counter[str] = Counter()
+        self.labels: Counter[str] = Counter()
+        self.lines: list[tuple[int, Any, Any]] = []
+        self.letters: list[tuple[str, int, str]] = []
+        self.judged: list[tuple[str, Any]] = []
+
+    def take(self, record: Record) -> None:
+        x = dict(record.x)
+        key = x.pop("id", None)
+        if isinstance(record, LabelRecord):
+            self._label(record, key)
+        else:
+            self._record(record, x, key)
+        for held in (self.waiting, self.settled):
+            while len(held) > self.limit:
+                del held[next(iter(held))]
+                self.labels["unmatched"] += held is self.waiting
+
+    def _record(self, record: Record, x: dict[str, Any], key: str | None) -> None:
+        self.records["consumed"] += 1
+        if record.blank:
+            self.records["skipped"] += 1
+            return
+        if record.fault is not None or "bad" in x or record.y == "bad":
+            reason = "refused" if record.fault is None else record.fault.reason
+            self.records["dead"] += 1
+            self.letters.append(("records", record.position.offset, reason))
+            return
+        p = self.model.predict_proba_one(x)
+        label = max(p, key=p.__getitem__) if p else None
+        self.records["predicted"] += 1
+        self.lines.append((record.position.offset, label, record.y))
+        if record.y is not None:
+            self._learn(x, str(record.y), label)
+            if key is not None and key not in self.pending and key not in self.settled:
+                self.labels["doubled"] += self.waiting.pop(key, None) is not None
+                self.settled[key] = True
+        elif key is None or key in self.pending or key in self.settled:
+            self.records["unlabelled"] += 1
+            self.labels["keyless" if key is None else "repeated"] += 1
+        else:
+            self.labels["kept"] += 1
+            y, offset = self.waiting.pop(key, (None, 0))
+            if y is not None and y != "bad":
+                self.labels["matched"] += 1
+                self.settled[key] = True
+                self._learn(x, y, label)
+                return
+            self.pending[key] = (x, label, p)
+            while len(self.pending) > self.limit:
+                oldest = next(iter(self.pending))
+                del self.pending[oldest]
+                self.settled[oldest] = False
+                self.labels["expired"] += 1
+            if y == "bad":
+                self.labels["dead"] += 1
+                self.letters.append(("labels", offset, "refused"))
+
+    def _label(self, record: Record, key: str | None) -> None:
+        self.labels["taken"] += 1
+        reason = None
+        if record.blank:
+            self.labels["skipped"] += 1
+        elif record.fault is not None:
+            reason = record.fault.reason
+        elif key is None or record.y is None:
+            reason = "key" if key is None else "target"
+        elif key in self.pending:
+            if record.y == "bad":
+                reason = "refused"
+            else:
+                x, label, _ = self.pending.pop(key)
+                self.settled[key] = True
+                self.labels["matched"] += 1
+                self._learn(x, str(record.y), label)
+        elif key in self.settled:
+            self.labels["doubled" if self.settled[key] else "unmatched"] += 1
+        elif key in self.waiting:
+            self.labels["doubled"] += 1
+        else:
+            self.labels["early"] += 1
+            self.waiting[key] = (str(record.y), record.position.offset)
+        if reason is not None:
+            self.labels["dead"] += 1
+            self.letters.append(("labels", record.position.offset, reason))
+
+    def _learn(self, x: dict[str, Any], y: str, said: Any) -> None:
+        self.records["learnt"] += 1
+        self.model.learn_one(x, y)
+        if said is not None:
+            self.judged.append((y, said))
+
+
+class Daemon:
+    """The real thing in the same terms."""
+
+    def __init__(self, limit: int, model: Counting, ledger: Ledger | None = None) -> None:
+        self.model = model
+        self.late = ledger or Ledger("id", "y", 3600.0, limit)
+        self.quality = Quality("classification", ["accuracy", "log_loss"], 10_000)
+        self.processor = LateProcessor(
+            learner_for(model),
+            self.quality,
+            ProgressiveLoss(10_000),
+            DeadLetterRate(1.0, 10_000),
+            Account(),
+            self.late,
+            DeadLetterRate(1.0, 10_000),
+        )
+        self.lines: list[tuple[int, Any, Any]] = []
+        self.letters: list[tuple[str, int, str]] = []
+
+    def take(self, records: list[Record], stop_after: int | None = None) -> int:
+        """Take a chunk, of which only a part is done where it is stopped; give how many were."""
+        asked = 0
+
+        def stopped() -> bool:
+            nonlocal asked
+            asked += 1
+            return stop_after is not None and asked >= stop_after
+
+        fresh = [record._replace(x=dict(record.x)) for record in records]
+        done = self.processor.process(fresh, stopped)
+        self.lines += [(line["position"]["offset"], line["prediction"], line["target"]) for line in done.lines]
+        self.letters += [
+            (line["position"].get("source", "records"), line["position"]["offset"], line["reason"])
+            for line in done.letters
+        ]
+        return done.taken
+
+    def agrees_with(self, twin: Twin) -> None:
+        late, account = self.late, self.processor.account
+        assert self.model.learnt == twin.model.learnt
+        assert account.to_json() == {name: twin.records[name] for name in account.to_json()}
+        assert late.account.to_json() == {name: twin.labels[name] for name in late.account.to_json()}
+        assert self.lines == twin.lines
+        assert self.letters == twin.letters
+        assert [key for key, _ in late.pending] == list(twin.pending)
+        assert [(key, early.y) for key, early in late.waiting] == [(key, y) for key, (y, _) in twin.waiting.items()]
+        assert list(late.settled) == list(twin.settled.items())
+        assert list(self.quality._pairs) == twin.judged
+        balances(late, account)
+
+
+def balances(late: Ledger, account: Account) -> None:
+    """Every record and every label is accounted for."""
+    counts = late.account
+    assert counts.balances(len(late.pending), len(late.waiting))
+    at_once = account.learnt - counts.matched
+    assert account.consumed == account.skipped + account.dead + account.unlabelled + at_once + counts.kept
+    assert account.predicted == account.unlabelled + at_once + counts.kept
+
+
+def event(late: bool, offset: int, key: str | None, y: str | None, kind: str) -> Record:
+    """A record or a label of a kind: good, bad (refused by the model), blank or fault."""
+    position, following = (Position("labels" if late else "records", 0, number) for number in (offset, offset + 1))
+    x: dict[str, Any] = {} if late else {"n": float(offset)}
+    if key is not None:
+        x["id"] = key
+    if kind == "bad":
+        x, y = (x, "bad") if late else ({**x, "bad": 1.0}, y)
+    record = Record(x, y, position, following, b"raw")
+    if kind in ("blank", "fault"):
+        fault = Fault("not_json", "why") if kind == "fault" else None
+        record = record._replace(x={}, y=None, fault=fault, blank=kind == "blank")
+    return LabelRecord(*record) if late else record

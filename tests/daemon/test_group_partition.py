@@ -1,0 +1,201 @@
+"""The daemon of one partition: it waits for its directory, reports, and does not outlive its member."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, DirectoryInUseError
+from streamkernel.daemon.group.partition import _Partition, _Signals
+from streamkernel.daemon.group.reports import Inbox, Report, Reporter
+from streamkernel.daemon.settings.config import Log
+from streamkernel.daemon.settings.document import Redactor
+from streamkernel.daemon.shown.log import start_logging
+from streamkernel.daemon.stream.stop import Stopped
+
+_SECONDS = 60
+
+# A member that starts a child which would live for ever, and tells both numbers.
+MEMBER = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(os.getpid())], stdout=subprocess.PIPE, text=True)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+CHILD = """
+import sys, time
+from streamkernel.daemon.group import partition
+partition._die_with(int(sys.argv[1]))
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child looks round between two records")
+def test_a_child_dies_with_its_member() -> None:
+    member = subprocess.Popen([sys.executable, "-c", MEMBER, CHILD], stdout=subprocess.PIPE, text=True)
+    assert member.stdout is not None
+    child = int(member.stdout.readline())
+    assert runs(child)
+    member.kill()
+    member.wait()
+    member.stdout.close()
+    wait_until(lambda: not runs(child))
+
+
+def test_a_child_whose_member_died_before_it_could_say_so_ends() -> None:
+    ended = subprocess.run([sys.executable, "-c", CHILD, "1"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+
+
+def test_where_the_kernel_does_not_see_to_it_the_child_does() -> None:
+    stopped = _Signals(os.getppid())
+    assert not stopped()
+    stopped = _Signals(os.getpid())  # which is not our parent: as if that had died
+    assert stopped()
+    assert stopped.name == "the end of its member"
+
+
+def test_being_told_twice_to_stop_does_not_kill() -> None:
+    with _Signals(os.getppid()) as stopped:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        wait_until(stopped)
+        assert stopped.name in ("SIGTERM", "SIGINT")
+
+
+def pipe() -> tuple[Inbox, Reporter, Callable[[], None]]:
+    ours, theirs = os.pipe()
+    return Inbox(ours), Reporter(theirs), lambda: (os.close(ours), os.close(theirs))[0]
+
+
+def test_the_directory_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("streamkernel.daemon.group.partition._LOCK_SECONDS", 0.01)
+    inbox, reporter, close = pipe()
+    before, after = CheckpointStore(tmp_path / "a"), CheckpointStore(tmp_path / "a")
+    before.lock()
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == 5:
+            before.close()
+        return False
+
+    _Partition(reporter, os.getppid()).take(after, stopped)
+    assert asked >= 5
+    assert inbox.read() == [Report("waiting", f"process {os.getpid()}")]
+    assert caplog.messages == [f"waiting for {tmp_path / 'a'}, held by process {os.getpid()}"]
+
+    with pytest.raises(Stopped):
+        _Partition(reporter, os.getppid()).take(before, lambda: True)
+    after.close()
+    close()
+
+
+def test_the_holder_is_named_with_its_host_where_that_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = CheckpointStore(tmp_path), CheckpointStore(tmp_path)
+    first.lock()
+    monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+    here = (tmp_path / "lock").read_text().split()[1]
+    with pytest.raises(DirectoryInUseError, match=rf"\(process {os.getpid()} on {here}\): stop it") as error:
+        second.lock()
+    assert error.value.holder == f"process {os.getpid()} on {here}"
+    first.close()
+    second.lock()
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()} elsewhere"
+    second.close()
+
+
+def test_who_lost_its_lock_writes_nothing_more(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path)
+    store.lock()
+    store.write({}, b"mine")
+    # As where a file server has given the lock of a machine it did not hear to another one.
+    (tmp_path / "lock").write_text("7 elsewhere")
+    with pytest.raises(CheckpointError, match=r"was taken over by another daemon \(process 7 on elsewhere\)"):
+        store.write({}, b"mine")
+    (tmp_path / "lock").unlink()
+    with pytest.raises(CheckpointError, match="its lock was removed"):
+        store.write({}, b"mine")
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000000000.skc"]
+
+
+def test_reports_never_wait_and_arrive_in_order() -> None:
+    inbox, reporter, close = pipe()
+    # A member that is stopped does not read: what a pipe and as much again cannot hold is dropped.
+    for number in range(50_000):
+        reporter.tell("saved", number)
+    found: list[Report] = []
+
+    def read_all() -> None:
+        while not (found and not reporter._waiting):
+            reporter.flush(0.0)
+            found.extend(inbox.read())
+        found.extend(inbox.read())
+
+    read_all()
+    values = [report.value for report in found]
+    assert values == list(range(len(values)))
+    assert 5_000 < len(values) < 50_000
+    # What a daemon dies of is told in full.
+    reporter.tell("failed", "a long story " * 10_000)
+    read_all()
+    assert found[-1].value == "a long story " * 10_000
+    close()
+
+
+def test_a_member_that_is_gone_is_no_trouble_for_who_tells() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    Reporter(theirs).tell("saved", 1)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_log_lines_say_which_partition(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        start_logging(Log(format=style), Redactor({}), 3)
+        logging.getLogger("a").warning("bad\nnews")
+    finally:
+        root.handlers[:], level = before
+        root.setLevel(level)
+        logging.captureWarnings(False)
+    line = capsys.readouterr().err
+    if style == "text":
+        assert line.endswith(" warning partition 3: bad news\n")
+    else:
+        assert json.loads(line)["partition"] == 3

@@ -1,0 +1,186 @@
+"""Group mode in a configuration: what it rules out, and what becomes of it for one partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streamkernel.daemon import cli
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.group.beginning import came_later, note_beginning
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.document import parse
+from streamkernel.daemon.settings.grouped import share
+from streamkernel.daemon.settings.plan import plan_of, prepare
+from streamkernel.daemon.settings.problems import ConfigError
+from tests.daemon.conftest import Home
+
+SOURCE: dict[str, Any] = {
+    "kind": "kafka",
+    "topic": "t",
+    "bootstrap_servers": "localhost:9092",
+    "target": "y",
+    "group": "g",
+}
+FINE: dict[str, Any] = {
+    "source": SOURCE,
+    "model": [{"streamkernel.KernelClassifier": {"seed": 1}}],
+    "predictions": {"kind": "jsonl", "path": "out/{partition}/predictions.jsonl"},
+    "dead_letters": {"kind": "kafka", "topic": "d", "bootstrap_servers": "localhost:9092"},
+    "checkpoint": {"directory": "out/state"},
+}
+
+
+def lines(**changes: Any) -> list[str]:
+    """What is wrong with a configuration in group mode that has these changes."""
+    settings = {key: value for key, value in {**FINE, **changes}.items() if value is not None}
+    try:
+        plan_of(Path("a.yaml"), parse(yaml.safe_dump(settings)))
+    except ConfigError as error:
+        return error.lines
+    return []
+
+
+def test_a_group_is_fine() -> None:
+    assert lines() == []
+    assert lines(mode="predict") == []
+    assert lines(source={**SOURCE, "options": {"session_timeout_ms": 6000, "heartbeat_interval_ms": 1000}}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"checkpoint": None}, "checkpoint: required with source.group, a partition's model changes hands through it"),
+        ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
+        ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),
+        ({"source": {**SOURCE, "group": ""}}, "source.group: must not be empty"),
+        ({"source": {**SOURCE, "options": {"group_id": "h"}}}, "source.options.group_id: not with source.group"),
+        (
+            {"source": {**SOURCE, "group": None, "options": {"session_timeout_ms": 6000}}},
+            "source.options.session_timeout_ms: has a meaning only with source.group",
+        ),
+        (
+            {"predictions": {"kind": "csv", "path": "out/predictions.csv"}},
+            "predictions.path: must contain {partition} with source.group",
+        ),
+        ({"predictions": {"kind": "jsonl", "path": "-"}}, "predictions.path: must contain {partition}"),
+        (
+            {"dead_letters": {"kind": "jsonl", "path": "out/dead-partition.jsonl"}},
+            "dead_letters.path: must contain {partition} with source.group",
+        ),
+        (
+            {"predictions": {**FINE["dead_letters"], "topic": "p", "transactional_id": "daemon"}},
+            "predictions.transactional_id: must contain {partition} with source.group",
+        ),
+        (
+            {"labels": {"key": "id", "source": {"kind": "jsonl", "path": "a.jsonl", "target": "y"}}},
+            "labels: not with source.group",
+        ),
+        (
+            {"source": {**SOURCE, "group": None}, "labels": {"key": "id", "source": {**SOURCE, "topic": "l"}}},
+            "labels.source.group: not for labels",
+        ),
+    ],
+)
+def test_what_cannot_go_with_a_group(changes: dict[str, Any], line: str) -> None:
+    (found,) = lines(**changes)
+    assert found.startswith(line)
+
+
+def test_the_share_of_one_partition() -> None:
+    settings = {
+        **FINE,
+        "source": {**SOURCE, "topic": "${TOPIC}", "options": {"client_id": "c", "session_timeout_ms": 6000}},
+        "predictions": {**FINE["dead_letters"], "topic": "p", "transactional_id": "daemon-{partition}"},
+        "dead_letters": {"kind": "csv", "path": "${OUT}/dead-{partition}.csv"},
+        "checkpoint": {"directory": "${OUT}/state", "keep": 5},
+        "metrics": {"host": "0.0.0.0", "port": 9108, "window": 77, "tls": {"certificate": "c.pem", "key": "k.pem"}},
+    }
+    whole = parse(yaml.safe_dump(settings), environment={"TOPIC": "clicks", "OUT": "/mnt/out"})
+    document = share(whole, 12)
+    plan = plan_of(Path("a.yaml"), document)
+    config = plan.config.model_dump()
+    assert (config["source"]["group"], config["source"]["partitions"], config["source"]["topic"]) == (
+        None,
+        [12],
+        "clicks",
+    )
+    assert plan.config.source.options.given() == {"client_id": "c"}  # type: ignore[union-attr]
+    assert config["predictions"]["transactional_id"] == "daemon-12"
+    assert config["dead_letters"]["path"] == "/mnt/out/dead-12.csv"
+    assert (config["checkpoint"]["directory"], config["checkpoint"]["keep"]) == ("/mnt/out/state/partition-12", 5)
+    metrics = config["metrics"]
+    assert (metrics["host"], metrics["port"], metrics["window"], metrics["tls"]) == ("127.0.0.1", 0, 77, None)
+    # What is stored and shown keeps its variables.
+    assert plan.raw["dead_letters"]["path"] == "${OUT}/dead-12.csv"
+    assert plan.raw["checkpoint"]["directory"] == "${OUT}/state/partition-12"
+    assert plan.redact("in /mnt/out") == "in ${OUT}"
+    # The whole stays what it was.
+    assert whole.values["source"]["group"] == "g"
+    assert share(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
+
+    del settings["source"]["group"]  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match=r"source\.group: required"):
+        share(parse(yaml.safe_dump(settings)), 0)
+
+
+@pytest.mark.parametrize("option", ["--fresh", "--max-records=5"])
+def test_options_of_the_command_line_that_a_group_rules_out(
+    option: str, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", str(home.configure(**FINE)), option]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{option.partition('=')[0]}: not with source.group: ")
+
+
+def test_a_group_cannot_be_evaluated(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["evaluate", str(home.configure(**FINE))]) == 1
+    assert "evaluate needs a source that ends" in capsys.readouterr().err
+
+
+def test_the_options_of_children_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--fresh" in said
+    assert "--partition" not in said
+    assert "--member" not in said
+
+
+def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    for partition, count in ((0, 300), (10, 500), (2, 400)):
+        state = f"group/partition-{partition}"
+        run(prepare(here.configure(checkpoint={"directory": state}, dead_letters=None)), max_records=count)
+    # One that was given to a member a moment ago, and something that is no partition.
+    begun = CheckpointStore(here.folder / "group/partition-3")
+    begun.lock()
+    begun.close()
+    (here.folder / "group/partition-old").mkdir()
+    assert cli.main(["inspect", "group", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["partitions"]
+    assert {partition: about["account"]["consumed"] for partition, about in found.items()} == {
+        "0": 300,
+        "2": 400,
+        "10": 500,
+    }
+    assert cli.main(["inspect", "group"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[1:3].strip().isdigit()]
+    assert [(row[0], row[2]) for row in rows] == [("0", "300"), ("2", "400"), ("10", "500")]
+    assert found["2"]["model"]["state_digest"].startswith(rows[1][-1])
+
+
+def test_a_partition_that_came_later_is_known_to_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "out/state"
+    assert not came_later(directory, 3)  # nobody was at work yet
+    exists: Callable[[Path], bool] = Path.exists
+    # Two members begin at the same moment: neither sees that the other has.
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    note_beginning(directory, [0, 1])
+    note_beginning(directory, [0, 1, 2])
+    monkeypatch.setattr(Path, "exists", exists)
+    assert [came_later(directory, one) for one in range(4)] == [False, False, True, True]
+    assert [path.name for path in directory.iterdir()] == ["first-partitions.json"]

@@ -1,0 +1,194 @@
+"""The account of late labels, against a plain twin: every record and every label once, however they are cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from connectors.ports import Record
+from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.late.saved import dump, restore
+from tests.daemon.labels_twin import Advancing, Counting, Daemon, Twin, balances, event
+
+KEYS = st.sampled_from(["p", "q", "r", "s", "t"])
+KINDS = st.sampled_from(["good"] * 12 + ["bad", "bad", "blank", "fault"])
+RECORD = st.tuples(st.just(False), st.none() | KEYS, st.sampled_from([None] * 4 + ["a", "b"]), KINDS)
+LABEL = st.tuples(st.just(True), st.sampled_from([None]) | KEYS, st.sampled_from([None, "a", "b", "b"]), KINDS)
+EVENTS = st.lists(RECORD | LABEL, max_size=60)
+MODELS = st.sampled_from([Counting, Advancing])
+THOROUGH = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def made(events: list[tuple[bool, str | None, str | None, str]]) -> list[Record]:
+    return [event(late, number, key, y, kind) for number, (late, key, y, kind) in enumerate(events)]
+
+
+@THOROUGH
+@given(EVENTS, st.integers(1, 4), MODELS, st.lists(st.integers(1, 9), min_size=1))
+@example([(True, "p", "a", "bad"), (False, "p", None, "good"), (True, "p", "b", "good")], 2, Advancing, [9])
+def test_it_does_what_the_twin_does_however_it_is_cut(
+    events: list[Any], limit: int, model: type[Counting], cuts: list[int]
+) -> None:
+    records = made(events)
+    twin, daemon = Twin(limit, model()), Daemon(limit, model())
+    for record in records:
+        twin.take(record)
+    left = list(records)
+    while left:
+        cut = cuts[len(left) % len(cuts)]
+        assert daemon.take(left[:cut]) == len(left[:cut])
+        left = left[cut:]
+    daemon.agrees_with(twin)
+    if records:
+        assert daemon.late.label_next is (not events[-1][0])
+
+
+@THOROUGH
+@given(EVENTS, st.integers(1, 4), MODELS, st.lists(st.integers(1, 9), min_size=1))
+def test_a_checkpoint_at_any_moment_changes_nothing(
+    events: list[Any], limit: int, model: type[Counting], cuts: list[int]
+) -> None:
+    left = made(events)
+    twin, daemon = Twin(limit, model()), Daemon(limit, model())
+    for record in left:
+        twin.take(record)
+    while left:
+        cut = cuts[len(left) % len(cuts)]
+        daemon.take(left[:cut])
+        left = left[cut:]
+        header, blob = dump(daemon.late)
+        again = Ledger("id", "y", 3600.0, limit)
+        restore(again, header, blob)
+        assert again.label_next == daemon.late.label_next
+        assert again.positions == daemon.late.positions
+        second = dump(again)
+        assert second[1] == blob
+        assert second[0] == {**header, "clock": second[0]["clock"]}
+        daemon.late = daemon.processor.late = again
+    daemon.agrees_with(twin)
+
+
+@THOROUGH
+@given(EVENTS, st.integers(1, 4), MODELS, st.lists(st.integers(1, 6), min_size=1))
+def test_a_chunk_that_is_stopped_goes_on_where_it_ended(
+    events: list[Any], limit: int, model: type[Counting], stops: list[int]
+) -> None:
+    left = made(events)
+    twin, daemon = Twin(limit, model()), Daemon(limit, model())
+    for record in left:
+        twin.take(record)
+    for stop in stops:
+        done = daemon.take(left[:20], stop_after=stop)
+        balances(daemon.late, daemon.processor.account)
+        left = left[done:]
+    while left:
+        daemon.take(left[:7])
+        left = left[7:]
+    daemon.agrees_with(twin)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.0, 50.0), st.lists(RECORD | LABEL, max_size=8)), max_size=12), st.integers(1, 30))
+def test_the_account_holds_while_time_passes(chunks: list[Any], limit: int) -> None:
+    now = [1e9]
+    ledger = Ledger("id", "y", 60.0, limit, clock=lambda: now[0])
+    daemon = Daemon(limit, Counting(), ledger)
+    arrived: dict[str, float] = {}
+    number = 0
+    for seconds, events in chunks:
+        now[0] += seconds
+        records = [event(late, number + i, key, y, kind) for i, (late, key, y, kind) in enumerate(events)]
+        number += len(records)
+        daemon.take(records)
+        balances(ledger, daemon.processor.account)
+        for key, entry in ledger.pending:
+            arrived.setdefault(key, now[0])
+            assert entry.arrived == pytest.approx(arrived[key] - 1e9, abs=1e-3)
+            assert now[0] - arrived[key] <= 60.0 + 2e-3
+        arrived = {key: time for key, time in arrived.items() if key in ledger.pending}
+
+
+def take(daemon: Daemon, *events: tuple[bool, str | None, str | None]) -> None:
+    first = daemon.processor.taken
+    daemon.take([event(late, first + i, key, y, "good") for i, (late, key, y) in enumerate(events)])
+
+
+class TestTime:
+    """Seconds in which the daemon ran: what another clock says is never asked."""
+
+    def daemon(self) -> tuple[Daemon, list[float]]:
+        now = [5000.0]
+        return Daemon(10, Counting(), Ledger("id", "y", 60.0, 10, clock=lambda: now[0])), now
+
+    def test_what_waits_too_long_expires_and_its_label_is_unmatched(self) -> None:
+        daemon, now = self.daemon()
+        take(daemon, (False, "p", None), (True, "q", "a"))
+        now[0] += 60.0
+        take(daemon, (False, "r", None))
+        assert (daemon.late.account.expired, daemon.late.account.unmatched) == (0, 0)
+        now[0] += 1.0
+        take(daemon, (True, "p", "a"), (True, "r", "b"), (False, "q", None))
+        account = daemon.late.account
+        assert (account.expired, account.matched, account.unmatched) == (1, 1, 2)
+        assert [key for key, _ in daemon.late.pending] == ["q"]
+        balances(daemon.late, daemon.processor.account)
+
+    def test_a_restart_goes_on_with_the_same_time_whatever_the_clocks_say(self) -> None:
+        daemon, now = self.daemon()
+        take(daemon, (False, "p", None))
+        now[0] += 50.0
+        take(daemon, (False, "q", None))
+        for elsewhere in (0.0, -3600.0, 1e12):
+            header, blob = dump(daemon.late)
+            now = [elsewhere]
+            ledger = Ledger("id", "y", 60.0, 10, clock=lambda now=now: now[0])
+            restore(ledger, header, blob)
+            daemon = Daemon(10, daemon.model, ledger)
+            take(daemon, (False, None, None))
+            assert daemon.late.account.expired == 0
+            assert daemon.late.now == pytest.approx(50.0)
+        now[0] += 11.0
+        take(daemon, (True, "p", "a"), (True, "q", "a"))
+        assert (daemon.late.account.expired, daemon.late.account.matched) == (1, 1)
+
+    def test_a_clock_that_goes_back_stands_still(self) -> None:
+        daemon, now = self.daemon()
+        take(daemon, (False, "p", None))
+        now[0] -= 1e6
+        take(daemon, (True, "p", "a"))
+        assert daemon.late.account.matched == 1
+        assert daemon.late.now == 0.0
+
+
+def test_a_smaller_limit_lets_the_oldest_go() -> None:
+    daemon = Daemon(10, Counting())
+    take(daemon, *((False, f"k{i}", None) for i in range(8)), *((True, f"e{i}", "a") for i in range(6)))
+    header, blob = dump(daemon.late)
+    ledger = Ledger("id", "y", 3600.0, 3)
+    restore(ledger, header, blob)
+    daemon = Daemon(3, Counting(), ledger)
+    take(daemon, (False, None, None))
+    assert [key for key, _ in ledger.pending] == ["k5", "k6", "k7"]
+    assert [key for key, _ in ledger.waiting] == ["e3", "e4", "e5"]
+    assert (ledger.account.expired, ledger.account.unmatched) == (5, 3)
+    assert ledger.account.balances(3, 3)
+
+
+def test_the_label_of_a_number_finds_its_record_however_it_was_written() -> None:
+    daemon = Daemon(10, Counting())
+    records = [event(False, i, None, None, "good")._replace(x={"id": key}) for i, key in enumerate((17.0, 18, "19"))]
+    labels = [event(True, i, None, "a", "good")._replace(x={"id": key}) for i, key in enumerate((17, "18", 19.0))]
+    daemon.take([*records, *labels])
+    assert daemon.late.account.matched == 3
+
+
+def test_numbers_too_long_to_tell_apart_are_no_keys() -> None:
+    daemon = Daemon(10, Counting())
+    record = event(False, 0, None, None, "good")._replace(x={"id": 1.2345678901234567e19})
+    label = event(True, 0, None, "a", "good")._replace(x={"id": 1.2345678901234567e19})
+    daemon.take([record, label])
+    assert (daemon.late.account.keyless, daemon.late.account.dead) == (1, 1)
+    assert daemon.letters == [("labels", 0, "key")]

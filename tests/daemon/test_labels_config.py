@@ -1,0 +1,191 @@
+"""The section `labels` of a configuration, and what `check`, `schema`, `inspect` and the status page say of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.check import check
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.settings.promises import caveats
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.labels_stream import sections, write_pair
+
+SOURCE = "source: {kind: csv, path: a.csv}\n"
+MODEL = "model: [streamkernel.KernelClassifier]\n"
+LABELS = "labels: {source: {kind: jsonl, path: b.jsonl, target: y}, key: id}\n"
+
+
+def lines_of(tmp_path: Path, text: str, **environment: str) -> list[str]:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        prepare(path, environment)
+    return caught.value.lines
+
+
+def test_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(SOURCE + MODEL + LABELS)
+    plan = prepare(path, {})
+    assert plan.config.labels is not None
+    assert (plan.config.labels.timeout_seconds, plan.config.labels.max_pending) == (86_400, 100_000)
+    assert plan.labels is not None
+    assert plan.labels.describe() == "jsonl file b.jsonl"
+    assert not any("no record has a label" in line for line in caveats(plan, {}))
+    path.write_text(SOURCE + MODEL + "labels: null")
+    assert prepare(path, {}).labels is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "line"),
+    [
+        ("{key: id}", "labels.source: required"),
+        ("{source: {kind: csv, path: b, target: y}}", "labels.key: required"),
+        ("{source: {path: b}, key: id}", "labels.source.kind: required, one of csv, jsonl, river"),
+        ("{source: {kind: cvs, path: b}, key: id}", "labels.source.kind: must be one of csv, jsonl, river"),
+        ("{source: {kind: csv, target: y}, key: id}", "labels.source.path: required"),
+        (
+            "{source: {kind: csv, path: b, target: y, delimeter: ';'}, key: id}",
+            "labels.source.delimeter: unknown key, did you mean 'delimiter'?",
+        ),
+        (
+            "{source: {kind: csv, path: b, target: y, delimiter: ab}, key: id}",
+            "labels.source.delimiter: must be one character",
+        ),
+        (
+            "{source: {kind: csv, path: b, target: y, encoding: utf-16}, key: id}",
+            "labels.source: the encoding must write ASCII",
+        ),
+        (
+            "{source: {kind: csv, path: b}, key: id}",
+            "labels.source.target: required, it names the field that holds the label",
+        ),
+        ("{source: {kind: csv, path: b, target: y}, key: y}", "labels.key: must not be a target, got 'y'"),
+        ("{source: {kind: csv, path: b, target: y}, key: ''}", "labels.key: must not be empty"),
+        ("{source: {kind: csv, path: b, target: y}, key: 5}", "labels.key: must be a text, got 5"),
+        (
+            "{source: {kind: csv, path: b, target: y}, key: id, max_pending: 0}",
+            "labels.max_pending: must be > 0, got 0",
+        ),
+        (
+            "{source: {kind: csv, path: b, target: y}, key: id, timeout_seconds: -1}",
+            "labels.timeout_seconds: must be > 0, got -1",
+        ),
+        (
+            "{source: {kind: csv, path: b, target: y}, key: id, time_out: 1}",
+            "labels.time_out: unknown key, did you mean 'timeout_seconds'?",
+        ),
+        ("5", "labels: must be a mapping, got 5"),
+        (
+            "{source: {kind: csv, path: b, target: y, target_type: float}, key: id}",
+            "labels.source.target_type: must be str, int or bool for a classifier, is float",
+        ),
+        ("{source: {kind: csv, path: p.jsonl, target: y}, key: id}", "predictions.path: must differ from labels.sour"),
+        ("{source: {kind: csv, path: '${NO}', target: y}, key: id}", "labels.source.path: the environment variable NO"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, labels: str, line: str) -> None:
+    text = SOURCE + MODEL + f"predictions: {{kind: jsonl, path: p.jsonl}}\nlabels: {labels}"
+    (found,) = lines_of(tmp_path, text)
+    assert found.startswith(line)
+
+
+def test_standard_input_is_read_once(tmp_path: Path) -> None:
+    text = "source: {kind: csv, path: '-'}\n" + MODEL
+    text += "labels: {source: {kind: jsonl, path: '-', target: y}, key: id}"
+    assert lines_of(tmp_path, text) == ["labels.source.path: standard input is read by source already"]
+
+
+def test_two_sources_may_read_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(SOURCE + MODEL + "labels: {source: {kind: csv, path: a.csv, target: y}, key: id}")
+    prepare(path, {})
+
+
+def test_the_type_of_a_target_matters_where_there_is_one(tmp_path: Path) -> None:
+    regressor = "model: [streamkernel.KernelRegressor]\n"
+    labels = "labels: {source: {kind: jsonl, path: b, target: y, target_type: float}, key: id}\n"
+    path = tmp_path / "config.yaml"
+    path.write_text(SOURCE + regressor + labels)
+    assert prepare(path, {}).task == "regression"
+    own = "source: {kind: csv, path: a.csv, target: z}\n"
+    assert lines_of(tmp_path, own + regressor + labels) == ["source.target_type: must be float for a regressor, is str"]
+
+
+def test_the_schema_has_it() -> None:
+    schema = Config.model_json_schema()
+    labels = schema["$defs"]["Labels"]
+    assert set(labels["properties"]) == {"source", "key", "timeout_seconds", "max_pending"}
+    assert labels["required"] == ["source", "key"]
+    assert all("description" in one for one in labels["properties"].values())
+
+
+def test_a_source_that_cannot_be_resumed_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    labels = "labels: {source: {kind: jsonl, path: '-', target: y}, key: id}\n"
+    path.write_text(SOURCE + MODEL + labels + "checkpoint: {directory: state}\n")
+    (said,) = [line for line in caveats(prepare(path, {}), {}) if "standard input" in line]
+    assert said.endswith("cannot be resumed: a restart keeps the model, but may miss or repeat labels")
+
+
+@pytest.mark.parametrize("which", ["source", "labels", None])
+def test_files_that_grow_come_as_they_come_which_is_said(tmp_path: Path, which: str | None) -> None:
+    path = tmp_path / "config.yaml"
+    follow = {key: ", follow: true" if key == which else "" for key in ("source", "labels")}
+    path.write_text(
+        f"source: {{kind: csv, path: a.csv{follow['source']}}}\n{MODEL}checkpoint: {{directory: state}}\n"
+        f"labels: {{source: {{kind: csv, path: b.csv, target: y{follow['labels']}}}, key: id}}\n"
+    )
+    said = "records and labels are taken as they come: a run that is killed may learn them in another order"
+    assert any(line.startswith(said) for line in caveats(prepare(path, {}), {})) is (which is not None)
+
+
+@pytest.fixture
+def here(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    write_pair(home.folder, "jsonl", 400)
+    monkeypatch.chdir(home.folder)
+    return home
+
+
+class TestCheck:
+    def test_it_tries_both_sources(self, here: Home) -> None:
+        found = check(prepare(here.configure(**sections())))
+        assert found.bad == []
+        assert found.good[:2] == ["source: jsonl file records.jsonl", "labels: jsonl file labels.jsonl"]
+
+    def test_a_missing_file_is_said(self, here: Home) -> None:
+        (here.folder / "labels.jsonl").unlink()
+        (bad,) = check(prepare(here.configure(**sections()))).bad
+        assert "labels.jsonl" in bad
+
+    def test_a_first_label_that_cannot_be_used_is_said(self, here: Home) -> None:
+        (here.folder / "labels.jsonl").write_text("[]\n")
+        good = check(prepare(here.configure(**sections()))).good
+        assert "labels: jsonl file labels.jsonl; its first record cannot be used: a list, not an object" in good
+
+
+def test_what_waits_is_shown(here: Home, launcher: Launcher) -> None:
+    here.configure(**sections())
+    ended = launcher.call(here, "run", "config.yaml")
+    header = here.header()["labels"]
+    assert header["pending"] > 0
+    assert f"{header['pending']} records wait for their labels" in ended.stderr
+    assert "labels: pending" in ended.stdout
+    table = launcher.call(here, "inspect", "out/state").stdout
+    assert "labels: account: matched" in table
+    described: dict[str, Any] = json.loads(launcher.call(here, "inspect", "out/state", "--json").stdout)
+    assert described["labels"] == header
+
+
+def test_a_view_has_the_account(here: Home) -> None:
+    view = run(prepare(here.configure(**sections())))
+    header = here.header()["labels"]
+    assert dict(view.labels) == {**header["account"], "pending": header["pending"], "waiting": header["waiting"]}
+    assert view.to_json()["labels"] == view.labels

@@ -1,0 +1,148 @@
+"""Delayed progressive validation: the figures of `river.evaluate.progressive_val_score(delay=...)`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from river import datasets, evaluate, linear_model, metrics, preprocessing
+from river.base import Estimator
+from river.optim.losses import Huber
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.daemon.evaluate import Evaluation
+from streamkernel.daemon.evaluate import evaluate as evaluate_plan
+from streamkernel.daemon.late.moments import Moments
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream.learner import Said, learner_for
+from streamkernel.daemon.stream.loop import DaemonError
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.losses import Log, SquaredHinge
+from tests.daemon.conftest import Home
+
+SCALED = ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"]
+CLASSIFIERS: dict[str, tuple[Estimator, list[Any]]] = {
+    "River's": (preprocessing.StandardScaler() | linear_model.LogisticRegression(), SCALED),
+    "growing": (KernelClassifier(seed=1), [{"streamkernel.KernelClassifier": {"seed": 1}}]),
+    "adaptive": (
+        AdaptiveKernelClassifier(n_features=16, seed=1),
+        [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}],
+    ),
+}
+
+
+def write(path: Path, stream: Iterable[tuple[dict[str, Any], Any]], delay: int) -> dict[str, Any]:
+    """Write a stream as records and labels: the answer comes before the question `delay` later, as River has it."""
+    with (path / "records.jsonl").open("w") as records, (path / "labels.jsonl").open("w") as labels:
+        labels.write("\n" * (delay - 1))
+        for number, (x, y) in enumerate(stream):
+            records.write(json.dumps({"id": number, **x}) + "\n")
+            labels.write(json.dumps({"id": number, "y": y}) + "\n")
+    target_type = "bool" if isinstance(y, bool) else "float"
+    return {
+        "source": {"kind": "jsonl", "path": str(path / "records.jsonl")},
+        "labels": {
+            "source": {"kind": "jsonl", "path": str(path / "labels.jsonl"), "target": "y", "target_type": target_type},
+            "key": "id",
+        },
+    }
+
+
+def evaluated(home: Home, stream: Iterable[tuple[dict[str, Any], Any]], delay: int, model: list[Any]) -> Evaluation:
+    plan = prepare(home.configure(**write(home.folder, stream, delay), model=model))
+    found = evaluate_plan(plan, StopSignals())
+    assert found.view.labels["pending"] == found.view.labels["early"] == found.view.labels["expired"] == 0
+    found.model = plan.model  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.mark.parametrize("delay", [1, 3, 100])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_classifier_has_rivers_figures(home: Home, name: str, delay: int) -> None:
+    found = evaluated(home, datasets.Phishing(), delay, CLASSIFIERS[name][1])
+    for metric, ours in ((metrics.Accuracy(), "accuracy"), (metrics.LogLoss(), "log_loss")):
+        model = CLASSIFIERS[name][0].clone()
+        score = evaluate.progressive_val_score(datasets.Phishing(), model, metric, delay=delay)
+        assert found.view.overall[ours] == pytest.approx(score.get(), rel=1e-5)
+    if hasattr(model, "state_digest"):
+        assert found.model.state_digest() == model.state_digest()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("delay", [1, 30])
+@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor])
+def test_a_regressor_has_rivers_figures(home: Home, kind: type[Any], delay: int) -> None:
+    stream = list(datasets.TrumpApproval().take(600))
+    found = evaluated(home, stream, delay, [{f"streamkernel.{kind.__name__}": {"seed": 1}}])
+    model = kind(seed=1)
+    score = evaluate.progressive_val_score(stream, model, metrics.MAE(), delay=delay)
+    assert found.view.overall["mae"] == pytest.approx(score.get(), rel=1e-9)
+    assert found.model.state_digest() == model.state_digest()  # type: ignore[attr-defined]
+
+
+def test_a_late_label_tells_more_than_one_at_once(home: Home) -> None:
+    at_once = evaluated(home, datasets.Phishing(), 1, SCALED).view.overall["log_loss"]
+    late = evaluated(home, datasets.Phishing(), 300, SCALED).view.overall["log_loss"]
+    assert late > at_once
+
+
+def test_labels_after_the_last_record_move_the_end_of_the_curve(home: Home) -> None:
+    found = evaluated(home, datasets.Phishing(), 200, SCALED)
+    assert found.records == sorted(set(found.records))
+    assert found.records[-1] == 1250
+    assert found.loss[-1] == found.view.loss
+    assert found.to_json()["labels"]["matched"] == 1250
+
+
+@pytest.mark.parametrize(
+    ("model", "stream"),
+    [
+        (KernelClassifier(seed=1), datasets.Phishing()),
+        (KernelClassifier(loss=Log(), seed=1), datasets.Phishing()),
+        (KernelClassifier(loss=SquaredHinge(), seed=1), datasets.Phishing()),
+        (AdaptiveKernelClassifier(n_features=16, seed=1), datasets.Phishing()),
+        (preprocessing.StandardScaler() | linear_model.LogisticRegression(), datasets.Phishing()),
+    ],
+    ids=["softmax", "log", "hinge", "adaptive", "River's"],
+)
+def test_the_loss_of_a_label_at_once_is_the_same_when_it_comes_late(model: Any, stream: Any) -> None:
+    xs, ys = (list(part) for part in zip(*stream, strict=True))
+    learner = learner_for(model)
+    lesson = learner.teach(xs, ys)
+    assert lesson.probabilities is not None
+    for y, label, p, loss in zip(ys, lesson.predictions, lesson.probabilities, lesson.losses, strict=True):
+        if y in p:
+            assert learner.loss(y, Said(label, p), 1.0) == pytest.approx(loss, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model", [KernelRegressor(seed=1), KernelRegressor(loss=Huber(), seed=1), AdaptiveKernelRegressor(seed=1)]
+)
+def test_the_loss_of_a_number_has_the_same_unit(model: Any) -> None:
+    xs, ys = (list(part) for part in zip(*datasets.TrumpApproval().take(500), strict=True))
+    learner = learner_for(model)
+    lesson = learner.teach(xs, ys)
+    moments, late = Moments(), []
+    for y, said in zip(ys, lesson.predictions, strict=True):
+        moments = moments.after(y)
+        late.append(learner.loss(y, Said(said), moments.deviation))
+    # At once, the prediction has the unit before its target and the target the one after it.
+    assert sum(late[100:]) == pytest.approx(sum(lesson.losses[100:]), rel=0.05)
+
+
+def test_a_label_nobody_knew_of_has_no_own_loss() -> None:
+    learner = learner_for(KernelClassifier(seed=1))
+    learner.teach([{"a": 1.0}, {"a": 2.0}], ["p", "q"])
+    assert math.isnan(learner.loss("q", Said("p", {"p": 1.0}), 1.0))
+    assert math.isnan(learner.loss("q", Said(None), 1.0))
+    assert learner.loss("q", Said("p", {"p": 0.75, "q": 0.25}), 1.0) == pytest.approx(math.log(4))
+
+
+def test_labels_without_an_end_are_refused(home: Home) -> None:
+    made = write(home.folder, datasets.Phishing().take(10), 1)
+    made["labels"]["source"]["follow"] = True
+    with pytest.raises(DaemonError, match="needs a source that ends, this one is followed"):
+        evaluate_plan(prepare(home.configure(**made)), StopSignals())

@@ -1,0 +1,95 @@
+"""What an operator sees of late labels: counters, gauges, the delay, the status page."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from prometheus_client import generate_latest
+from river import linear_model
+
+from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.shown.view import View, status_page
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.labels_stream import sections, write_pair
+from tests.daemon.labels_twin import Counting, Daemon, event
+from tests.daemon.test_metrics import get, values_of
+
+
+def test_a_chunk_is_counted() -> None:
+    now = [0.0]
+    daemon = Daemon(2, Counting(), Ledger("id", "y", 3600.0, 2, clock=lambda: now[0]))
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, daemon.late)
+    values = values_of(generate_latest(exporter.registry).decode())
+    assert values["labels_max_pending"] == 2
+    assert values["labels_dead_lettered_total{reason=key}"] == values["record_keys_refused_total{reason=missing}"] == 0
+    records = [event(False, i, key, None, "good") for i, key in enumerate(["p", "q", "r", "p", None])]
+    labels = [event(True, i, key, "a", "good") for i, key in enumerate(["r", "r", "p", "s", "t", "u", None])]
+    exporter.chunk(daemon.processor.process(records))
+    now[0] += 5.0
+    exporter.chunk(daemon.processor.process(labels))
+    exporter.refresh(0, 0.0, 0.0, 0.0, {})
+    values = values_of(generate_latest(exporter.registry).decode())
+    for name, count in (
+        ("labels_consumed_total", 7),
+        ("labels_matched_total", 1),
+        ("labels_expired_total", 1),
+        ("labels_doubled_total", 1),
+        ("labels_early_total", 3),
+        ("labels_unmatched_total", 2),
+        ("labels_dead_lettered_total{reason=key}", 1),
+        ("record_keys_refused_total{reason=missing}", 1),
+        ("record_keys_refused_total{reason=repeated}", 1),
+        ("labels_pending", 1),
+        ("labels_waiting", 2),
+        ("label_delay_seconds_count", 1),
+        ("label_delay_seconds_sum", 5),
+        ("records_learned_total", 1),
+    ):
+        assert values[name] == count, name
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
+def test_promtool_finds_no_fault() -> None:
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, Ledger("id", "y", 3600.0, 2))
+    ended = subprocess.run(
+        ["promtool", "check", "metrics"], input=generate_latest(exporter.registry), capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_what_a_daemon_serves_is_what_its_checkpoint_says(home: Home, launcher: Launcher) -> None:
+    write_pair(home.folder, "jsonl", 1500)
+    made = sections()
+    for source in (made["source"], made["labels"]["source"]):
+        source["follow"] = True
+    home.configure(**made, metrics={"port": 0})
+    lines = [len((home.folder / name).read_text().splitlines()) for name in ("records.jsonl", "labels.jsonl")]
+    daemon = launcher.start(home, "run", "config.yaml")
+    url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
+    # Page and gauges follow twice a second, together.
+    ends = [f"<th>{name}</th><td>{n:,}</td>" for name, n in zip(("consumed", "labels: taken"), lines, strict=True)]
+    for _ in range(1000):
+        page = get(f"{url}/")[1]
+        if all(end in page for end in ends):
+            break
+        time.sleep(0.02)
+    values = values_of(get(f"{url}/metrics")[1])
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait().returncode == 0
+    header = home.header()["labels"]
+    for name, key in (("consumed", "taken"), *((one, one) for one in ("matched", "expired", "early", "unmatched"))):
+        assert values[f"labels_{name}_total"] == header["account"][key]
+    assert values["labels_pending"] == header["pending"] > 0
+    assert values["labels_waiting"] == header["waiting"] > 0
+    dead = sum(value for name, value in values.items() if name.startswith("labels_dead_lettered_total"))
+    assert dead == header["account"]["dead"]
+    assert f"<tr><th>labels: pending</th><td>{header['pending']}</td></tr>" in page
+
+
+def test_the_page_of_a_daemon_without_late_labels_has_none() -> None:
+    assert "labels:" not in status_page("a.yaml", "somewhere", View())

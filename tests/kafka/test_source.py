@@ -1,0 +1,425 @@
+"""The source over a real broker: whatever a topic may hold comes once, in order and at its place."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+from kafka.record import default_records
+
+from connectors import KafkaSource, Record, SourceError
+from tests.kafka.broker import Broker
+from tests.kafka.cluster import Cluster
+from tests.kafka.damage import corrupt_batch
+from tests.kafka.producing import produce
+from tests.kafka.reading import after, drain, places, source_of, until
+
+Topics = Callable[..., str]
+
+
+def rows(count: int, start: int = 0) -> list[dict[str, int]]:
+    return [{"n": number, "y": number % 2} for number in range(start, start + count)]
+
+
+class TestReading:
+    def test_every_record_comes_once_at_its_place(self, broker: Cluster, topic: Topics) -> None:
+        name = topic(partitions=3)
+        produce(broker.bootstrap, name, rows(5000), partition=lambda number: number % 3)
+        with source_of(broker.bootstrap, name, target_type="int") as source:
+            source.open()
+            assert sum(source.lag.values()) == 5000
+            records = drain(source, 5000, most=300)
+            until(lambda: source.lag == {(name, 0): 0, (name, 1): 0, (name, 2): 0})
+        assert sorted(places(records)) == [(one, at) for one in range(3) for at in range([1667, 1667, 1666][one])]
+        for partition in range(3):
+            mine = [record for record in records if record.position.partition == partition]
+            assert [record.x["n"] for record in mine] == list(range(partition, 5000, 3))
+            assert all(record.next.offset == record.position.offset + 1 for record in mine)
+        assert all(record.y == record.x["n"] % 2 for record in records)
+        cluster, topic_name, number = records[0].position.stream.split("/")
+        assert topic_name == name
+        assert len(cluster) == 22
+        assert str(uuid.UUID(number)) == number
+
+    def test_two_partitions_take_turns_while_both_have_something(self, broker: Cluster, topic: Topics) -> None:
+        name = topic(partitions=2)
+        produce(broker.bootstrap, name, rows(40_000), partition=lambda number: number % 2, batch_size=10_000)
+        options = {"max_partition_fetch_bytes": 20_000}
+        with source_of(broker.bootstrap, name, options=options) as source:
+            source.open()
+            records = drain(source, 40_000, most=500)
+        turns = [len(list(run)) for _, run in itertools.groupby(one for one, _ in places(records[:30_000]))]
+        # A fetch brings some hundreds of a partition, and what was read ahead of it goes first.
+        assert max(turns) < 5000
+        assert len(turns) > 10
+
+    @pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
+    def test_codecs(self, broker: Cluster, topic: Topics, codec: str | None) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(3000), compression_type=codec)
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            assert [record.x["n"] for record in drain(source, 3000)] == list(range(3000))
+
+    def test_a_codec_whose_library_is_missing(
+        self, broker: Cluster, topic: Topics, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(10))
+        produce(broker.bootstrap, name, rows(10), compression_type="gzip")
+        monkeypatch.setattr(default_records.codecs, "has_gzip", lambda: False)
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            drain_until_it_fails(
+                source,
+                10,
+                "partition 0, offset 10: the messages are compressed in a way that cannot be read here (Libraries for "
+                "gzip compression codec not found): pip install 'streamkernel[kafka-codecs]'",
+            )
+
+    def test_keys_headers_and_times_on_request(self, broker: Cluster, topic: Topics) -> None:
+        name = topic()
+        produce(
+            broker.bootstrap,
+            name,
+            [{"n": 1}, {"n": 2}],
+            keys=lambda number: b"k%d" % number,
+            headers=lambda number: [("from", b"here"), ("number", b"%d" % number)],
+            timestamps=lambda number: 1_500 + number,
+        )
+        with source_of(broker.bootstrap, name, include=["key", "headers", "timestamp"]) as source:
+            source.open()
+            first, second = drain(source, 2)
+        assert first.x == {
+            "n": 1,
+            "kafka.key": "k0",
+            "kafka.timestamp": 1.5,
+            "kafka.header.from": "here",
+            "kafka.header.number": "0",
+        }
+        assert second.x["kafka.timestamp"] == 1.501
+
+    def test_tombstones_and_everything_that_is_no_object(self, broker: Cluster, topic: Topics) -> None:
+        name = topic()
+        odd = [None, b"", b"[1]", b"{", b"\xff", b'{"n": 1}', b"x" * 1001]
+        produce(broker.bootstrap, name, odd, keys=lambda number: b"%d" % number)
+        with source_of(broker.bootstrap, name, max_record_bytes=1000) as source:
+            source.open()
+            records = drain(source, 7)
+        assert [record.blank for record in records] == [True, True, False, False, False, False, False]
+        assert [record.fault and record.fault.reason for record in records] == [
+            *(None, None, "not_an_object", "not_json", "encoding", None, "too_long")
+        ]
+        assert records[3].raw == b"{"
+
+    def test_large_messages(self, broker: Cluster, topic: Topics) -> None:
+        """Larger than what is fetched of a partition at once."""
+        name = topic(max_message_bytes=5_000_000)
+        produce(
+            broker.bootstrap,
+            name,
+            [{"n": number, "long": "x" * 3_000_000} for number in range(3)],
+            max_request_size=5_000_000,
+        )
+        with source_of(broker.bootstrap, name, max_record_bytes=4_000_000, max_string=4_000_000) as source:
+            source.open()
+            assert [record.x["n"] for record in drain(source, 3)] == [0, 1, 2]
+
+    def test_lag_is_right_while_catching_up_and_when_idle(self, broker: Cluster, topic: Topics) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(30_000))
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            taken = 0
+            while taken < 30_000:
+                assert source.lag == {(name, 0): 30_000 - taken}
+                taken += len(source.poll(700, 1.0))
+            assert source.lag == {(name, 0): 0}
+            produce(broker.bootstrap, name, rows(100))
+            until(lambda: source.lag == {(name, 0): 100})
+
+    def test_new_partitions_are_read_from_the_next_start_on(
+        self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(5))
+        with source_of(broker.bootstrap, name, start="latest", options={"metadata_max_age_ms": 200}) as source:
+            source.open()
+            with broker.admin() as admin:
+                admin.create_partitions({name: 3})
+            until(lambda: "has new partitions (1, 2): they are read from the next start on" in caplog.text, source)
+            begun = dict(source.beginnings)
+            assert begun[0].offset == 5
+            produce(broker.bootstrap, name, rows(5), partition=2)
+            assert source.poll(10, 0.5) == []
+            source.open(begun)
+            assert places(drain(source, 5)) == [(2, offset) for offset in range(5)]
+
+
+class TestHoles:
+    """Offsets at which there is no record."""
+
+    def test_the_marks_of_transactions(self, broker: Cluster, topic: Topics) -> None:
+        name = topic()
+        for number in range(3):
+            produce(broker.bootstrap, name, rows(4, 4 * number), transactional_id=name)
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            records = drain(source, 12)
+            assert [at for _, at in places(records)] == [0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]
+            until(lambda: source.lag == {(name, 0): 0})  # also the last mark is no record to come
+            source.open(after(records[:4]))
+            assert places(drain(source, 8)) == places(records[4:])
+            source.open(after(records))
+            assert drain(source, 0) == []
+
+    def test_what_was_not_committed_never_comes(self, broker: Cluster, topic: Topics) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(4), transactional_id=name)
+        produce(broker.bootstrap, name, rows(4, 100), transactional_id=name, abort=True)
+        produce(broker.bootstrap, name, rows(4, 4), transactional_id=name)
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            assert [record.x["n"] for record in drain(source, 8)] == list(range(8))
+            until(lambda: source.lag == {(name, 0): 0})
+        with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
+            source.open()
+            assert [record.x["n"] for record in drain(source, 12)] == [*range(4), *range(100, 104), *range(4, 8)]
+
+    def test_compaction(self, broker: Cluster, topic: Topics) -> None:
+        name = topic(cleanup_policy="compact", segment_ms=100, min_cleanable_dirty_ratio=0.01)
+        produce(broker.bootstrap, name, rows(50), keys=lambda number: b"%d" % (number % 5))
+        produce(broker.bootstrap, name, rows(1, 50), keys=lambda _: b"last")
+
+        def compacted() -> bool:
+            # A segment that is still written to is not compacted.
+            produce(broker.bootstrap, name, rows(1, 51), keys=lambda _: b"last")
+            with source_of(broker.bootstrap, name) as source:
+                source.open()
+                return source.poll(1, 5.0)[0].position.offset >= 45
+
+        until(compacted)
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            records = source.poll(5, 5.0)
+            assert [at for _, at in places(records)] == [45, 46, 47, 48, 49]
+            source.open(after(records[:2]))
+            assert source.poll(1, 5.0)[0].position.offset == 47
+
+
+class TestDamage:
+    """A batch that cannot be read costs its own records, and says which."""
+
+    @pytest.mark.parametrize(
+        ("codec", "wrong"), [(None, [0]), (None, [57, None]), (None, [0, None, None, 60, 99]), ("gzip", [57])]
+    )
+    def test_it_is_passed_over(
+        self,
+        local_broker: Broker,
+        topic: Topics,
+        caplog: pytest.LogCaptureFixture,
+        codec: str | None,
+        wrong: list[int | None],
+    ) -> None:
+        name = topic(partitions=2)
+        # Batches of a few records.
+        produce(
+            local_broker.bootstrap,
+            name,
+            rows(200),
+            partition=lambda number: number // 100,
+            batch_size=300,
+            compression_type=codec,
+        )
+        folder = local_broker.log_directory(name, 1)
+        lost: list[int] = []
+        for offset in wrong:
+            # None is the batch behind the last one.
+            lost += corrupt_batch(folder, lost[-1] + 1 if offset is None else offset)
+        with source_of(local_broker.bootstrap, name) as source:
+            source.open()
+            records = drain(source, 200)
+        assert sorted(places(records)) == [(one, at) for one in range(2) for at in range(100)]
+        faults = {record.position[1:]: record.fault for record in records if record.fault is not None}
+        assert sorted(faults) == [(1, offset) for offset in lost]
+        assert {fault.reason for fault in faults.values()} == {"corrupt"}
+        mine = [at for one, at in places(records) if one == 1]
+        assert mine == sorted(mine)
+        told = [record for record in caplog.records if "cannot be read and are dead letters" in record.message]
+        assert len(told) == len(wrong)
+
+    def test_it_is_passed_over_again_after_a_restart_in_the_middle(self, local_broker: Broker, topic: Topics) -> None:
+        name = topic()
+        for start in range(0, 30, 10):
+            produce(local_broker.bootstrap, name, rows(10, start), linger_ms=0)
+        corrupt_batch(local_broker.log_directory(name, 0), 15)
+        with source_of(local_broker.bootstrap, name) as source:
+            source.open()
+            records = drain(source, 30, most=14)
+            source.open(after(records[:14]))
+            again = drain(source, 16)
+        assert places(again) == places(records[14:])
+        assert [record.fault is None for record in again] == [False] * 6 + [True] * 10
+
+    def test_a_record_that_is_odd_in_itself(self, broker: Cluster, topic: Topics) -> None:
+        """The name of a header that is not UTF-8 makes the client raise where it unpacks a batch of many."""
+        name = topic()
+        odd = "\udcff"
+
+        class Bytes(str):
+            def encode(self, *_: object) -> bytes:
+                return b"\xff"
+
+        produce(
+            broker.bootstrap,
+            name,
+            rows(20),
+            headers=lambda number: [(Bytes(odd), b"")] if number == 5 else [],
+        )
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            records = drain(source, 20)
+        assert [record.position.offset for record in records] == list(range(20))
+        assert [record.fault is None for record in records] == [True] * 5 + [False] * 15
+
+
+class TestGoingOn:
+    def test_at_any_record_of_any_partition(self, broker: Cluster, topic: Topics) -> None:
+        name = topic(partitions=3)
+        produce(broker.bootstrap, name, rows(900), partition=lambda number: number % 3)
+        draw = random.Random(1)
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            records = drain(source, 900, most=50)
+            for done in (0, 1, draw.randrange(900), 899):
+                source.open(after(records[:done]) or None)
+                assert sorted(places(drain(source, 900 - done))) == sorted(places(records[done:]))
+
+    def test_the_logged_order_is_repeated(self, broker: Cluster, topic: Topics, tmp_path: Path) -> None:
+        name = topic(partitions=4)
+        with source_of(broker.bootstrap, name, order_log=tmp_path / "order.log") as source:
+            source.open()
+            begun = dict(source.beginnings)
+            draw = random.Random(2)
+            before = []
+            for _ in range(5):
+                produce(broker.bootstrap, name, rows(60), partition=lambda _: draw.randrange(4))
+                before += drain(source, 60, most=7)
+            for done in (0, 77, 300):
+                source.open(begun | after(before[:done]))
+                assert places(drain(source, 300 - done, most=41)) == places(before[done:])
+
+    def test_retention_passed_the_place(self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(1000))
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            place = after(source.poll(10, 5.0))
+        broker.delete_records(name, {0: 600})
+        with (
+            source_of(broker.bootstrap, name) as source,
+            pytest.raises(
+                SourceError,
+                match=r"partition 0: offsets 10 to 599 \(590 of them\) were removed by retention before they were",
+            ),
+        ):
+            source.open(place)
+        with source_of(broker.bootstrap, name, on_gap="skip") as source:
+            source.open(place)
+            assert drain(source, 400)[0].position.offset == 600
+        assert (
+            "offsets 10 to 599 (590 of them) were removed by retention before they were read: they are" in caplog.text
+        )
+
+    @pytest.mark.parametrize("on_gap", ["stop", "skip"])
+    def test_retention_passes_the_place_while_it_is_read(
+        self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture, on_gap: str
+    ) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(12_000))
+        # What is read ahead is far less than what is there.
+        with source_of(broker.bootstrap, name, on_gap=on_gap, options={"max_partition_fetch_bytes": 1000}) as source:
+            source.open()
+            source.poll(1, 5.0)
+            broker.delete_records(name, {0: 11_000})
+            if on_gap == "stop":
+                came = drain_until_it_fails(source, 0, "were removed by retention before they were read")
+                assert came[-1].position.offset < 11_000
+            else:
+                records = []
+                while not records or records[-1].position.offset < 11_999:
+                    records += source.poll(1000, 1.0)
+                offsets = [record.position.offset for record in records]
+                (at,) = [index for index in range(1, len(offsets)) if offsets[index] != offsets[index - 1] + 1]
+                assert offsets[at] == 11_000
+                gap = f"offsets {offsets[at - 1] + 1} to 10999 ({10_999 - offsets[at - 1]:,} of them) were removed"
+                assert gap in caplog.text
+
+    def test_a_topic_made_anew(self, broker: Cluster, topic: Topics) -> None:
+        name = topic()
+        produce(broker.bootstrap, name, rows(10))
+        with source_of(broker.bootstrap, name) as source:
+            source.open()
+            place = after(drain(source, 10))
+        broker.delete_topic(name)
+        broker.create_topic(name)
+        produce(broker.bootstrap, name, rows(100))
+        with (
+            source_of(broker.bootstrap, name) as source,
+            pytest.raises(
+                SourceError,
+                match=f"kafka topic {name} at .*: the topic was deleted and made anew since the checkpoint: go",
+            ),
+        ):
+            source.open(place)
+
+    def test_the_offsets_of_a_checkpoint_are_committed_for_the_tools(self, broker: Cluster, topic: Topics) -> None:
+        name = topic(partitions=2)
+        produce(broker.bootstrap, name, rows(50), partition=lambda number: number % 2)
+        with source_of(broker.bootstrap, name, options={"group_id": name}) as source:
+            source.open()
+            records = drain(source, 50, most=10)
+            source.saved(after(records[:30]))
+        consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=name, enable_auto_commit=False)
+        committed = {one: consumer.committed(TopicPartition(name, one)) for one in range(2)}
+        consumer.close()
+        assert committed == {one: place.offset for one, place in after(records[:30]).items()}
+
+    def test_a_group_that_fails_holds_nothing_up(
+        self, local_broker: Broker, topic: Topics, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        name = topic()
+        produce(local_broker.bootstrap, name, rows(50))
+        local_broker.allow("guest", topic=name)
+        options = {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "guest",
+            "sasl_plain_password": "guest-secret",
+            "group_id": "forbidden",
+        }
+        with source_of(local_broker.sasl, name, options=options) as source:
+            source.open()
+            records = drain(source, 50)
+            source.saved(after(records))
+            until(lambda: "the offsets cannot be committed to the group forbidden" in caplog.text, source)
+            produce(local_broker.bootstrap, name, rows(5))
+            drain(source, 5)
+        assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+def drain_until_it_fails(source: KafkaSource, count: int, message: str) -> list[Record]:
+    """Poll until the source fails, after so many records at least."""
+    records: list[Record] = []
+    with pytest.raises(SourceError) as caught:  # noqa: PT012 - how long it takes is not said
+        for _ in range(600):
+            records += source.poll(1000, 0.1)
+    assert message in str(caught.value)
+    assert len(records) >= count
+    return records
