@@ -1,0 +1,23 @@
+"""Two daemons where one should be."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.chaos.failure import failure
+from tests.chaos.settings import ARRIVAL, TRANSACTIONS
+from tests.chaos.trial import Trial
+
+
+@failure("a second daemon with the same transactional id", r"error .*has shut this one out", TRANSACTIONS, ARRIVAL)
+def fenced(trial: Trial) -> int:
+    """Go on elsewhere from a copy of the checkpoints while the first daemon still lives, as after a network split."""
+    trial.produce(2000)
+    trial.feed(1000)
+    first = trial.start()
+    trial.wait_for(1500)
+    shutil.copytree(trial.directory, trial.folder / "copy")
+    trial.move("copy")
+    trial.start()
+    assert first.wait() == 1, f"status {first.status}"
+    return 1

@@ -1,0 +1,122 @@
+"""The process dies: at any moment, and at the dangerous ones."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from pathlib import Path
+
+from tests.chaos.failure import Inject, failure
+from tests.chaos.settings import ARRIVAL, FILES, LOGGED, PLAIN, TRANSACTIONS, Setting
+from tests.chaos.trial import Trial
+
+__all__ = ["POINTS"]
+
+_GOES_ON = r"reading kafka topic .* from record [\d,]+ on"
+_ROOT = Path(__file__).parents[3]
+
+POINTS = sorted(
+    {
+        name
+        for package in ("streamkernel", "connectors")
+        for path in (_ROOT / package).rglob("*.py")
+        for name in re.findall(r'^ *crash\.point\("([\w-]+)"', path.read_text(), re.MULTILINE)
+    }
+)
+"""The places in the daemon's code at which a test can make it die."""
+
+
+@failure("SIGKILL at a random moment", _GOES_ON, PLAIN, TRANSACTIONS, LOGGED, ARRIVAL, FILES)
+def sigkill(trial: Trial) -> int:
+    """Kill it again and again while records come."""
+    kills = 20 if trial.long else 5
+    trial.produce(2000)
+    trial.feed(2000)
+    for _ in range(kills):
+        daemon = trial.start()
+        time.sleep(trial.draw.uniform(0.0, 1.5))
+        daemon.kill()
+    return kills
+
+
+def _at_point(point: str) -> Inject:
+    def die(trial: Trial) -> int:
+        trial.feed(500)
+        counts = (1, 2, 5, trial.draw.randint(1, 20)) if trial.long else (trial.draw.randint(1, 5),)
+        for count in counts:
+            daemon = trial.start(crash=f"{point}:{count}")
+            assert daemon.wait() == -signal.SIGKILL, f"status {daemon.status}"
+        return len(counts)
+
+    return die
+
+
+for _point in POINTS:
+    failure(f"crash point {_point}", _GOES_ON, TRANSACTIONS, PLAIN, LOGGED, FILES, death=True)(_at_point(_point))
+
+
+def _at_call(call: str, after: bool) -> Inject:
+    def die(trial: Trial) -> int:
+        trial.feed(500)
+        counts = (1, 2, 5, trial.draw.randint(1, 20)) if trial.long else (trial.draw.randint(1, 5),)
+        for count in counts:
+            daemon = trial.start(sabotage=[("die_at", {"call": call, "count": count, "after": after})])
+            assert daemon.wait() == -signal.SIGKILL, f"status {daemon.status}"
+        return len(counts)
+
+    return die
+
+
+def _calls(name: str, call: str, *settings: Setting) -> None:
+    for after in (False, True):
+        when = "after" if after else "before"
+        failure(f"death {when} {name}", _GOES_ON, *settings, death=True)(_at_call(call, after))
+
+
+# What the daemon does with a broker has dangerous moments of its own, on either side of a call.
+_calls("lines are sent", "kafka:KafkaProducer.send", PLAIN, TRANSACTIONS)
+_calls("a transaction is committed", "kafka:KafkaProducer.commit_transaction", TRANSACTIONS, ARRIVAL)
+_calls("outputs are flushed", "connectors.kafka.writing.sink:KafkaSink.flush", PLAIN, TRANSACTIONS)
+_calls("the order is logged", "connectors.kafka.reading.order:OrderLog.append", LOGGED)
+_calls("the source hears of a checkpoint", "connectors.kafka.reading.source:KafkaSource.saved", PLAIN, LOGGED)
+
+
+_DEADLY = '''
+import os
+from river import base
+
+class Deadly(base.Transformer):
+    """Passes everything on, and dies of poison."""
+
+    def transform_one(self, x):
+        if x.get("colour") == "poison":
+            os.abort()
+        return x
+'''
+
+
+@failure(
+    "a record that kills the process",
+    r"error .*the record at position 1234 kills the process: it is a dead letter",
+    PLAIN,
+    TRANSACTIONS,
+    poison=1234,
+    sections={
+        "imports": ["deadly"],
+        "model": ["deadly.Deadly", {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
+    },
+)
+def poison(trial: Trial) -> int:
+    """Start it again until it gets past the record, as a supervisor does."""
+    (trial.folder / "deadly.py").write_text(_DEADLY)
+    trial.produce(2000)
+    statuses: list[int | None] = []
+    while len(statuses) < 10 and (not statuses or statuses[-1] == -signal.SIGABRT):
+        daemon = trial.start()
+        while daemon.status is None and trial.consumed() < 2000:
+            time.sleep(0.02)
+        statuses.append(daemon.status)
+    # Once with its chunk, three times by itself; then it is tried in a child, which dies instead.
+    assert statuses == [-signal.SIGABRT] * 4 + [None], statuses
+    return 1

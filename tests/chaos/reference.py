@@ -1,0 +1,69 @@
+"""Undisturbed runs: the same records from a file, so that nothing of Kafka's has a part in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from streamkernel.daemon.shown.describe import describe
+from tests.chaos.account import read_file
+from tests.chaos.daemons import Starter
+
+__all__ = ["References", "Undisturbed"]
+
+
+class Undisturbed(NamedTuple):
+    """What a run came to that nothing disturbed: the model's digest and, in order, what it said to each record."""
+
+    digest: str
+    predictions: list[bytes]
+
+
+class References:
+    """Runs the daemon over values, each list of them once.
+
+    Parameters
+    ----------
+    starter
+        Of the daemons.
+    folder
+        Where their files go.
+
+    """
+
+    def __init__(self, starter: Starter, folder: Path) -> None:
+        self._starter = starter
+        self._folder = folder
+        self._known: dict[str, Undisturbed] = {}
+
+    def run(self, values: Iterable[bytes], model: list[Any]) -> Undisturbed:
+        """Run over values that all get a prediction, in this order."""
+        text = b"".join(value + b"\n" for value in values)
+        key = hashlib.sha256(json.dumps(model).encode() + text).hexdigest()
+        if key not in self._known:
+            self._known[key] = self._run(self._folder / key[:16], text, model)
+        return self._known[key]
+
+    def _run(self, folder: Path, text: bytes, model: list[Any]) -> Undisturbed:
+        folder.mkdir(parents=True)
+        (folder / "records.jsonl").write_bytes(text)
+        settings = {
+            "source": {"kind": "jsonl", "path": "records.jsonl", "target": "y"},
+            "model": model,
+            "predictions": {"kind": "jsonl", "path": "predictions.jsonl"},
+            "dead_letters": {"kind": "jsonl", "path": "dead.jsonl"},
+            "checkpoint": {"directory": "state"},
+            "metrics": None,
+        }
+        (folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+        daemon = self._starter.start(folder, "run", "config.yaml")
+        assert daemon.wait() == 0, daemon.log
+        header = describe(folder / "state")
+        lines = read_file(folder / "predictions.jsonl")
+        assert header["account"]["predicted"] == header["account"]["consumed"] == len(lines) == text.count(b"\n")
+        return Undisturbed(header["model"]["state_digest"], [line.text for line in lines])

@@ -1,0 +1,75 @@
+"""The configurations of the daemon that the failures are tried on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ARRIVAL", "FILES", "GROUP", "LOGGED", "PLAIN", "TRANSACTIONS", "Setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kind of configuration.
+
+    Attributes
+    ----------
+    name
+        What the table calls it.
+    partitions
+        Of the topic of records.
+    outputs
+        ``"topics"``, ``"transactions"`` (topics, one transaction a checkpoint) or ``"files"``.
+    order
+        As the source has it.
+    group
+        Whether the daemons are members of a group, with a model for each partition.
+
+    """
+
+    name: str
+    partitions: int = 1
+    outputs: str = "topics"
+    order: str = "arrival"
+    group: bool = False
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether each model must be that of an undisturbed run."""
+        return self.partitions == 1 or self.order == "logged" or self.group
+
+    def sections(self, bootstrap: str, topics: dict[str, str], **source: Any) -> dict[str, Any]:
+        """Make the sections of the configuration that say where records come from and lines go to.
+
+        Parameters
+        ----------
+        bootstrap
+            The broker's address, for the daemon.
+        topics
+            The names of the topics for ``"records"``, ``"predictions"`` and ``"dead_letters"``.
+        source
+            More settings of the source.
+
+        """
+        kafka = {"kind": "kafka", "bootstrap_servers": bootstrap}
+        reading = {**kafka, "topic": topics["records"], "target": "y", "order": self.order, **source}
+        own = "-{partition}" if self.group else ""
+        if self.group:
+            reading["group"] = f"group-of-{topics['records']}"
+            reading["options"] = {"session_timeout_ms": 1500, "heartbeat_interval_ms": 300}
+        if self.outputs == "files":
+            writing = {key: {"kind": "jsonl", "path": f"out/{key}.jsonl"} for key in ("predictions", "dead_letters")}
+        else:
+            writing = {key: {**kafka, "topic": topics[key]} for key in ("predictions", "dead_letters")}
+            if self.outputs == "transactions":
+                for key, section in writing.items():
+                    section["transactional_id"] = topics[key] + own
+        return {"source": reading, **writing}
+
+
+PLAIN = Setting("topics")
+TRANSACTIONS = Setting("topics, transactions", outputs="transactions")
+FILES = Setting("files", outputs="files")
+LOGGED = Setting("3 partitions, order: logged", partitions=3, order="logged")
+ARRIVAL = Setting("3 partitions, transactions", partitions=3, outputs="transactions")
+GROUP = Setting("group, 3 partitions, transactions", partitions=3, outputs="transactions", group=True)

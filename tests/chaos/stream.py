@@ -1,0 +1,154 @@
+"""The records of the chaos tests: the same in every run, each known by its key, its fate known beforehand."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kafka import KafkaProducer
+
+from connectors.encode import to_json
+
+LEARNT, UNLABELLED, SKIPPED = "learnt", "unlabelled", "skipped"
+"""Fates of a record; any other one is the reason in its dead letter."""
+
+POISON = "poison"
+"""The colour of a record that kills the process."""
+
+_PAUSE = 0.05
+
+
+class Row(NamedTuple):
+    """A record before it is produced.
+
+    Attributes
+    ----------
+    key
+        Its number in the stream.
+    value
+        Its value; None for a tombstone.
+    fate
+        What the daemon does with it.
+
+    """
+
+    key: bytes
+    value: bytes | None
+    fate: str
+
+    @property
+    def predicted(self) -> bool:
+        """Whether a prediction is made for it."""
+        return self.fate in (LEARNT, UNLABELLED)
+
+    @property
+    def dead(self) -> bool:
+        """Whether it becomes a dead letter."""
+        return self.fate not in (LEARNT, UNLABELLED, SKIPPED)
+
+
+def rows(seed: int, poison: int | None = None) -> Iterator[Row]:
+    """Make records without end: two rings to tell apart, and every kind that is not learnt among them.
+
+    Parameters
+    ----------
+    seed
+        Makes the numbers.
+    poison
+        The number of a record that a `Deadly` model dies of; None: there is none.
+
+    """
+    draw = random.Random(seed)
+    number = 0
+    while True:
+        key = b"%d" % number
+        kind = draw.random()
+        a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+        label = "yes" if (a * a + b * b < 1.2) != (draw.random() < 0.05) else "no"
+        x = {"a": round(a, 6), "b": round(b, 6), "colour": draw.choice(["red", "green", None])}
+        if number == poison:
+            yield Row(key, to_json({**x, "colour": POISON, "y": label}), "kills_process")
+        elif kind < 0.01:
+            yield Row(key, b'{"a": 1.5, "b": ', "not_json")
+        elif kind < 0.02:
+            yield Row(key, to_json({**x, "a": {"nested": 1}, "y": label}), "nested")
+        elif kind < 0.03:
+            yield Row(key, None, SKIPPED)
+        elif kind < 0.06:
+            yield Row(key, to_json(x), UNLABELLED)
+        else:
+            yield Row(key, to_json({**x, "y": label}), LEARNT)
+        number += 1
+
+
+class Feeder:
+    """Produces records steadily, on a thread of its own, through whatever happens to the broker.
+
+    Parameters
+    ----------
+    bootstrap
+        The broker's address.
+    topic
+        The topic.
+    source
+        The records.
+    partition
+        The partition of a record, by its number among those of this feeder.
+    rate
+        Records a second, as far as the broker takes them.
+
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, source: Iterator[Row], partition: Callable[[int], int], rate: float
+    ) -> None:
+        self.sent = 0
+        self._failures: list[BaseException] = []
+        self._topic = topic
+        self._source = source
+        self._partition = partition
+        self._rate = rate
+        self._stopping = threading.Event()
+        self._producer = KafkaProducer(
+            bootstrap_servers=bootstrap,
+            linger_ms=5,
+            reconnect_backoff_max_ms=200,
+            # A broker that is down for long must not cost a record.
+            delivery_timeout_ms=600_000,
+            max_block_ms=600_000,
+        )
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, when the broker has everything.
+
+        Raises
+        ------
+        KafkaError
+            The first record's that the broker did not take.
+
+        """
+        self._stopping.set()
+        self._thread.join()
+        try:
+            self._producer.flush(timeout=120)
+        finally:
+            self._producer.close(timeout=5)
+        if self._failures:
+            raise self._failures[0]
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.wait(_PAUSE):
+                for _ in range(max(1, round(self._rate * _PAUSE))):
+                    row = next(self._source)
+                    future = self._producer.send(
+                        self._topic, row.value, key=row.key, partition=self._partition(self.sent)
+                    )
+                    future.add_errback(self._failures.append)
+                    self.sent += 1
+        except BaseException as error:
+            self._failures.append(error)

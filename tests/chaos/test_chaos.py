@@ -1,0 +1,47 @@
+"""Whatever fails: nothing is lost, nothing comes twice, the model is the same, and one line of the log says it.
+
+The short form of every failure; `python -m tests.chaos` tries them often, and on every configuration.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.failure import Failure, run
+from tests.chaos.failures import ALL
+from tests.chaos.failures.process import POINTS
+from tests.chaos.settings import LOGGED, PLAIN, TRANSACTIONS, Setting
+from tests.chaos.site import Site
+
+
+def check(site: Site, failures: list[Failure], setting: Setting, long: bool = False) -> None:
+    found = run(site, failures, setting, long=long).findings
+    assert found.good, "\n".join(found.faults)
+    assert found.digest is True or not setting.reproducible
+    assert found.records > 0
+
+
+@pytest.mark.parametrize("failure", [each for each in ALL if each.short and not each.death], ids=lambda each: each.name)
+def test_nothing_is_lost_and_nothing_comes_twice(site: Site, failure: Failure) -> None:
+    check(site, [failure], failure.settings[0])
+
+
+@pytest.mark.parametrize("setting", [PLAIN, TRANSACTIONS, LOGGED], ids=lambda each: each.name)
+def test_the_daemon_dies_at_every_known_place(site: Site, setting: Setting) -> None:
+    """One after the other, on one stream: each leaves what the next one finds."""
+    check(site, [each for each in ALL if each.death and setting in each.settings], setting)
+
+
+def test_every_known_place_is_tried() -> None:
+    assert {f"crash point {point}" for point in POINTS} <= {each.name for each in ALL if each.death}
+    assert {"consumed", "mid-batch", "checkpoint-writing"} <= set(POINTS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("failure", "setting"),
+    [(each, setting) for each in ALL for setting in each.settings],
+    ids=lambda each: each.name,
+)
+def test_on_every_configuration(site: Site, failure: Failure, setting: Setting) -> None:
+    check(site, [failure], setting, long=True)

@@ -1,0 +1,16 @@
+"""A minute of harm without end; `python -m tests.chaos.soak` goes on for half an hour."""
+
+from __future__ import annotations
+
+from tests.chaos.site import Site
+from tests.chaos.soak import soak
+
+
+def test_a_minute_of_harm_without_end(site: Site) -> None:
+    soaked = soak(site, 60.0)
+    assert soaked.findings.good, "\n".join(soaked.findings.faults)
+    assert soaked.findings.digest is True
+    assert soaked.findings.records > 0
+    assert soaked.lives > 1
+    assert soaked.done["SIGKILLs of the daemon"] > 0
+    assert soaked.done["SIGKILLs of the broker"] > 0
