@@ -194,6 +194,18 @@ class Broker(Cluster):
     def pause(self) -> None:
         """Freeze it (SIGSTOP): its connections stay open and nobody answers."""
         self._signal(signal.SIGSTOP)
+        # On a busy machine its threads stop one after the other, and until then they answer.
+        deadline = time.monotonic() + _SECONDS
+        while self.alive and not self._frozen() and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _frozen(self) -> bool:
+        """Tell whether all of its threads stand still, where the system says so."""
+        try:
+            stats = [task.read_text() for task in Path(f"/proc/{self._pid}/task").glob("*/stat")]
+        except OSError:  # a thread has just ended
+            return False
+        return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
     def resume(self) -> None:
         """Let it go on after `pause`; nothing otherwise."""
