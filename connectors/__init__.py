@@ -1,5 +1,6 @@
 """Records in, records out: the ports and one file a system. Imports nothing of streamkernel."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from connectors.files.csv import CsvSource
@@ -46,19 +47,16 @@ __all__ = [
 ]
 
 
+# River's data sets take more than a second to import, the client of Kafka a part of one, and who reads a file does not
+# need them.
+_WHEN_ASKED = {
+    "KafkaSink": "connectors.kafka.writing.sink",
+    "KafkaSource": "connectors.kafka.reading.source",
+    "RiverSource": "connectors.river",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # River's data sets take more than a second to import, the client of Kafka a part of one, and who reads a file does
-    # not need them.
-    if name == "RiverSource":
-        from connectors.river import RiverSource
-
-        return RiverSource
-    if name == "KafkaSink":
-        from connectors.kafka.writing.sink import KafkaSink
-
-        return KafkaSink
-    if name == "KafkaSource":
-        from connectors.kafka.reading.source import KafkaSource
-
-        return KafkaSource
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _WHEN_ASKED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHEN_ASKED[name]), name)

@@ -1,6 +1,6 @@
 """A real broker for the tests, or the one of KAFKA_BOOTSTRAP.
 
-Each worker of pytest-xdist has its own: it costs a second and a half to start and 200 MB, less than the machinery to
+Each worker of pytest-xdist has its own: it starts quickly and is small, less than the machinery to
 share one that nobody may take from the others, and what one test does to a broker's speed or files stays in its worker.
 """
 

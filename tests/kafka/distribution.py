@@ -38,7 +38,7 @@ class Distribution(NamedTuple):
     ca: Path
     """The certificate of the authority that signed the broker's, as PEM."""
     classes: Path
-    """The archive of loaded classes: with it a broker starts in half the time."""
+    """The archive of loaded classes: a broker starts sooner with it."""
 
     def kafka(self, program: str, *arguments: str | Path, archive: str | None = None) -> list[str | Path]:
         """Give the command line of one of Kafka's programs.

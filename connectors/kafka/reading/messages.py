@@ -114,7 +114,7 @@ class Messages:
 
 
 def _positions(stream: str, partition: int, offsets: Sequence[int]) -> list[Position]:
-    # The same as calling Position for each, at a third of the cost.
+    # The same as calling Position for each, and much cheaper.
     fields = zip(repeat(stream), repeat(partition), offsets, strict=False)
     return list(cast("Iterator[Position]", map(tuple.__new__, repeat(Position), fields)))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
+
+from streamkernel.daemon.stream.counts import Counts
 
 __all__ = ["LateAccount"]
 
 
 @dataclass(slots=True)
-class LateAccount:
+class LateAccount(Counts):
     """What became of records that were kept for their labels, and of labels, since the first start.
 
     With the records that wait now and the labels that wait now, ``kept == matched + expired + records waiting`` and
@@ -48,24 +50,6 @@ class LateAccount:
     doubled: int = 0
     skipped: int = 0
     dead: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """Give the counts by name."""
-        return asdict(self)
-
-    def add(self, other: LateAccount) -> None:
-        """Add the counts of a chunk.
-
-        Examples
-        --------
-        >>> account = LateAccount(kept=3)
-        >>> account.add(LateAccount(kept=2, matched=1))
-        >>> account.kept, account.matched
-        (5, 1)
-
-        """
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
     def balances(self, pending: int, waiting: int) -> bool:
         """Say whether it adds up with so many records and so many labels that wait."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
+
+from streamkernel.daemon.stream.counts import Counts
 
 __all__ = ["Account", "DeadLetterRate"]
 
 
 @dataclass(slots=True)
-class Account:
+class Account(Counts):
     """What became of the records since the first start.
 
     In mode learn, ``learnt + unlabelled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
@@ -39,15 +41,6 @@ class Account:
     unlabelled: int = 0
     skipped: int = 0
     dead: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """Give the counts by name."""
-        return asdict(self)
-
-    def add(self, other: Account) -> None:
-        """Add the counts of a chunk."""
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
 
 class DeadLetterRate:
