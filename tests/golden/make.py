@@ -1,0 +1,146 @@
+"""Makes the golden checkpoints of the format that is written now: `python -m tests.golden.make`.
+
+Each case is a folder with a configuration, its input, its outputs and the checkpoint of a run that was ended half way,
+in `checkpoints-v1`, `checkpoints-v2` and so on. They are made once, when a format is new, and kept for good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from connectors.kafka.writing.mark import OutputMark, Producer
+from connectors.ports import Position
+from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.payload import dump_model
+from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, CheckpointStore
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream.account import Account
+from tests.daemon.conftest import write_stream
+from tests.daemon.labels_stream import write_pair
+
+HALF = 220
+WHOLE = 300
+
+SMALL = {
+    "seed": 1,
+    "n_features": 4,
+    "drift_rates": [0.001],
+    "metric_schedule": [50, 100],
+    "buffer_size": 60,
+    "n_trees": 1,
+    "tree_window": 60,
+}
+CASES: dict[str, dict[str, Any]] = {
+    "growing": {"model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]},
+    "adaptive-classifier": {
+        "source": {"kind": "csv", "path": "stream.csv", "target": "label"},
+        "model": [{"streamkernel.AdaptiveKernelClassifier": SMALL}],
+    },
+    "adaptive-regressor": {
+        "source": {"kind": "csv", "path": "stream.csv", "target": "b", "target_type": "float"},
+        "model": [{"streamkernel.AdaptiveKernelRegressor": SMALL}],
+    },
+    "river": {
+        "source": {"kind": "csv", "path": "stream.csv", "target": "label", "target_type": "bool"},
+        "model": ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"],
+        "predictions": {"kind": "csv", "path": "predictions.csv"},
+    },
+    "late-labels": {
+        "source": {"kind": "jsonl", "path": "records.jsonl", "target": "y"},
+        "model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
+        "labels": {"source": {"kind": "jsonl", "path": "labels.jsonl", "target": "y"}, "key": "id"},
+    },
+    "kafka": {
+        "source": {"kind": "kafka", "bootstrap_servers": "127.0.0.1:9", "topic": "in", "target": "y"},
+        "model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
+        "predictions": {
+            "kind": "kafka",
+            "bootstrap_servers": "127.0.0.1:9",
+            "topic": "predictions",
+            "transactional_id": "golden",
+        },
+        "dead_letters": {"kind": "kafka", "bootstrap_servers": "127.0.0.1:9", "topic": "dead"},
+    },
+}
+
+
+def settings_of(case: str) -> dict[str, Any]:
+    """Give the configuration of a case, everything below the working directory."""
+    return {
+        "source": {"kind": "csv", "path": "stream.csv", "target": "y"},
+        "predictions": {"kind": "jsonl", "path": "predictions.jsonl"},
+        "dead_letters": {"kind": "jsonl", "path": "dead.jsonl"},
+        "checkpoint": {"directory": "state", "every_records": 1000, "keep": 1},
+        "metrics": None,
+        **CASES[case],
+    }
+
+
+def write_numbers(path: Path, records: int) -> None:
+    """Write a stream of two numbers and a boolean."""
+    draw = random.Random(1)
+    rows = [(draw.gauss(3, 2), draw.gauss(0, 1)) for _ in range(records)]
+    lines = [f"{a:.4f},{b:.4f},{str(a + b > 3).lower()}" for a, b in rows]
+    path.write_text("\n".join(["a,b,label", *lines]) + "\n")
+
+
+def make(case: str) -> None:
+    """Make a case in the working directory."""
+    config = Path("config.yaml")
+    config.write_text(yaml.safe_dump(settings_of(case), sort_keys=False))
+    if case == "kafka":
+        _make_kafka(config)
+        return
+    if case == "late-labels":
+        write_pair(Path(), "jsonl", WHOLE)
+    elif case == "growing":
+        write_stream(Path("stream.csv"), WHOLE)
+    else:
+        write_numbers(Path("stream.csv"), WHOLE)
+    run(prepare(config), max_records=HALF)
+    Path("state/lock").unlink()
+    for marker in Path("state").glob("learning*"):
+        marker.unlink()
+
+
+def _make_kafka(config: Path) -> None:
+    """Write what a daemon writes, without a broker."""
+    plan = prepare(config)
+    for number in range(HALF):
+        plan.model.learn_one({"a": number % 7, "b": -number % 5}, "pq"[number % 2])
+    positions = {partition: Position("cluster/in/n1", partition, 100 + partition) for partition in (0, 1, 2)}
+    emitted = [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
+    marks = {
+        "predictions": OutputMark("cluster/predictions/n2", "w1", {0: 17, 1: 4}, None, "golden", emitted).to_json(),
+        "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
+    }
+    account = Account(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
+    store = CheckpointStore(Path("state"))
+    with contextlib.closing(store):
+        store.lock()
+        store.write(
+            resume.header(plan, plan.model, account, [7, 90, 301], positions, marks), dump_model(plan.model, [])
+        )
+    Path("state/lock").unlink()
+
+
+def main() -> None:
+    """Make all cases."""
+    place = Path(__file__).parent / f"checkpoints-v{FORMAT_VERSION}"
+    for case in CASES:
+        folder = place / case
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with contextlib.chdir(folder):
+            make(case)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Checkpoints of every format there ever was are read, and learning goes on from them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from connectors.kafka.writing.mark import OutputMark
+from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.shown.describe import describe
+from tests.daemon.labels_stream import adds_up
+from tests.golden.make import CASES, HALF, WHOLE
+
+PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
+
+
+@pytest.fixture(params=PLACES, ids=lambda place: place.name)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of all cases of one format, the working directory in it."""
+    copy = tmp_path / "golden"
+    shutil.copytree(request.param, copy)
+    monkeypatch.chdir(copy)
+    return copy
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "kafka"])
+def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place / case)
+    before = describe(Path("state"))["account"]
+    assert before["consumed"] == HALF
+    run(prepare(Path("config.yaml")))
+    header = describe(Path("state"))
+    after = header["account"]
+    assert after["consumed"] >= WHOLE
+    assert after["learnt"] > before["learnt"]
+    assert after["learnt"] == header["model"].get("n_records", after["learnt"])
+    if case == "late-labels":
+        adds_up(header)
+    (predictions,) = Path().glob("predictions.*")
+    assert lines(predictions) - (predictions.suffix == ".csv") == after["predicted"]
+
+
+@pytest.mark.usefixtures("place")
+def test_what_topics_are_known_by_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("kafka")
+    plan = prepare(Path("config.yaml"))
+    start = resume.restore(plan, CheckpointStore(Path("state")).newest())
+    assert [tuple(start.positions[partition]) for partition in (0, 1, 2)] == [
+        ("cluster/in/n1", partition, 100 + partition) for partition in (0, 1, 2)
+    ]
+    marks = {key: OutputMark.from_json(start.mark_of(key, plan.raw[key])) for key in ("predictions", "dead_letters")}
+    assert marks["predictions"].emitted == [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
+    assert marks["predictions"].ends == {0: 17, 1: 4}
+    assert marks["dead_letters"].producer is not None
+    assert (start.account.consumed, start.recent_dead) == (HALF + 43, [7, 90, 301])
+    start.model.learn_one({"a": 1, "b": 2}, "p")
+    assert start.model.n_records == HALF + 1
