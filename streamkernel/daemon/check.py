@@ -11,8 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from connectors.ports import ConnectorError
 from streamkernel.daemon.checkpoints import resume
-from streamkernel.daemon.checkpoints.payload import dump_model
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
+from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
 from streamkernel.daemon.settings.config import KafkaSink, Limits
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.grouped import group_of, shares
@@ -126,28 +125,17 @@ def _directories(plan: Plan) -> list[Path | None]:
 
 def _checkpoint(plan: Plan, directory: Path | None) -> str:
     # A model that no checkpoint can hold is found out now, not at the first one.
-    dump_model(plan.model, plan.config.imports)
+    resume.try_model(plan)
     if directory is None:
         return f"model: {type(plan.model).__name__}, new"
     _writable(directory / "lock")
-    newest = _newest(directory)
-    start = resume.restore(plan, newest)
-    if newest is None:
+    store = CheckpointStore(directory)
+    found = store.restore(lambda one: (one.number, resume.restore(plan, one).account.consumed), aside=False)
+    if found is None:
+        resume.restore(plan, None)
         return f"checkpoint: {directory}, none yet"
-    return f"checkpoint: {directory}, a run goes on from number {newest.number}, record {start.account.consumed:,}"
-
-
-def _newest(directory: Path) -> Checkpoint | None:
-    """Read the newest valid one and, unlike the store, leave the others where they are."""
-    failure = None
-    for path in sorted(directory.glob("checkpoint-*.skc"), reverse=True):
-        try:
-            return read(path)
-        except CheckpointError as error:
-            failure = error
-    if failure is not None:
-        raise failure
-    return None
+    number, consumed = found
+    return f"checkpoint: {directory}, a run goes on from number {number}, record {consumed:,}"
 
 
 def _writable(path: Path) -> str:

@@ -5,6 +5,7 @@ Every command imports what it needs itself: a moment's help must not wait for Ri
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -79,13 +80,14 @@ def run(
 def check(config: _Config) -> None:
     """Validate everything and try the connections; start nothing."""
     from streamkernel.daemon.check import check as check_plan
+    from streamkernel.daemon.shown.visible import visible
 
     plan = _prepare(config)
     findings = check_plan(plan)
     for line in findings.good:
-        print(plan.redact(line))
+        print(visible(plan.redact(line)))
     for line in findings.bad:
-        print(plan.redact(line), file=sys.stderr)
+        print(visible(plan.redact(line)), file=sys.stderr)
     if findings.bad:
         raise typer.Exit(1)
     print(f"{config} is fine")
@@ -149,7 +151,8 @@ def inspect(
 
     described = describe(checkpoint)
     if as_json:
-        print(_to_json(described))
+        # In ASCII: what a record brought must not steer the terminal. And orjson knows no number of more than 64 bits.
+        print(json.dumps(described, indent=2))
     else:
         Console().print(description_table(described))
 
@@ -195,16 +198,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _failed(error: Exception) -> int:
     from streamkernel.daemon.failure import sentence
     from streamkernel.daemon.settings.problems import ConfigError
+    from streamkernel.daemon.shown.visible import visible
 
     if isinstance(error, ConfigError):
-        print("\n".join(error.lines), file=sys.stderr)
+        print("\n".join(map(visible, error.lines)), file=sys.stderr)
         return 2
     text = sentence(error)
     _log.debug("the failure in full", exc_info=error)
     if logging.getLogger().handlers:
         _log.error("%s", text)
     else:
-        print(f"streamkernel: {text}", file=sys.stderr)
+        print(f"streamkernel: {visible(text)}", file=sys.stderr)
     return 1
 
 

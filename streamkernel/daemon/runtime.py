@@ -71,7 +71,7 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
         stopped = stack.enter_context(herald.signals())
         # The directory comes first: a second daemon is turned away before it touches anything.
         store = _open_store(plan, fresh, stack, lambda store: herald.take(store, stopped))
-        start = resume.restore(plan, store.newest() if store is not None else None)
+        start = resume.resume(plan, store)
         exporter, health = _serve(plan, start, stack, herald)
         if not plan.source.resumable:
             start.positions = {}
@@ -160,7 +160,7 @@ def _open_labels(plan: Plan, start: resume.Start, stack: contextlib.ExitStack, s
 def _marker(store: CheckpointStore | None, name: str, stack: contextlib.ExitStack) -> Marker | None:
     if store is None:
         return None
-    marker = Marker(store.directory / name)
+    marker = Marker(store.files, name)
     stack.callback(marker.close)
     return marker
 
@@ -173,13 +173,13 @@ def _open_store(
         return None
     if fresh and plan.config.mode == "predict":
         raise DaemonError("--fresh would set the model aside that mode predict serves: leave it out")
-    store = CheckpointStore(Path(settings.directory), settings.keep)
+    store = CheckpointStore(Path(settings.directory), settings.keep, int(settings.mode, 8))
     take(store)
     stack.callback(store.close)
     if fresh:
         store.clear()
         for beside in ("learning", "learning-labels", "order.log", "order-labels.log"):
-            (store.directory / beside).unlink(missing_ok=True)
+            store.files.remove(beside, missing_ok=True)
     return store
 
 

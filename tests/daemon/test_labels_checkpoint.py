@@ -241,27 +241,30 @@ class TestHostile:
         with pytest.raises(CheckpointError, match="cannot be restored: "):
             part(b"model", header)
 
-    def test_a_forged_checkpoint_ends_the_daemon_with_one_line(self, home: Home, launcher: Launcher) -> None:
+    def test_a_forged_checkpoint_is_passed_over_with_one_line(self, home: Home, launcher: Launcher) -> None:
         write_pair(home.folder, "jsonl", 1000)
         home.configure(**sections())
         assert launcher.call(home, "run", "config.yaml", "--max-records", "700").returncode == 0
         newest = read(sorted((home.folder / "out/state").glob("*.skc"))[-1])
-        store = CheckpointStore(home.folder / "out/state")
-        store.lock()
+        store = CheckpointStore(home.folder / "out/state", keep=9)
         labels = newest.header["labels"]
         start = len(newest.payload) - labels["bytes"]
-        for forged, payload, reason in (
+        reasons = (
             (labels, newest.payload[:start] + b"X" + newest.payload[start + 1 :], "Expecting value: line 1 column 1"),
             ({**labels, "pending": 3}, newest.payload, "the account does not add up"),
             ({**labels, "bytes": 10**9}, newest.payload, "1000000000 bytes are more than"),
-        ):
-            store.lock()
+        )
+        store.lock()
+        for forged, payload, _ in reasons:
             store.write({**newest.header, "labels": forged}, payload)
-            store.close()
-            ended = launcher.call(home, "run", "config.yaml")
-            assert ended.returncode == 1
+        store.close()
+        ended = launcher.call(home, "run", "config.yaml", "--max-records", "0")
+        assert ended.returncode == 0
+        for _, _, reason in reasons:
             assert f"the late labels of the checkpoint cannot be restored: {reason}" in ended.stderr
-            assert "Traceback" not in ended.stderr
+        assert ended.stderr.count("the next older checkpoint is tried") == 3
+        assert "Traceback" not in ended.stderr
+        assert "from record 701 on" in ended.stderr
 
 
 class TestWhatItGoesOnFrom:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectors.ports import Position
+from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.stream.marker import Marker, Suspects
 from tests.daemon.conftest import Home, Launcher
 
@@ -88,34 +89,39 @@ def test_a_child_that_is_killed_from_outside_convicts_nobody(deadly: Home, launc
     assert deadly.header()["account"]["dead"] == 0
 
 
+def marker_of(folder: Path) -> Marker:
+    with StateDirectory(folder) as directory:
+        return Marker(directory, "learning")
+
+
 class TestMarker:
     FIRST, END = Position("4096:ab", 0, 100), Position("4096:ab", 0, 200)
 
     def test_it_survives_a_process_and_counts_its_deaths(self, tmp_path: Path) -> None:
-        Marker(tmp_path / "learning").set(self.FIRST, self.END, 7)
+        marker_of(tmp_path).set(self.FIRST, self.END, 7)
         for deaths in (1, 2, 3):  # none is closed, as if killed
-            marker = Marker(tmp_path / "learning")
+            marker = marker_of(tmp_path)
             assert marker.suspects == Suspects(self.FIRST, self.END, 7, deaths)
             marker.set(self.FIRST, self.END, 7)
 
     def test_other_records_are_no_suspects_and_start_from_none(self, tmp_path: Path) -> None:
-        marker = Marker(tmp_path / "learning")
+        marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)
-        marker = Marker(tmp_path / "learning")
+        marker = marker_of(tmp_path)
         marker.set(self.FIRST, Position("4096:ab", 0, 101), 1)
-        suspects = Marker(tmp_path / "learning").suspects
+        suspects = marker_of(tmp_path).suspects
         assert suspects == Suspects(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
         assert suspects.hold(self.FIRST)
         assert not suspects.hold(self.END)
         assert not suspects.hold(Position("4096:cd", 0, 100))
 
     def test_a_good_end_leaves_nobody(self, tmp_path: Path) -> None:
-        marker = Marker(tmp_path / "learning")
+        marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)
         marker.close()
-        assert Marker(tmp_path / "learning").suspects is None
+        assert marker_of(tmp_path).suspects is None
 
     @pytest.mark.parametrize("content", [b"", b"A" * 4096, b"A[1]\0".ljust(4096, b"\0"), b"A" + b"\xff" * 4095])
     def test_a_damaged_file_accuses_nobody(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "learning").write_bytes(content)
-        assert Marker(tmp_path / "learning").suspects is None
+        assert marker_of(tmp_path).suspects is None

@@ -97,16 +97,29 @@ class OutputMark:
             made = cls(
                 str(mark["stream"]),
                 str(mark["writer"]),
-                {int(partition): int(offset) for partition, offset in mark["ends"].items()},
+                {int(partition): _offset(offset) for partition, offset in mark["ends"].items()},
                 None if producer is None else Producer(int(producer[0]), int(producer[1])),
                 None if transactional_id is None else str(transactional_id),
-                [
-                    [str(stream), int(partition), [[int(first), int(last)] for first, last in runs]]
-                    for stream, partition, runs in mark["emitted"]
-                ],
+                [[str(stream), int(partition), _ascending(runs)] for stream, partition, runs in mark["emitted"]],
             )
             if sum(last - first + 1 for _, _, runs in made.emitted for first, last in runs) > _MOST_EMITTED:
                 raise ValueError
         except (LookupError, TypeError, ValueError, AttributeError):
             raise SinkError("what the checkpoint says of it is not of a topic: start anew with --fresh") from None
         return made
+
+
+def _offset(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError
+    return value
+
+
+def _ascending(runs: Any) -> list[list[int]]:
+    """Check runs of offsets: each forwards, and behind the one before it."""
+    found: list[list[int]] = []
+    for first, last in runs:
+        if not (found[-1][1] if found else -1) < _offset(first) <= _offset(last):
+            raise ValueError
+        found.append([first, last])
+    return found

@@ -8,11 +8,15 @@ missing from the list or gone from River.
 import functools
 import importlib
 import inspect
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from river import base
+
+# Packages of which no more may ever be restored than the lists below say.
+_LISTED = frozenset({"numpy", "river", "streamkernel"})
 
 #: (module, qualified name)
 Name = tuple[str, str]
@@ -333,6 +337,12 @@ def is_trusted(module: Any, packages: Sequence[str]) -> bool:
     if not isinstance(module, str) or module.split(".")[0] in ("river", "streamkernel"):
         return False
     return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def may_be_trusted(module: str) -> bool:
+    """Whether a user may have reason to trust a module: neither Python's nor of a package that the lists cover."""
+    package = module.split(".")[0]
+    return package.isidentifier() and package not in sys.stdlib_module_names and package not in _LISTED
 
 
 def is_partial_target(target: Any, packages: Sequence[str] = ()) -> bool:

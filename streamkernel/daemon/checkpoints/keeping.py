@@ -11,7 +11,7 @@ from connectors.ports import Mark, OutageError, Position, SinkError, Source
 from streamkernel.daemon.checkpoints import crash, resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.saving import Saver
-from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
 from streamkernel.daemon.late.saved import dump
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.metrics import Exporter
@@ -86,13 +86,17 @@ class Keeper:
 
         Raises
         ------
+        CheckpointError
+            Where the model cannot be restored from a checkpoint.
         DaemonError
             Where number 0 cannot be written.
 
         """
         if self._saver is None:
             return
-        if start.resumed:
+        if not start.resumed:
+            resume.try_model(self._plan)
+        else:
             self._saver.resumed(self._processor.taken)
             self._reached = self._reach()
             self._saved(self._positions)
@@ -143,10 +147,22 @@ class Keeper:
             self.save()
 
     def save(self) -> bool:
-        """Write a checkpoint now; False where the disk is full or failing."""
+        """Write a checkpoint now; False where the disk is full or failing.
+
+        Raises
+        ------
+        CheckpointError
+            Where no later try would go better: what was learnt cannot be read back, or the directory is lost.
+
+        """
         if self._saver is None:
             return False
-        saved = self._saver.save(self._processor.taken, self._snapshot)
+        try:
+            saved = self._saver.save(self._processor.taken, self._snapshot)
+        except CheckpointError:
+            if self._exporter is not None:
+                self._exporter.failed()
+            raise
         if saved:
             self._reached = self._reach()
             for source, positions in self._places():

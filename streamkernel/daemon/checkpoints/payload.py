@@ -20,7 +20,8 @@ from river import base, compose
 
 from streamkernel import state
 from streamkernel.daemon.checkpoints import allowed, unpickler
-from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.checkpoints.errors import CheckpointError, UnfitError
+from streamkernel.daemon.checkpoints.sizes import sizes_of
 
 Model = TypeVar("Model", bound=base.Base)
 
@@ -73,7 +74,10 @@ def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
     """
     if _is_ours(model):
         described = {"kind": "record", "structure": structure(model)}
-        body = state.to_bytes(model.__getstate__())  # type: ignore[arg-type]
+        try:
+            body = state.to_bytes(model.__getstate__())  # type: ignore[arg-type]
+        except ValueError as error:  # a state that would be refused when it is read
+            raise CheckpointError(f"the model cannot be saved: {error!s:.200}") from error
     else:
         described = {"kind": "pickle"}
         body = _pickle(model, allowed_packages)
@@ -99,9 +103,10 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
 
     Raises
     ------
+    UnfitError
+        The model is sound, but not the configuration's; the message names the first difference.
     CheckpointError
-        The bytes are damaged, hold something that is not allowed, or do not fit the configuration; the message names
-        the first difference.
+        The bytes are damaged, or hold something that is not allowed.
 
     """
     try:
@@ -110,15 +115,19 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         expected = structure(model_from_config)
         if described["kind"] == "record":
             if not _is_ours(model_from_config):
-                raise CheckpointError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
+                raise UnfitError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
             _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
-            model_from_config.__setstate__(state.from_bytes(body))  # type: ignore[attr-defined]
+            record = state.from_bytes(body)
+            _refuse_newer(record, model_from_config)
+            model_from_config.__setstate__(record)  # type: ignore[attr-defined]
             return model_from_config
-        restored: Model = unpickler.loads(body, allowed_packages)
+        restored: Model = unpickler.loads(body, allowed_packages, sizes_of(model_from_config))
         _refuse_difference(structure(restored), expected)
         return restored
     except CheckpointError:
         raise
+    except MemoryError as error:
+        raise UnfitError("the model does not fit into memory") from error
     except Exception as error:  # whatever a payload of any origin makes the code above trip over
         raise CheckpointError(f"the payload cannot be restored: {type(error).__name__}: {error!s:.200}") from error
 
@@ -227,7 +236,15 @@ def _name(named: Any) -> str:
 def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
     difference = first_difference(before, now)
     if difference is not None:
-        raise CheckpointError(f"{_OTHER_MODEL}: {difference}")
+        raise UnfitError(f"{_OTHER_MODEL}: {difference}")
+
+
+def _refuse_newer(record: state.Record, model: Any) -> None:
+    written, known = record.get("version"), model.__getstate__()["version"]
+    if type(written) is int and written > known:
+        raise UnfitError(
+            f"the state of the model is of version {written}, this streamkernel reads up to {known}: update it"
+        )
 
 
 def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
@@ -272,7 +289,7 @@ def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:
             writer.dump([one.__getstate__() for one in written])
     except RecursionError as error:
         raise CheckpointError("the model is nested too deeply to be written") from error
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"the model holds something that cannot be written: {error!s:.200}") from error
     return file.getvalue()
 

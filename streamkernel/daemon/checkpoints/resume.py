@@ -15,18 +15,29 @@ from importlib import metadata
 from typing import Any
 
 from connectors.ports import Mark, Position
-from streamkernel.daemon.checkpoints.payload import load_model
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, CheckpointStore, UnfitError
 from streamkernel.daemon.late import saved
 from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.settings.build import Model, build_model, last_step
 from streamkernel.daemon.settings.config import Source
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
 from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 from streamkernel.daemon.stream.account import Account
 
-__all__ = ["Start", "begin", "check_labels", "check_source", "check_versions", "header", "restore"]
+__all__ = [
+    "Start",
+    "begin",
+    "check_labels",
+    "check_source",
+    "check_versions",
+    "header",
+    "restore",
+    "resume",
+    "try_model",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -94,13 +105,29 @@ def begin(plan: Plan) -> Start:
     return Start(plan.model, late=Ledger(labels.key, target, labels.timeout_seconds, labels.max_pending, learn=learn))
 
 
+def resume(plan: Plan, store: CheckpointStore | None) -> Start:
+    """Go on from the newest checkpoint that can be used, or begin where there is none.
+
+    Raises
+    ------
+    CheckpointError
+        Where the newest one does not fit the configuration, none of several is valid, or there is none for mode
+        predict.
+
+    """
+    start = None if store is None else store.restore(lambda checkpoint: restore(plan, checkpoint))
+    return start or restore(plan, None)
+
+
 def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     """Go on from a checkpoint, or begin where there is none.
 
     Raises
     ------
+    UnfitError
+        Where the checkpoint does not fit the configuration.
     CheckpointError
-        Where the checkpoint does not fit the configuration, or there is none for mode predict.
+        Where what it holds is refused, or there is none for mode predict.
 
     """
     serving = plan.config.mode == "predict"
@@ -112,11 +139,12 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
             )
         return begin(plan)
     header = checkpoint.header
+    check_header(header)
     check_versions(header)
     try:
         check_source(header, plan)
         moved = False
-    except CheckpointError:
+    except UnfitError:
         if not serving:
             raise
         moved = True  # a model learnt from one source may serve another
@@ -139,11 +167,27 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     return start
 
 
+def try_model(plan: Plan) -> None:
+    """Write the model as a checkpoint would and read it back: what cannot be restored is known before it has learnt.
+
+    Raises
+    ------
+    CheckpointError
+        Where it cannot.
+
+    """
+    imports = plan.config.imports
+    try:
+        load_model(dump_model(plan.model, imports), build_model(plan.config.model, imports), imports)
+    except UnfitError as error:
+        raise CheckpointError(f"the model cannot be restored from a checkpoint: {error}") from error
+
+
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:
     """Say whether the late labels of a checkpoint are to go on; a model that serves may do without."""
     try:
         check_labels(header, plan)
-    except CheckpointError as error:
+    except UnfitError as error:
         if plan.config.mode != "predict":
             raise
         _log.warning("%s: the %d records that wait for labels are given up", error, header["labels"]["pending"])
@@ -164,7 +208,9 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
     if labels is not None:
         written = plan.raw["labels"]
         sections["labels"] = {"key": written["key"], "source": _fitted_source(written["source"], labels.source)}
-    return sections
+    # As a checkpoint has them: YAML knows dates and numbers that are not finite, and JSON has words for them.
+    plain: dict[str, Any] = json.loads(json.dumps(sections, default=str), parse_constant=str)
+    return plain
 
 
 def _fitted_source(written: Mapping[str, Any], source: Source) -> dict[str, Any]:
@@ -210,7 +256,8 @@ def header(
         What `late.saved.dump` gives for the header; None where there are no late labels.
 
     """
-    sections = json.dumps(_fitted_sections(plan), sort_keys=True, default=str)  # YAML knows dates, JSON does not
+    sections = _fitted_sections(plan)
+    text = json.dumps(sections, sort_keys=True)
     return {
         "written": time.time(),
         "mode": plan.config.mode,
@@ -219,8 +266,8 @@ def header(
         "positions": [list(position) for position in positions.values()],
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in outputs.items()},
         **({} if labels is None else {"labels": labels}),
-        "config": json.loads(sections),
-        "config_hash": hashlib.sha256(sections.encode()).hexdigest(),
+        "config": sections,
+        "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": _describe(model),
         "versions": {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()},
     }
@@ -249,7 +296,7 @@ def check_source(header: Mapping[str, Any], plan: Plan) -> None:
 
     Raises
     ------
-    CheckpointError
+    UnfitError
         Naming each difference.
 
     """
@@ -262,7 +309,7 @@ def check_labels(header: Mapping[str, Any], plan: Plan) -> None:
 
     Raises
     ------
-    CheckpointError
+    UnfitError
         Naming each difference.
 
     """
@@ -284,7 +331,7 @@ def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], k
 
 def _refuse(differences: list[str]) -> None:
     if differences:
-        raise CheckpointError(f"{'; '.join(differences)}: change it back, or start anew with --fresh")
+        raise UnfitError(f"{'; '.join(differences)}: change it back, or start anew with --fresh")
 
 
 def check_versions(header: Mapping[str, Any]) -> None:
@@ -292,14 +339,14 @@ def check_versions(header: Mapping[str, Any]) -> None:
 
     Raises
     ------
-    CheckpointError
+    UnfitError
         Naming both versions.
 
     """
     for name in ("streamkernel", "river"):
         before, now = str(header["versions"][name]), _version(name)
         if before.split(".")[0] != now.split(".")[0]:
-            raise CheckpointError(
+            raise UnfitError(
                 f"the checkpoint was written with {name} {before}, this is {name} {now}: "
                 f"install {name} {before}, or start anew with --fresh"
             )

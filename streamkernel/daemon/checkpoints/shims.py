@@ -10,7 +10,7 @@ import random
 import re
 import statistics
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -18,7 +18,8 @@ from numpy.random import MT19937, RandomState, SeedSequence
 from river import base
 
 from streamkernel.daemon.checkpoints import allowed
-from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.checkpoints.errors import CheckpointError
+from streamkernel.daemon.checkpoints.sizes import Sizes, refuse_larger
 
 #: Far above what any estimator needs (the length of a rolling window), far below what hurts.
 MOST = 1 << 20
@@ -30,9 +31,13 @@ class Reader(Protocol):
     """What a shim asks of the reader."""
 
     packages: Sequence[str]
+    sizes: Sizes
 
     def spend(self, amount: int) -> None:
-        """Account for something copied."""
+        """Account for something copied or allocated."""
+
+    def nest(self, outer: Any, inner: Iterable[Any]) -> None:
+        """Note what is put into what, and refuse what is nested too deeply."""
 
 
 Build = Callable[[Reader, Any, Given], Any]
@@ -76,10 +81,16 @@ def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
     return build
 
 
-def _numbers(_: Reader, target: Any, given: Given) -> Any:
+def _numbers(reader: Reader, target: Any, given: Given) -> Any:
     # The compiled parts of River abort the process, rather than raise, on a window too long for the memory.
     check(_are_numbers(given), target.__qualname__)
+    if target.__qualname__ == "AdaptiveWindowing" and len(given) > _BUCKETS:
+        reader.spend(8 * int(given[_BUCKETS]))  # which it makes room for at once
     return target(*given)
+
+
+# Which argument of an ADWIN window says how many buckets it has.
+_BUCKETS = 2
 
 
 def _are_numbers(values: Any) -> bool:
@@ -93,6 +104,16 @@ def _anything(_: Reader, target: Any, given: Given) -> Any:
 def _factory(_: Reader, target: Any, given: Given) -> Any:
     check(len(given) == 1 and (given[0] is None or callable(given[0])), "a default factory")
     return target(given[0])
+
+
+def _deque(_: Reader, target: Any, given: Given) -> Any:
+    # What it holds is appended: a copy of it is not needed.
+    check(len(given) <= 2 and all(type(part) in kinds for part, kinds in zip(given, _DEQUE, strict=False)), "a deque")
+    check(not given or not given[0], "a deque")
+    return target(*given)
+
+
+_DEQUE = ((tuple,), (int, types.NoneType))
 
 
 def _vector_dict(reader: Reader, target: Any, given: Given) -> Any:
@@ -128,12 +149,17 @@ def _set_partial(_: Reader, target: functools.partial[Any], state: Any) -> None:
     target.__setstate__((func, given, keywords, None))  # type: ignore[attr-defined]
 
 
-def _rebuild(_: Reader, target: Any, given: Given) -> Any:
+def _rebuild(reader: Reader, target: Any, given: Given) -> Any:
     cls, arguments = given
     ours = isinstance(cls, type) and (cls.__module__, cls.__qualname__) in allowed.our_classes()
     check(ours and type(arguments) is dict and all(type(name) is str for name in arguments), "an estimator")
     check(all(map(_is_argument, arguments.values())), "an estimator")
-    return target(cls, arguments)
+    refuse_larger(cls, arguments, reader.sizes)
+    made = target(cls, arguments)
+    # What the arguments make it allocate must be in the state that follows.
+    if hasattr(cls, "__getstate__") and hasattr(cls, "__setstate__"):
+        reader.spend(sum(part.nbytes for part in made.__getstate__().values() if isinstance(part, np.ndarray)))
+    return made
 
 
 def _is_argument(value: Any) -> bool:
@@ -183,6 +209,7 @@ def _set_array(reader: Reader, target: np.ndarray[Any, Any], state: Any) -> None
     entries = math.prod(shape)
     if dtype.hasobject:
         check(type(data) is list and len(data) == entries, "an array")
+        reader.nest(target, data)
     else:
         check(type(data) is bytes and len(data) == entries * dtype.itemsize, "an array")
     reader.spend(len(data))
@@ -246,7 +273,7 @@ SHIMS: dict[allowed.Name, Build] = {
     ("collections", "Counter"): _typed(dict, least=0),
     ("collections", "OrderedDict"): _typed(),
     ("collections", "defaultdict"): _factory,
-    ("collections", "deque"): _typed(tuple, (int, types.NoneType), least=0),
+    ("collections", "deque"): _deque,
     ("datetime", "date"): _typed(bytes),
     ("datetime", "datetime"): _typed(bytes, datetime.timezone, least=1),
     ("datetime", "timedelta"): _typed(int, int, int),

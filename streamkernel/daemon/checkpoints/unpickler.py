@@ -25,11 +25,15 @@ from typing import Any
 import numpy as np
 
 from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints.errors import CheckpointError, UnfitError
+from streamkernel.daemon.checkpoints.nesting import DEEPEST, Nesting
 from streamkernel.daemon.checkpoints.shims import MOST, SHIMS, STATES, Build, Shim, check, kind_of, refuse
-from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.checkpoints.sizes import Sizes
+
+_NO_SIZES: Sizes = {}
 
 
-def loads(data: bytes, packages: Sequence[str] = ()) -> Any:
+def loads(data: bytes, packages: Sequence[str] = (), sizes: Sizes = _NO_SIZES) -> Any:
     """Restore an object from a pickle, running nothing but what is listed.
 
     Parameters
@@ -38,9 +42,13 @@ def loads(data: bytes, packages: Sequence[str] = ()) -> Any:
         What `streamkernel.daemon.checkpoints.payload.dump_model` pickled.
     packages
         Names of packages whose classes and functions are trusted as well; none by default.
+    sizes
+        How large estimators of ours may be; no larger than their defaults by default.
 
     Raises
     ------
+    UnfitError
+        They name a class of a package that is not trusted or not there, or ask for more memory than there is.
     CheckpointError
         The bytes are no pickle, or name or do something that is not allowed.
 
@@ -52,13 +60,15 @@ def loads(data: bytes, packages: Sequence[str] = ()) -> Any:
     >>> loads(pickle.dumps(os.system, 5))
     Traceback (most recent call last):
         ...
-    streamkernel.daemon.checkpoints.store.CheckpointError: the payload names posix.system, which no checkpoint may hold
+    streamkernel.daemon.checkpoints.errors.CheckpointError: the payload names posix.system, which no checkpoint may hold
 
     """
     try:
-        return _Reader(data, packages).restore()
+        return _Reader(data, packages, sizes).restore()
     except (CheckpointError, KeyboardInterrupt, SystemExit):
         raise
+    except MemoryError as error:
+        raise UnfitError("the model does not fit into memory") from error
     except BaseException as error:  # the compiled parts of River raise a PanicException, which is no Exception
         raise CheckpointError(f"the payload cannot be restored: {type(error).__name__}: {error!s:.200}") from error
 
@@ -75,9 +85,11 @@ class _Reader(pickle._Unpickler):
     read: Callable[[int], bytes]
     pop_mark: Callable[[], list[Any]]
 
-    def __init__(self, data: bytes, packages: Sequence[str]) -> None:
+    def __init__(self, data: bytes, packages: Sequence[str], sizes: Sizes) -> None:
         super().__init__(io.BytesIO(data))
         self.packages = packages
+        self.sizes = sizes
+        self.nest = Nesting().put
         self.budget = 2 * len(data) + MOST
         self.patience = 16 * len(data) + MOST
         self.plain: set[type] = set()
@@ -104,13 +116,15 @@ class _Reader(pickle._Unpickler):
 
     def key(self, key: Any) -> Any:
         """Let a key pass if hashing it ends soon: tuples in tuples, each twice in the next, would take for ever."""
-        pending = [key] if isinstance(key, tuple | frozenset) else []
+        depth, pending = 0, [key] if isinstance(key, tuple | frozenset) else []
         while pending:
-            items = pending.pop()
-            self.patience -= len(items)
+            self.patience -= sum(map(len, pending))
             if self.patience < 0:
                 refuse("has a dictionary key that takes too long")
-            pending.extend(item for item in items if isinstance(item, tuple | frozenset))
+            depth += 1
+            if depth > DEEPEST:  # hashing descends, and the stack of the process ends somewhere
+                refuse("has a dictionary key that is nested too deeply")
+            pending = [item for items in pending for item in items if isinstance(item, tuple | frozenset)]
         return key
 
     def find_class(self, module: str, name: str) -> Any:
@@ -121,7 +135,7 @@ class _Reader(pickle._Unpickler):
         try:
             found = allowed.resolve(module, name)
         except LookupError as error:
-            raise CheckpointError(f"the payload needs a name that is missing: {error}") from error
+            raise UnfitError(f"the payload needs a name that is missing: {error}") from error
         if build is not None and not isinstance(found, type):
             return Shim(found, build)
         if build is not None:
@@ -132,8 +146,16 @@ class _Reader(pickle._Unpickler):
 
     def _find_trusted(self, module: str, name: str) -> Any:
         if not allowed.is_trusted(module, self.packages) or "." in name:
+            if allowed.may_be_trusted(module):
+                raise UnfitError(
+                    f"the payload names {module}.{name}, which no checkpoint may hold unless its package is listed "
+                    "under imports"
+                )
             refuse(f"names {module}.{name}")
-        found = getattr(importlib.import_module(module), name, None)
+        try:
+            found = getattr(importlib.import_module(module), name, None)
+        except ImportError as error:
+            raise UnfitError(f"the payload names {module}.{name}, which cannot be imported: {error}") from error
         if not isinstance(found, type | types.FunctionType | types.BuiltinFunctionType) or found.__module__ != module:
             refuse(f"names {module}.{name}, no class or function of that module,")
         if isinstance(found, type):
@@ -197,6 +219,8 @@ class _Reader(pickle._Unpickler):
     def _extend(self, items: list[Any]) -> None:
         target = self.stack[-1]
         check(isinstance(target, list | collections.deque), "a list")
+        if type(target) is not list:
+            self.nest(target, items)
         target.extend(items)
 
     def load_setitem(self) -> None:
@@ -209,6 +233,8 @@ class _Reader(pickle._Unpickler):
     def _update(self, items: list[Any]) -> None:
         target = self.stack[-1]
         check(isinstance(target, dict), "a dictionary")
+        if type(target) is collections.defaultdict:
+            self.nest(target, items[1::2])
         for key, value in zip(items[::2], items[1::2], strict=True):
             target[self.key(key)] = value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 
 from streamkernel.daemon.settings.fields import Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.settings.kafka import KafkaSink, KafkaSource
@@ -52,6 +52,11 @@ def _known_encoding(name: str) -> str:
     except LookupError:
         raise ValueError(f"unknown encoding {name!r}") from None
     return name
+
+
+def _octal(mode: Any) -> Any:
+    # YAML reads 0640 as the number it is in octal, and 640 as six hundred and forty.
+    return {0o600: "0600", 0o640: "0640", 600: "0600", 640: "0640"}.get(mode, mode) if type(mode) is int else mode
 
 
 def _package(name: str) -> str:
@@ -169,6 +174,9 @@ class CheckpointConfig(Section):
     every_records: Positive = Field(default=10_000, description="Save after this many records.")
     every_seconds: Annotated[Number, Field(gt=0)] = Field(default=30.0, description="Save after this many seconds.")
     keep: Positive = Field(default=3, description="How many checkpoints stay.")
+    mode: Annotated[Literal["0600", "0640"], BeforeValidator(_octal)] = Field(
+        default="0600", description="Permissions of the files; 0640: the directory's group may read them."
+    )
 
 
 class Labels(Section):

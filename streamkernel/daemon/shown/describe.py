@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
 from streamkernel.daemon.settings.grouped import shares
+from streamkernel.daemon.shown.visible import visible
 
 __all__ = ["describe", "description_table"]
 
@@ -55,6 +57,10 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def _about(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
+    try:
+        check_header(checkpoint.header)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
     return {
         "file": str(path),
         "number": checkpoint.number,
@@ -73,26 +79,35 @@ def description_table(described: dict[str, Any]) -> Table:
     table.add_column(overflow="fold")
     for name, value in described.items():
         if name == "written":
-            table.add_row(name, datetime.fromtimestamp(float(value), UTC).isoformat(timespec="seconds"))
+            _add(table, name, _time(value))
         elif isinstance(value, dict):
             for key, one in value.items():
                 if isinstance(one, dict):
                     for label, part in one.items():
-                        shown = f"{part:.1%}" if key in _SHARES else _shown(part)
-                        table.add_row(escape(f"{name}: {key}: {label}"), shown)
+                        _add(table, f"{name}: {key}: {label}", f"{part:.1%}" if key in _SHARES else _shown(part))
                 else:
-                    table.add_row(f"{name}: {key}", _shown(one))
+                    _add(table, f"{name}: {key}", _shown(one))
         elif value not in ([], None):
-            table.add_row(name, _shown(value))
+            _add(table, name, _shown(value))
     return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    """Add a row as it is: no cell holds markup, or steers the terminal."""
+    table.add_row(*(Text(visible(cell)) for cell in cells))
+
+
+def _time(written: float) -> str:
+    return datetime.fromtimestamp(float(written), UTC).isoformat(timespec="seconds")
 
 
 def _partitions_table(partitions: dict[str, dict[str, Any]]) -> Table:
     table = Table("partition", "written", "records", "goes on at", "state digest", box=SIMPLE)
     for partition, about in partitions.items():
-        table.add_row(
+        _add(
+            table,
             partition,
-            datetime.fromtimestamp(float(about["written"]), UTC).isoformat(timespec="seconds"),
+            _time(about["written"]),
             _shown(about["account"]["consumed"]),
             ", ".join(f"{offset:,}" for _, _, offset in about["positions"]),
             str(about["model"].get("state_digest", ""))[:_DIGEST_SHOWN],

@@ -10,6 +10,7 @@ from typing import Any
 
 from streamkernel.daemon.settings.config import Log
 from streamkernel.daemon.settings.document import Redactor
+from streamkernel.daemon.shown.visible import visible
 
 __all__ = ["start_logging"]
 
@@ -32,10 +33,10 @@ class _Formatter(logging.Formatter):
             line["message"] = message
             if self._partition is not None:
                 line["partition"] = self._partition
-            return json.dumps({**line, "exception": trace} if trace else line, ensure_ascii=False)
+            return visible(json.dumps({**line, "exception": trace} if trace else line, ensure_ascii=False))
         where = "" if self._partition is None else f"partition {self._partition}: "
-        text = f"{time} {record.levelname.lower():7} {where}{' '.join(message.split())}"
-        return f"{text}\n{trace}" if trace else text
+        text = f"{time} {record.levelname.lower():7} {where}{visible(' '.join(message.split()))}"
+        return f"{text}\n{visible(trace, lines=True)}" if trace else text
 
 
 class _StandardError(logging.Handler):

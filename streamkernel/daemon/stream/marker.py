@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import mmap
-from pathlib import Path
-from typing import NamedTuple
+import os
+from typing import Any, NamedTuple
 
 from connectors.ports import Position
+from streamkernel.daemon.checkpoints.directory import StateDirectory
 
 __all__ = ["Marker", "Suspects"]
 
@@ -56,7 +57,9 @@ class Marker:
 
     Parameters
     ----------
-    path
+    directory
+        The open directory.
+    name
         The file; made where it is not there.
 
     Attributes
@@ -66,11 +69,15 @@ class Marker:
 
     """
 
-    def __init__(self, path: Path) -> None:
-        if not path.exists() or path.stat().st_size != _SIZE:
-            path.write_bytes(_IDLE.ljust(_SIZE, b"\0"))
-        with path.open("r+b") as file:
-            self._page = mmap.mmap(file.fileno(), _SIZE)
+    def __init__(self, directory: StateDirectory, name: str) -> None:
+        file = directory.open(name, os.O_RDWR | os.O_CREAT, alone=True)
+        try:
+            if os.fstat(file).st_size != _SIZE:
+                os.ftruncate(file, 0)
+                os.pwrite(file, _IDLE.ljust(_SIZE, b"\0"), 0)
+            self._page = mmap.mmap(file, _SIZE)
+        finally:
+            os.close(file)
         self.suspects = self._read() if self._page[:1] == _ACTIVE else None
         self._page[:1] = _IDLE
 
@@ -101,6 +108,15 @@ class Marker:
     def _read(self) -> Suspects | None:
         try:
             first, end, records, deaths = json.loads(bytes(self._page[1 : self._page.find(b"\0", 1)]))
-            return Suspects(Position(*first), Position(*end), int(records), int(deaths) + 1)
-        except (ValueError, TypeError):  # the machine died while it was written
+            if type(records) is not int or type(deaths) is not int:
+                raise ValueError
+            return Suspects(_position(first), _position(end), records, deaths + 1)
+        except (ValueError, TypeError, RecursionError):  # the machine died while it was written
             return None
+
+
+def _position(written: Any) -> Position:
+    stream, partition, offset = written
+    if not (type(stream) is str and type(partition) is type(offset) is int):
+        raise ValueError
+    return Position(stream, partition, offset)

@@ -1,0 +1,95 @@
+"""Regular files, opened without following a link and without waiting for anybody.
+
+A directory that others can write to may hold anything under a name we expect: a symbolic link to a file of somebody
+else, a FIFO that nobody writes to, a device.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from os import PathLike
+
+__all__ = ["IrregularFileError", "open_regular"]
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class IrregularFileError(OSError):
+    """What stands under a name is no regular file of its own."""
+
+
+def open_regular(
+    path: str | PathLike[str], flags: int, mode: int = 0o600, *, directory: int | None = None, alone: bool = False
+) -> int:
+    """Open a regular file, following no symbolic link.
+
+    Parameters
+    ----------
+    path
+        The file; a link in the folders before it is followed.
+    flags
+        As `os.open` takes them. A file is cut (`os.O_TRUNC`) only when it is known to be one.
+    mode
+        The permissions of a file that is made.
+    directory
+        The open folder that a relative path starts from; None: the working directory.
+    alone
+        Whether a file with a second name (a hard link) is refused, too: what is written would stand under both.
+
+    Returns
+    -------
+    descriptor
+        Of the open file; it is not inherited.
+
+    Raises
+    ------
+    IrregularFileError
+        Where it is a link, a FIFO, a folder, a device or a socket.
+    OSError
+        Where it cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> os.mkfifo(f"{folder}/data")
+    >>> open_regular(f"{folder}/data", os.O_RDONLY)
+    Traceback (most recent call last):
+        ...
+    connectors.regular.IrregularFileError: [Errno 22] is a FIFO, not a regular file: ...
+
+    """
+    opening = (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, opening, mode, dir_fd=directory)
+    except OSError as error:
+        # A link gives ELOOP, a folder EISDIR, a socket or an unread FIFO ENXIO: say what it is, where it is that.
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            _refuse_irregular(path, os.stat(path, dir_fd=directory, follow_symlinks=False))
+        raise
+    try:
+        status = os.fstat(descriptor)
+        _refuse_irregular(path, status)
+        if alone and status.st_nlink > 1:
+            raise IrregularFileError(errno.EINVAL, "has a second name (a hard link): remove one of them", str(path))
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _refuse_irregular(path: str | PathLike[str], status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise IrregularFileError(errno.EINVAL, f"is {kind}, not a regular file", str(path))

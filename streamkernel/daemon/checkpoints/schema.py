@@ -1,0 +1,163 @@
+"""What the header of a checkpoint must hold: every entry that is used, its type and its bounds.
+
+The SHA-256 finds accidents. What a file with the right sum says is looked at here before any of it is used, so that a
+header which lacks a key or lies about a number is one sentence, and the next older checkpoint is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from connectors.kafka.writing.mark import OutputMark
+from connectors.ports import SinkError
+from streamkernel.daemon.checkpoints.errors import CheckpointError, UnfitError
+from streamkernel.daemon.stream.account import Account
+
+__all__ = ["check_header"]
+
+_MOST = 2**63 - 1
+_LATEST = 253_402_300_799  # the last second of the year 9999
+_DEEPEST = 32
+_FIRST_COUNTS = ("consumed", "predicted", "learnt", "unlabelled", "skipped", "dead")
+
+
+def _complete(counts: dict[str, int]) -> dict[str, int]:
+    if missing := set(_FIRST_COUNTS) - counts.keys():  # others came later, and were 0 before
+        raise ValueError(f"the count {min(missing)!r} is missing")
+    return counts
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply")
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _plain(item, depth + 1)
+    elif isinstance(value, int | float) and not abs(value) <= _MOST:  # nor is NaN
+        raise ValueError("holds a number out of range")
+    return value
+
+
+def _mark(mark: Any) -> Any:
+    if isinstance(mark, bool) or not (mark is None or isinstance(mark, dict) or (isinstance(mark, int) and mark >= 0)):
+        raise ValueError("must be a length, an object or null")
+    _plain(mark)
+    if isinstance(mark, dict):
+        length = mark.get("length", 0)
+        if type(length) is not int or length < 0:
+            raise ValueError("its length must be a whole number of at least 0")
+        if "stream" in mark:
+            try:
+                OutputMark.from_json(mark)
+            except SinkError as error:
+                raise ValueError(str(error)) from None
+    return mark
+
+
+def _place(place: list[Any]) -> list[Any]:
+    match place:
+        case [str(), int(partition), int(offset)] if type(partition) is type(offset) is int:
+            if 0 <= partition <= _MOST and 0 <= offset <= _MOST:
+                return place
+    raise ValueError("must be a stream, a partition and an offset")
+
+
+def _one_place_each(positions: list[Any]) -> list[Any]:
+    partitions = [partition for _, partition, _ in positions]
+    if len(set(partitions)) < len(partitions):
+        raise ValueError("a partition stands there twice")
+    return positions
+
+
+_Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
+_Counts: TypeAlias = Annotated[dict[str, _Count], AfterValidator(_complete)]
+_Place: TypeAlias = Annotated[list[Any], AfterValidator(_place)]
+
+
+class _Part(BaseModel):
+    # Other entries are let be: what is not used does no harm, and later versions may write more.
+    model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
+
+
+class _Output(_Part):
+    mark: Annotated[Any, AfterValidator(_mark)] = None
+
+
+class _Labels(_Part):
+    pending: _Count
+    bytes: _Count
+
+
+class _LabelsConfig(_Part):
+    key: str
+    source: dict[str, Any]
+
+
+class _Config(_Part):
+    source: dict[str, Any]
+    labels: _LabelsConfig | None = None
+
+
+class _Model(_Part):
+    state_digest: str = ""
+    expert_weights: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+    input_importance: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+
+
+class _Versions(_Part):
+    streamkernel: str
+    river: str
+
+
+class _Header(_Part):
+    written: Annotated[float, Field(ge=0, le=_LATEST)]
+    mode: Literal["learn", "predict"]
+    account: _Counts
+    recent_dead: list[_Count]
+    positions: Annotated[list[_Place], AfterValidator(_one_place_each)]
+    outputs: dict[str, _Output]
+    labels: _Labels | None = None
+    config: _Config
+    model: _Model
+    versions: _Versions
+
+    @model_validator(mode="after")
+    def _labels_are_configured(self) -> _Header:
+        if self.labels is not None and self.config.labels is None:
+            raise ValueError("labels: it has late labels, and its configuration none")
+        return self
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Refuse a header that does not hold what a run goes on from.
+
+    Raises
+    ------
+    UnfitError
+        Where it counts what this version does not know.
+    CheckpointError
+        Naming the first entry that is missing or wrong.
+
+    Examples
+    --------
+    >>> check_header({"written": -1})
+    Traceback (most recent call last):
+        ...
+    streamkernel.daemon.checkpoints.errors.CheckpointError: its header cannot be used: written: Input should be ...
+
+    """
+    try:
+        _Header.model_validate(header)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        text = first["msg"].removeprefix("Value error, ")
+        raise CheckpointError(f"its header cannot be used: {f'{where}: ' if where else ''}{text:.200}") from None
+    except RecursionError:
+        raise CheckpointError("its header cannot be used: it is nested too deeply") from None
+    if unknown := header["account"].keys() - {field.name for field in fields(Account)}:
+        raise UnfitError(f"the checkpoint counts {min(unknown)!r:.60}, which this streamkernel does not: update it")
