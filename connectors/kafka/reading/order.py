@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.kafka.reading.buffers import Buffers, Stretch
+from connectors.regular import open_regular
 
 __all__ = ["ArrivalOrder", "Entry", "LoggedOrder", "Order", "OrderLog"]
 
@@ -188,9 +189,11 @@ class OrderLog:
 
     def _read(self) -> list[Entry]:
         try:
-            lines = self.path.read_bytes().split(b"\n")
+            file = open_regular(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return []
+        with open(file, "rb") as stream:
+            lines = stream.read().split(b"\n")
         entries: list[Entry] = []
         for number, line in enumerate(lines[:-1], start=1):
             try:
@@ -257,7 +260,7 @@ class OrderLog:
         """Put a file with these entries in the place of the old one."""
         data = b"".join(entry.to_line() for entry in entries)
         temporary = self.path.with_name(self.path.name + ".tmp")
-        file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
+        file = open_regular(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, alone=True)
         try:
             with open(file, "wb", closefd=False) as stream:
                 stream.write(data)

@@ -1,0 +1,377 @@
+"""What a checkpoint with the right SHA-256 may say: it is used, refused in one sentence, or passed over."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from connectors.kafka.writing.mark import OutputMark
+from connectors.ports import SinkError
+from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, CheckpointStore, UnfitError, read
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import Plan, prepare
+from streamkernel.daemon.shown import metrics
+from streamkernel.daemon.shown.describe import describe, description_table
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.test_checkpoint import sealed
+
+GOLDEN = Path(__file__).parents[1] / "golden/checkpoints-v1"
+
+
+def golden(case: str) -> Checkpoint:
+    return read(next((GOLDEN / case / "state").glob("*.skc")))
+
+
+HEADER = golden("kafka").header
+Change = Callable[[dict[str, Any]], Any]
+
+
+def put(path: str, value: Any) -> Change:
+    """What replaces an entry of a header."""
+
+    def change(header: dict[str, Any]) -> None:
+        *way, last = path.split("/")
+        for part in way:
+            header = header[int(part)] if isinstance(header, list) else header[part]
+        header[int(last) if isinstance(header, list) else last] = value  # type: ignore[index]
+
+    return change
+
+
+def changed(change: Change) -> dict[str, Any]:
+    header = copy.deepcopy(HEADER)
+    change(header)
+    return header
+
+
+EMITTED = "outputs/predictions/mark/emitted"
+
+
+class TestHeader:
+    def test_what_every_golden_checkpoint_says_is_fine(self) -> None:
+        for path in GOLDEN.glob("*/state/*.skc"):
+            check_header(read(path).header)
+
+    @pytest.mark.parametrize("name", sorted(HEADER.keys() - {"config_hash"}))
+    def test_an_entry_that_is_missing_is_named(self, name: str) -> None:
+        with pytest.raises(CheckpointError, match=f"its header cannot be used: {name}"):
+            check_header({key: value for key, value in HEADER.items() if key != name})
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ("written", "NaN"),
+            ("written", 1e300),
+            ("written", True),
+            ("mode", "both"),
+            ("account", []),
+            ("account", {}),
+            ("account/consumed", -1),
+            ("account/consumed", 1.0),
+            ("account/consumed", "7"),
+            ("account/consumed", 2**63),
+            ("account/consumed", 10**4000),
+            ("recent_dead", [-1]),
+            ("recent_dead", {"0": 1}),
+            ("positions", {}),
+            ("positions/0", ["a stream", 0]),
+            ("positions/0", ["a stream", 0, -1]),
+            ("positions/0", ["a stream", True, 1]),
+            ("positions/0", [1, 0, 1]),
+            ("positions/0", ["cluster/in/n1", 1, 1]),
+            ("outputs", []),
+            ("outputs/predictions", None),
+            ("outputs/predictions/mark", -1),
+            ("outputs/predictions/mark", 1.5),
+            ("outputs/predictions/mark", True),
+            ("outputs/predictions/mark", "7"),
+            ("outputs/predictions/mark", [7]),
+            ("outputs/predictions/mark", {"length": -7}),
+            ("outputs/predictions/mark", {"length": "7"}),
+            ("outputs/predictions/mark", {"other": 10**30}),
+            ("outputs/predictions/mark/ends", {"0": -1}),
+            ("outputs/predictions/mark/ends", {"0": "17"}),
+            ("outputs/predictions/mark/producer", [1]),
+            (EMITTED, [["s", 0, [[0, 10**12], [10**12, 0]]]]),
+            (EMITTED, [["s", 0, [[0, 10**12]]]]),
+            (EMITTED, [["s", 0, [[5, 6], [6, 7]]]]),
+            (EMITTED, [["s", 0, [[-1, 6]]]]),
+            (EMITTED, [["s", 0, [["1", "6"]]]]),
+            ("config", {}),
+            ("config/source", None),
+            ("model", []),
+            ("model/expert_weights", {"a": "0.5"}),
+            ("versions", {}),
+            ("versions/river", 1),
+            ("labels", {"pending": 3}),
+            ("labels", {"pending": 3, "bytes": 1}),
+        ],
+    )
+    def test_an_entry_that_is_wrong_is_named(self, path: str, value: Any) -> None:
+        with pytest.raises(CheckpointError, match=r"its header cannot be used: (\w|/)+") as caught:
+            check_header(changed(put(path, value)))
+        assert path.partition("/")[0] in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert not isinstance(caught.value, UnfitError)
+
+    def test_runs_of_a_mark_go_forwards(self) -> None:
+        mark = HEADER["outputs"]["predictions"]["mark"]
+        for runs in ([[0, 10**12], [10**12, 0]], [[3, 4], [4, 5]], [[3, 4], [1, 2]], [[True, 4]], [[1.0, 4]]):
+            with pytest.raises(SinkError):
+                OutputMark.from_json({**mark, "emitted": [["s", 0, runs]]})
+
+    def test_a_count_of_a_later_version_is_no_reason_to_fall_back(self) -> None:
+        with pytest.raises(UnfitError, match="counts 'sworn', which this streamkernel does not: update it"):
+            check_header(changed(put("account/sworn", 3)))
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a header."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*before, key)
+            yield from paths(item, (*before, key))
+
+
+CASES = {case: golden(case) for case in ("growing", "river", "late-labels", "kafka")}
+PLACES = {case: list(paths(checkpoint.header)) for case, checkpoint in CASES.items()}
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, Plan]:
+    return {case: prepare(GOLDEN / case / "config.yaml") for case in CASES}
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A golden checkpoint with something else in its header or payload, and the right sum."""
+    case = draw(st.sampled_from(sorted(CASES)))
+    header, payload = copy.deepcopy(CASES[case].header), CASES[case].payload
+    for place in draw(st.lists(st.sampled_from(PLACES[case]), max_size=2)):
+        part: Any = header
+        with contextlib.suppress(LookupError, TypeError):  # a change before took the place away
+            for key in place[:-1]:
+                part = part[key]
+            if draw(st.booleans()) and isinstance(part, dict):
+                part.pop(place[-1], None)
+            else:
+                part[place[-1]] = draw(ANYTHING)
+    for at, extra, cut in draw(
+        st.lists(st.tuples(st.integers(0, len(payload)), st.binary(max_size=4), st.integers(0, 4)), max_size=3)
+    ):
+        payload = payload[:at] + extra + payload[at + cut :]
+    head = {"number": 0, "payload_length": len(payload), "header": header}
+    return case, sealed(json.dumps(head).encode(), payload, version=draw(st.sampled_from([1, 2])))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mutated())
+def test_a_forged_checkpoint_is_used_or_refused_in_one_sentence(
+    plans: dict[str, Plan], tmp_path: Path, made: tuple[str, bytes]
+) -> None:
+    case, data = made
+    path = tmp_path / "checkpoint-000000000000.skc"
+    path.write_bytes(data)
+    why = ""
+    try:
+        resume.restore(plans[case], read(path))
+    except CheckpointError as error:
+        why = str(error)
+    assert "\n" not in why
+    assert len(why) < 3000
+    with contextlib.suppress(CheckpointError):
+        description_table(describe(path))
+        description_table(describe(tmp_path))
+
+
+class TestPassedOver:
+    """A checkpoint whose contents are refused is one the daemon does without; one that does not fit is not."""
+
+    @pytest.fixture
+    def begun(self, here: Home) -> Home:
+        run(prepare(here.config), max_records=600)
+        return here
+
+    def forge(self, home: Home, header: Change = lambda _: None, payload: Callable[[bytes], bytes] = bytes) -> Path:
+        newest = read(sorted((home.folder / "out/state").glob("*.skc"))[-1])
+        changed = copy.deepcopy(newest.header)
+        header(changed)
+        store = CheckpointStore(home.folder / "out/state", keep=9)
+        store.lock()
+        path = store.write(changed, payload(newest.payload))
+        store.close()
+        return path
+
+    @pytest.mark.parametrize(
+        ("header", "payload", "why"),
+        [
+            (put("account", {}), bytes, "its header cannot be used: account: the count 'consumed' is missing"),
+            (put("outputs/predictions/mark", {"stream": "s"}), bytes, "its header cannot be used: outputs.predictions"),
+            (lambda _: None, lambda data: data[:-8], "the payload cannot be restored"),
+            (lambda _: None, lambda data: data[-8:], "the payload cannot be restored"),
+        ],
+    )
+    def test_one_whose_contents_are_refused(
+        self, begun: Home, caplog: pytest.LogCaptureFixture, header: Change, payload: Any, why: str
+    ) -> None:
+        forged = self.forge(begun, header, payload)
+        run(prepare(begun.config), max_records=50)
+        assert begun.header()["account"]["consumed"] == 650
+        assert f"{forged.name}: {why}" in caplog.text
+        assert f"renamed to {forged.name}.invalid, the next older checkpoint is tried" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("header", "sections", "why"),
+        [
+            (put("versions/river", "77.0.0"), {}, "was written with river 77"),
+            (put("account/sworn", 1), {}, "counts 'sworn'"),
+            (lambda _: None, {"model": ["river.naive_bayes.GaussianNB"]}, "another model than the configuration"),
+            (lambda _: None, {"source": {"kind": "csv", "path": "stream.csv", "target": "a"}}, "source.target is"),
+        ],
+    )
+    def test_not_one_that_does_not_fit(self, begun: Home, header: Change, sections: Any, why: str) -> None:
+        self.forge(begun, header)
+        before = sorted((begun.folder / "out/state").glob("checkpoint-*"))
+        with pytest.raises(UnfitError, match=why):
+            run(prepare(begun.configure(**sections)))
+        assert sorted((begun.folder / "out/state").glob("checkpoint-*")) == before
+
+    def test_a_state_of_a_later_version_is_not_passed_over(self, begun: Home) -> None:
+        self.forge(begun, payload=lambda data: re.sub(rb'("name":"version","value":)\d', rb"\g<1>9", data, count=1))
+        with pytest.raises(UnfitError, match="the state of the model is of version 9, this streamkernel reads up to"):
+            run(prepare(begun.config))
+
+    def test_check_says_what_a_run_would_do_and_changes_nothing(self, begun: Home, launcher: Launcher) -> None:
+        forged = self.forge(begun, put("account", {}))
+        before = sorted((begun.folder / "out/state").glob("checkpoint-*"))
+        done = launcher.call(begun, "check", "config.yaml")
+        assert done.returncode == 0
+        assert f"{forged.name}: its header cannot be used" in done.stderr
+        assert "record 600" in done.stdout
+        assert sorted((begun.folder / "out/state").glob("checkpoint-*")) == before
+
+
+UNSAVABLE = """
+from river import dummy
+
+class Unsavable(dummy.PriorClassifier):
+    '''Holds something no checkpoint can hold from the 300th record on.'''
+
+    def learn_one(self, x, y):
+        super().learn_one(x, y)
+        self.taken = getattr(self, "taken", 0) + 1
+        if self.taken > 300:
+            self.held = lambda: None
+"""
+
+
+class TestUnsavable:
+    """What cannot be read back is not written."""
+
+    def test_the_daemon_ends_in_one_sentence_and_keeps_what_there_is(self, home: Home, launcher: Launcher) -> None:
+        (home.folder / "unsavable.py").write_text(UNSAVABLE)
+        (home.folder / "stream.csv").write_text("a,y\n" + "1,p\n2,q\n" * 400)
+        home.configure(
+            model=["unsavable.Unsavable"],
+            imports=["unsavable"],
+            checkpoint={"directory": "out/state", "every_records": 200},
+        )
+        for _ in range(2):  # again and again, and no worse
+            ended = launcher.call(home, "run", "config.yaml")
+            assert ended.returncode == 1
+            assert "the model holds" in ended.stderr
+            assert "everything up to record 200 is saved: a restart goes on from there" in ended.stderr
+            assert "Traceback" not in ended.stderr
+            assert home.header()["account"]["consumed"] == 200
+
+    def test_it_counts_as_a_checkpoint_that_failed(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        failures = []
+        monkeypatch.setattr(metrics.Exporter, "failed", lambda _: failures.append(1))
+        written = CheckpointStore.write
+
+        def refusing(store: CheckpointStore, header: Any, payload: bytes) -> Path:
+            if header["account"]["consumed"]:
+                raise CheckpointError("cannot be read back")
+            return written(store, header, payload)
+
+        monkeypatch.setattr(CheckpointStore, "write", refusing)
+        with pytest.raises(CheckpointError, match="cannot be read back"):
+            run(prepare(here.configure(metrics={"port": 0})))
+        assert failures == [1]
+
+    def test_a_model_that_could_not_be_restored_is_known_before_it_learns(self, here: Home) -> None:
+        # The reader bounds what the compiled parts of River make room for.
+        detector = {"river.drift.ADWIN": {"clock": 2_000_000}}
+        tree = {"river.tree.HoeffdingAdaptiveTreeClassifier": {"seed": 1, "drift_detector": detector}}
+        with pytest.raises(CheckpointError, match="gives AdaptiveWindowing a value of the wrong kind"):
+            run(prepare(here.configure(model=[tree])))
+        assert not list((here.folder / "out/state").glob("*.skc"))
+
+
+class TestNumbersThatJsonDoesNotHave:
+    def test_an_argument_of_the_configuration_may_be_infinite(self, home: Home, launcher: Launcher) -> None:
+        (home.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 300)
+        text = home.configure(
+            source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
+            model=[{"river.linear_model.ALMAClassifier": {"alpha": 0.5}}],
+        ).read_text()
+        home.config.write_text(text.replace("alpha: 0.5", "alpha: 0.5\n    B: .inf"))
+        for _ in range(2):
+            assert launcher.call(home, "run", "config.yaml", "--max-records", "300").returncode == 0
+        assert "Infinity" in json.dumps(home.header()["config"]["model"])
+        assert home.header()["account"]["consumed"] == 600
+
+
+class TestInspect:
+    def test_nothing_from_a_record_steers_the_terminal(self, home: Home, launcher: Launcher) -> None:
+        name = "a\x1b[2J\x9b31m\u202e\u2028b\nc"
+        lines = [json.dumps({name: n % 7, "y": "p\x1b[0m" if n % 2 else "q"}) for n in range(300)]
+        (home.folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
+        adaptive = {"seed": 1, "n_features": 4, "metric_schedule": [50], "buffer_size": 60, "n_trees": 0}
+        home.configure(
+            source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
+            model=[{"streamkernel.AdaptiveKernelClassifier": adaptive}],
+        )
+        ran = launcher.call(home, "run", "config.yaml")
+        assert ran.returncode == 0
+        for arguments in (["out/state"], ["out/state", "--json"]):
+            shown = launcher.call(home, "inspect", *arguments)
+            assert shown.returncode == 0
+            for text in (shown.stdout, shown.stderr, ran.stdout, ran.stderr):
+                assert not set(text) & set("\x1b\x9b\u202e\u2028\r\x07")
+        assert json.loads(shown.stdout)["model"]["input_importance"] == {name: 1.0}
+
+    def test_a_file_named_to_deceive_is_named_as_it_is(self, home: Home, launcher: Launcher) -> None:
+        shown = launcher.call(home, "inspect", "no\x1b[31mthing")
+        assert shown.returncode == 1
+        assert shown.stderr == "streamkernel: no\\x1b[31mthing: cannot be read: No such file or directory\n"
+
+
+def test_copies_by_hard_links_are_read(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "state")
+    store.lock()
+    path = store.write({"i": 1}, b"")
+    store.close()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / path.name).hardlink_to(path)
+    assert CheckpointStore(tmp_path / "copy").newest() == read(path)
+    shutil.rmtree(tmp_path / "copy")
