@@ -64,6 +64,18 @@ def test_connectors_know_nothing_of_streamkernel(path):
     assert not {name for name in _imported(path) if name.startswith("streamkernel")}
 
 
+def test_the_http_server_is_imported_where_it_is_started_only():
+    # A daemon without metrics does without the server's libraries, and without the time their import takes.
+    inside = {"streamkernel.daemon.serving", "streamkernel.daemon.serving.limits"}
+    for path in _modules("streamkernel") + _modules("connectors"):
+        if "serving" in path.parts:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            for name in [alias.name for alias in getattr(node, "names", [])] + [getattr(node, "module", None) or ""]:
+                assert name.split(".")[0] not in {"anyio", "httptools", "starlette", "uvicorn"}, path
+                assert not name.startswith("streamkernel.daemon.serving") or name in inside, path
+
+
 def test_compiled_code_lives_in_compute_only():
     for path in _modules("streamkernel"):
         if "compute" not in path.parts:

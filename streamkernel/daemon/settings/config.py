@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
@@ -43,6 +44,12 @@ def _one_character(text: str) -> str:
 def _no_colon(name: str) -> str:
     if ":" in name:  # HTTP's basic authentication ends the name there
         raise ValueError("must not contain a colon")
+    return name
+
+
+def _host_pattern(name: str) -> str:
+    if not re.fullmatch(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?", name, re.ASCII):
+        raise ValueError(f"must be a host name without scheme and port, *.NAME or *, got {name!r}")
     return name
 
 
@@ -220,6 +227,14 @@ class Metrics(Section):
     )
     report: list[ReportName] | None = Field(
         default=None, description="Which metrics to report; null: all that fit the model."
+    )
+    allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
+        default_factory=list,
+        description="Names the endpoint is asked by, beside localhost, host, this machine's own name and any address; "
+        "*.example.org is all names that end so, * is all.",
+    )
+    max_connections: Annotated[Positive, Field(le=10_000)] = Field(
+        default=64, description="How many connections may be open at once; those beyond it are refused."
     )
     basic_auth: BasicAuth | None = None
     tls: Tls | None = None

@@ -1,0 +1,121 @@
+"""The routes of the HTTP server: /metrics for Prometheus, /healthz and /readyz for a supervisor, a page for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from streamkernel.daemon.serving.hosts import Hosts
+from streamkernel.daemon.serving.middleware import BasicAuthentication, HostCheck, ResponseHeaders
+from streamkernel.daemon.settings.config import Metrics
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.shown.server import Health
+
+__all__ = ["make_application"]
+
+T = TypeVar("T")
+
+# Probes carry no credentials, and what they are told is one word.
+_PROBES = frozenset({"/healthz", "/readyz"})
+
+
+def make_application(settings: Metrics, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
+    """Make the ASGI application.
+
+    Parameters
+    ----------
+    settings
+        Who may ask.
+    registry
+        The metrics.
+    health
+        What the probes and the status page say.
+    workers
+        How many requests are answered at once by threads, metrics and probes apart.
+
+    """
+    middleware = [
+        Middleware(ResponseHeaders),
+        Middleware(HostCheck, hosts=Hosts([settings.host, *settings.allowed_hosts])),
+    ]
+    if settings.basic_auth is not None:
+        middleware.append(Middleware(BasicAuthentication, expected=settings.basic_auth, open_paths=_PROBES))
+    routes = _Routes(registry, health, workers)
+    application = Starlette(
+        routes=[
+            Route("/", routes.page),
+            Route("/metrics", routes.metrics),
+            Route("/healthz", routes.healthz),
+            Route("/readyz", routes.readyz),
+        ],
+        middleware=middleware,
+        exception_handlers={HTTPException: _refused},
+    )
+    application.router.redirect_slashes = False
+    return application
+
+
+class _Routes:
+    """Answers requests; what may take long, in a thread: a member of a group asks its partitions."""
+
+    def __init__(self, registry: CollectorRegistry, health: Health, workers: int) -> None:
+        self._metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
+        self._health = health
+        # Apart, so that a slow scrape holds up no probe, and no probe, which anybody may ask for, a scrape.
+        self._scrapes, self._probes = CapacityLimiter(workers), CapacityLimiter(workers)
+
+    async def page(self, request: Request) -> Response:  # noqa: ARG002
+        return HTMLResponse(await to_thread.run_sync(self._health.page, limiter=self._scrapes))
+
+    async def metrics(self, request: Request) -> Response:
+        return await to_thread.run_sync(self._scrape, request, limiter=self._scrapes)
+
+    async def healthz(self, request: Request) -> Response:  # noqa: ARG002
+        trouble = await to_thread.run_sync(lambda: self._health.trouble(), limiter=self._probes)
+        return _text(HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, trouble or "ok")
+
+    async def readyz(self, request: Request) -> Response:  # noqa: ARG002
+        if self._health.ready:
+            return _text(HTTPStatus.OK, "ready")
+        return _text(HTTPStatus.SERVICE_UNAVAILABLE, "not ready")
+
+    def _scrape(self, request: Request) -> Response:
+        """Answer as prometheus_client does, which knows formats and compression, by its application for threads."""
+        answer: dict[str, Any] = {}
+
+        def start(status: str, headers: list[tuple[str, str]]) -> None:
+            answer.update(status_code=int(status.split()[0]), headers=dict(headers))
+
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/metrics",
+            "QUERY_STRING": request.scope["query_string"].decode("latin-1"),
+            "HTTP_ACCEPT": request.headers.get("accept"),
+            "HTTP_ACCEPT_ENCODING": request.headers.get("accept-encoding"),
+        }
+        body = b"".join(self._metrics(environ, start))
+        return Response(body, **answer)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED or request.method not in ("GET", "HEAD"):
+        return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET", {"Allow": "GET, HEAD"})
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return _text(HTTPStatus.NOT_FOUND, "not found: /, /metrics, /healthz and /readyz are here")
+    return _text(HTTPStatus(error.status_code), error.detail)
+
+
+def _text(status: HTTPStatus, text: str, headers: dict[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{text}\n", status, headers)

@@ -1,0 +1,151 @@
+"""The socket of the HTTP server: accepts connections, no more of them than there may be."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from streamkernel.daemon.serving.limits import HttpLimits
+from streamkernel.daemon.serving.log import limited_logger
+from streamkernel.daemon.serving.protocol import BoundedProtocol, refusal
+
+__all__ = ["Listener", "bind"]
+
+_log = limited_logger(__name__)
+
+_BACKLOG = 128
+# In a row, before those that are open have their turn.
+_ACCEPTED_AT_ONCE = 16
+_PAUSE_SECONDS = 0.1
+_LOOK_SECONDS = 0.002
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Open a listening socket.
+
+    Raises
+    ------
+    OSError
+        Where the address is none or in use.
+
+    """
+    # The protocol is named: without it asyncio does not set TCP_NODELAY, and each answer would take 40 ms.
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = sorted(found, key=lambda one: one[0] != socket.AF_INET)[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+class Listener:
+    """Accepts connections and hands each to a protocol; one too many is refused before anything is read from it.
+
+    Connections are counted by their descriptors, whatever state TLS or HTTP is in.
+
+    Parameters
+    ----------
+    listening
+        The socket.
+    protocol
+        Makes the protocol of a connection.
+    context
+        What TLS is spoken with; None: it is not spoken.
+    limits
+        What clients may take.
+
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        protocol: Callable[[], BoundedProtocol],
+        context: ssl.SSLContext | None,
+        limits: HttpLimits,
+    ) -> None:
+        listening.setblocking(False)
+        self._listening = listening
+        self._protocol = protocol
+        self._context = context
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._open: set[socket.socket] = set()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to accept."""
+        self._pause = None
+        self._loop.add_reader(self._listening, self._accept)
+
+    async def stop(self) -> None:
+        """Accept no more, and drop connections that are not made yet."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._loop.remove_reader(self._listening)
+        self._listening.close()
+        for task in self._starting:
+            task.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
+
+    async def drained(self) -> None:
+        """Wait until all connections are closed."""
+        while self._count():
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _count(self) -> int:
+        self._open = {one for one in self._open if one.fileno() >= 0}
+        return len(self._open)
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                accepted, client = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # no descriptors, no memory
+                _log.warning("the metrics cannot accept connections for now: %s", error.strerror)
+                self._loop.remove_reader(self._listening)
+                self._pause = self._loop.call_later(_PAUSE_SECONDS, self.start)
+                return
+            if self._count() >= self._limits.connections:
+                self._refuse(accepted, client)
+                continue
+            accepted.setblocking(False)
+            self._open.add(accepted)
+            task = self._loop.create_task(self._connect(accepted))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
+
+    def _refuse(self, accepted: socket.socket, client: Any) -> None:
+        most = self._limits.connections
+        _log.warning("more than %d connections to the metrics: those beyond it are refused, last %s", most, client)
+        with accepted:
+            accepted.setblocking(False)
+            if self._context is None:
+                try:
+                    accepted.send(refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"more than {most} connections"))
+                except OSError:
+                    return
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        seconds = None if self._context is None else self._limits.receive_seconds
+        try:
+            await self._loop.connect_accepted_socket(
+                self._protocol,
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=seconds,
+                ssl_shutdown_timeout=None if self._context is None else self._limits.linger_seconds,
+            )
+        except OSError as error:  # also ssl.SSLError: a client that speaks no TLS, or is gone
+            _log.debug("a connection was not made: %s", error)

@@ -1,0 +1,63 @@
+"""The log of the HTTP server: what clients do wrong must not fill a disk."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+__all__ = ["RateLimit", "limited_logger"]
+
+_PAUSE_SECONDS = 60.0
+
+
+class RateLimit(logging.Filter):
+    """Filter that passes each kind of message once a minute, with the number of those it held back.
+
+    A kind is the text before its arguments are put in, so that clients cannot make up new ones.
+
+    Parameters
+    ----------
+    seconds
+        The pause between two messages of a kind.
+    clock
+        Gives seconds, and never goes back.
+
+    Examples
+    --------
+    >>> limit = RateLimit()
+    >>> records = [logging.makeLogRecord({"msg": "%d is bad", "args": (number,)}) for number in range(3)]
+    >>> [limit.filter(record) for record in records]
+    [True, False, False]
+
+    """
+
+    def __init__(self, seconds: float = _PAUSE_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._next: dict[str, float] = {}
+        self._held: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether a message is to be logged."""
+        kind, now = str(record.msg), self._clock()
+        with self._lock:
+            if now < self._next.get(kind, now):
+                self._held[kind] = self._held.get(kind, 0) + 1
+                return False
+            self._next[kind] = now + self._seconds
+            held = self._held.pop(kind, 0)
+        if held:
+            record.msg, record.args = f"{record.getMessage().rstrip()} (and {held:,} more like it before)", None
+        return True
+
+
+def limited_logger(name: str) -> logging.Logger:
+    """Give a logger whose messages are limited in their rate."""
+    logger = logging.getLogger(name)
+    if not logger.filters:
+        logger.addFilter(RateLimit())
+    return logger

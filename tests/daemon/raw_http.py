@@ -1,0 +1,86 @@
+"""A client that sends bytes as they are, and a server to send them to."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from streamkernel.daemon.serving.limits import HttpLimits
+from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.shown.server import Health, Server
+
+#: What comes within these seconds came at once; it is waited for as long as it takes, and no longer than this.
+PATIENCE = 30.0
+#: Deadlines that tests can wait for, but for the answer, which a busy machine may take long to give.
+SHORT = HttpLimits(receive_seconds=0.2, answer_seconds=PATIENCE, linger_seconds=0.2, stop_seconds=0.2)
+
+
+@contextmanager
+def served(
+    health: Health | None = None, limits: HttpLimits | None = None, size: int = 0, **settings: Any
+) -> Iterator[int]:
+    """Serve; gives the port. The metrics have about so many bytes."""
+    registry = CollectorRegistry()
+    gauge = Gauge("streamkernel_test", "A test.", ["label"], registry=registry)
+    gauge.labels("x" * size).set(1)
+    server = Server(Metrics(port=0, **settings), registry, health or Health(), limits)
+    try:
+        yield server.port
+    finally:
+        server.close()
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+
+
+def read(connection: socket.socket) -> bytes:
+    """Read until the server closes the connection, in order or not."""
+    data = bytearray()
+    try:
+        while part := connection.recv(1 << 20):
+            data += part
+    except (ConnectionResetError, ssl.SSLEOFError):
+        pass
+    return bytes(data)
+
+
+def exchange(port: int, request: bytes) -> bytes:
+    """Send a request and read until the server closes the connection."""
+    with connect(port) as connection:
+        with suppress(ConnectionResetError, BrokenPipeError):
+            connection.sendall(request)
+        return read(connection)
+
+
+def get(path: str = "/metrics", *headers: str, host: str = "localhost", version: str = "1.1") -> bytes:
+    """A request after which the connection is closed."""
+    lines = [f"GET {path} HTTP/{version}", f"Host: {host}", "Connection: close", *headers]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+
+
+def status(answer: bytes) -> int:
+    """The status of the first response; 0 where there is none."""
+    return int(answer.split()[1]) if answer else 0
+
+
+def statuses(answer: bytes) -> list[int]:
+    """The status of each response."""
+    return [int(number) for number in re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)]
+
+
+def answers(port: int, path: str = "/healthz") -> bool:
+    """Whether who asks properly is answered; on a busy machine a short deadline may pass, so more than once."""
+    deadline = time.monotonic() + PATIENCE
+    while status(exchange(port, get(path))) != 200:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

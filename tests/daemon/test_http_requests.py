@@ -1,0 +1,207 @@
+"""What the HTTP server makes of requests that are odd, hostile or not HTTP at all."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import random
+import socket
+
+import pytest
+from pydantic import ValidationError
+
+from streamkernel.daemon.serving.log import RateLimit
+from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.shown.server import Health
+from tests.daemon.raw_http import answers, connect, exchange, get, read, served, status, statuses
+
+
+class TestHost:
+    """A page of another site cannot read what is served here under a name of its own."""
+
+    @pytest.mark.parametrize(
+        "host",
+        [
+            *("localhost", "LOCALHOST:9108", "localhost.", "a.localhost", "127.0.0.1", "127.0.0.1:80", "[::1]:9108"),
+            *("10.1.2.3:9108", socket.gethostname(), "metrics.example.org", "a.b.example.com", "my_daemon:9108"),
+        ],
+    )
+    def test_ours(self, host: str) -> None:
+        allowed = ["metrics.example.org", "*.example.com", "my_daemon"]
+        with served(allowed_hosts=allowed) as port:
+            for path in ("/", "/metrics", "/healthz"):
+                assert status(exchange(port, get(path, host=host))) == 200
+
+    @pytest.mark.parametrize(
+        "host", ["evil.example", "evil.example:9108", "localhost.evil.example", "127.0.0.1.evil.example", "example.com"]
+    )
+    def test_not_ours(self, host: str) -> None:
+        with served(allowed_hosts=["*.example.com"]) as port:
+            for path in ("/", "/metrics", "/healthz", "/readyz", "/nowhere"):
+                answer = exchange(port, get(path, host=host))
+                assert status(answer) == 421
+                assert b"add it to metrics.allowed_hosts" in answer
+                assert b"streamkernel_" not in answer
+
+    def test_the_configured_host(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+        monkeypatch.setattr(
+            "streamkernel.daemon.serving.listener.bind", lambda _, port: socket.create_server(("", port))
+        )
+        with served(host="metrics.internal") as port:
+            assert status(exchange(port, get(host="metrics.internal"))) == 200
+            assert status(exchange(port, get(host="metrics.external"))) == 421
+
+    def test_all_are_allowed_where_that_is_asked_for(self) -> None:
+        with served(allowed_hosts=["*"]) as port:
+            assert status(exchange(port, get(host="evil.example"))) == 200
+
+    @pytest.mark.parametrize(
+        "host", ["", " ", "a b", "user@localhost", "localhost:port", "[::1", "a/b", "localhost,b", "é"]
+    )
+    def test_none_at_all(self, host: str) -> None:
+        with served() as port:
+            assert status(exchange(port, get(host=host))) == 400
+
+    def test_missing_and_twice(self) -> None:
+        with served() as port:
+            assert status(exchange(port, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")) == 400
+            assert status(exchange(port, get("/", "Host: localhost"))) == 400
+            assert status(exchange(port, b"GET /healthz HTTP/1.0\r\n\r\n")) == 200
+            assert status(exchange(port, get(host="evil.example", version="1.0"))) == 421
+
+    def test_the_target_may_name_it(self) -> None:
+        with served() as port:
+            assert status(exchange(port, get("http://localhost/healthz"))) == 200
+            assert status(exchange(port, get("http://localhost/healthz", host="evil.example"))) == 200
+            assert status(exchange(port, get("http://evil.example/metrics"))) == 421
+            assert status(exchange(port, get("http://[::1]:80/healthz"))) == 200
+
+    @pytest.mark.parametrize("name", ["http://a", "a:80", "a/b", "", "*a", "a.*", "**", "a b"])
+    def test_a_name_in_the_configuration_that_is_none(self, name: str) -> None:
+        with pytest.raises(ValidationError, match="must be a host name without scheme and port"):
+            Metrics(allowed_hosts=[name])
+
+
+class TestOddRequests:
+    @pytest.mark.parametrize(
+        "request_bytes",
+        [
+            *(
+                b"\0" * 100,
+                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+                b"hello\r\n\r\n",
+                b"GET\r\n\r\n",
+                b"get / HTTP/1.1\r\n\r\n",
+            ),
+            *(b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n"),
+            *(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            *(get("*"), get("metrics"), get("/\x80"), get("/", "X : y"), get("/", "X: \0"), get("/", " folded")),
+            get("/", "Content-Length: 1", "Content-Length: 2"),
+            get("/", "Content-Length: -1"),
+            get("/", "Content-Length: 3", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
+            get("/", "Transfer-Encoding: chunked") + b"zz\r\n",
+        ],
+    )
+    def test_are_refused_and_harm_nothing(self, request_bytes: bytes, caplog: pytest.LogCaptureFixture) -> None:
+        with served() as port:
+            answer = exchange(port, request_bytes)
+            assert answers(port)
+        assert status(answer) in (400, 404, 405)
+        assert not [record for record in caplog.records if record.levelno > logging.DEBUG]
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+    def test_only_get_and_head(self, method: str) -> None:
+        with served() as port:
+            for path in (b"/", b"/metrics", b"/nowhere"):
+                answer = exchange(port, get().replace(b"GET /metrics", method.encode() + b" " + path))
+                assert status(answer) == 405
+                assert b"\r\nallow: GET, HEAD\r\n" in answer
+                assert answer.endswith(b"only GET\n")
+
+    def test_head(self) -> None:
+        with served() as port:
+            for path in (b"/", b"/metrics", b"/readyz", b"/nowhere"):
+                whole = exchange(port, get().replace(b"/metrics", path))
+                head = exchange(port, get().replace(b"GET /metrics", b"HEAD " + path))
+                assert head.endswith(b"\r\n\r\n")
+                assert status(head) == status(whole)
+                size = len(whole.partition(b"\r\n\r\n")[2])
+                assert b"\r\ncontent-length: %d\r\n" % size in head
+
+    def test_an_upgrade_is_not_taken(self) -> None:
+        upgrade = "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13"
+        request = get("/healthz", *upgrade).replace(b"Connection: close", b"Connection: upgrade")
+        with served() as port, connect(port) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            assert statuses(read(connection)) == [200]
+
+    def test_who_has_sent_all_may_close_its_side(self) -> None:
+        with served(size=1 << 22) as port, connect(port) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.shutdown(socket.SHUT_WR)
+            assert len(read(connection)) > 1 << 22
+
+    def test_formats_and_compression_are_those_of_prometheus(self) -> None:
+        with served(size=1000) as port:
+            plain = exchange(port, get())
+            openmetrics = exchange(port, get("/metrics", "Accept: application/openmetrics-text; version=1.0.0"))
+            head, _, body = exchange(port, get("/metrics", "Accept-Encoding: gzip")).partition(b"\r\n\r\n")
+        assert b"\r\ncontent-type: text/plain; version=" in plain
+        assert b"\r\ncontent-type: application/openmetrics-text; version=1.0.0" in openmetrics
+        assert openmetrics.endswith(b"# EOF\n")
+        assert b"\r\ncontent-encoding: gzip" in head
+        assert gzip.decompress(body) == plain.partition(b"\r\n\r\n")[2]
+
+    def test_browsers_are_told_what_not_to_do(self) -> None:
+        with served() as port:
+            answers = [exchange(port, get(path)) for path in ("/", "/metrics", "/nowhere")]
+        for answer in answers:
+            assert b"\r\nx-content-type-options: nosniff\r\n" in answer
+            assert b"frame-ancestors 'none'" in answer
+            assert b"\r\ndate: " in answer
+            assert b"\r\nserver: " not in answer
+
+    def test_a_page_that_fails_is_one_error_in_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
+        health = Health()
+        health.page = lambda: str(1 / 0)
+        with served(health) as port:
+            assert [status(exchange(port, get("/"))) for _ in range(5)] == [500] * 5
+            assert status(exchange(port, get("/healthz"))) == 200
+        errors = [record for record in caplog.records if record.levelno >= logging.WARNING]
+        assert len(errors) <= 1  # less than one where another test's was within the minute
+
+    def test_mutated_requests(self) -> None:
+        draw = random.Random(0)
+        whole = [
+            get("/metrics?name[]=a", "Accept: text/plain;q=0.5, */*", "Authorization: Basic eA=="),
+            get("/", "Transfer-Encoding: chunked") + b"3\r\nabc\r\n0\r\nX: y\r\n\r\n",
+            get("http://localhost:80/healthz", "Content-Length: 4") + b"body" + get("/readyz"),
+        ]
+        with served() as port:
+            for _ in range(300):
+                request = bytearray(draw.choice(whole))
+                for _ in range(draw.randint(1, 4)):
+                    at = draw.randrange(len(request))
+                    request[at : at + draw.randint(0, 3)] = draw.randbytes(draw.randint(0, 3))
+                with connect(port) as connection:
+                    connection.sendall(request)
+                    connection.shutdown(socket.SHUT_WR)
+                    assert 500 not in statuses(read(connection)), bytes(request)
+            assert answers(port)
+
+
+def test_a_kind_of_message_comes_once_a_minute() -> None:
+    now = [0.0]
+    limit = RateLimit(60.0, lambda: now[0])
+
+    def passed(text: str) -> str | None:
+        record = logging.makeLogRecord({"msg": "%s is bad", "args": (text,)})
+        return record.getMessage() if limit.filter(record) else None
+
+    assert [passed(text) for text in "abc"] == ["a is bad", None, None]
+    now[0] = 61.0
+    assert passed("d") == "d is bad (and 2 more like it before)"
+    now[0] = 122.0
+    assert passed("100%") == "100% is bad"
