@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
 import ssl
@@ -158,6 +159,24 @@ class TestConnections:
         assert limit[0] == 4096
         limit[:] = [64, 64]
         assert affordable_connections(64) == 4
+
+    def test_where_there_are_no_descriptors_it_waits_for_some(self, caplog: pytest.LogCaptureFixture) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with served() as port, socket.socket() as client:
+            free = os.dup(0)
+            os.close(free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+            try:
+                client.settimeout(PATIENCE)
+                client.connect(("127.0.0.1", port))
+                client.sendall(get("/healthz"))
+                deadline = time.monotonic() + PATIENCE
+                while "cannot accept connections for now: Too many open files" not in caplog.text:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            assert status(read(client)) == 200
 
     def test_answers_are_not_delayed(self) -> None:
         # asyncio sets TCP_NODELAY only where the socket's protocol is named: 40 ms for each answer otherwise.
