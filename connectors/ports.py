@@ -287,6 +287,11 @@ class Sink(ABC):
         return 0
 
     @property
+    def waiting_bytes(self) -> int:
+        """How many bytes of lines were taken and are not written yet, where that is known; 0 by default."""
+        return 0
+
+    @property
     @abstractmethod
     def exactly_once(self) -> bool:
         """Whether a restart leaves no line missing and none double."""

@@ -241,10 +241,13 @@ class Metrics(Section):
 
 
 class Limits(Section):
-    """What a record may be; beyond that it is a dead letter."""
+    """What a record may be, beyond which it is a dead letter, and how much may wait for an output."""
 
     max_record_bytes: Positive = Field(default=1_048_576, description="The longest record, in bytes.")
     max_string: Positive = Field(default=256, description="The longest string value, in characters.")
+    max_waiting_bytes: Annotated[Whole, Field(ge=2**20)] = Field(
+        default=2**26, description="How many bytes of lines may wait in memory for an output; then reading waits, too."
+    )
 
 
 class Log(Section):
