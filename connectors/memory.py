@@ -108,7 +108,7 @@ class MemorySink(Sink):
         self.pending: list[dict[str, Any]] = []
 
     def open(self, mark: Mark | None = None) -> None:
-        """Keep the first `mark` lines, none by default; see `Sink.open`."""
+        """Keep the first `mark` lines, none by default: they are nobody else's; see `Sink.open`."""
         if mark is not None and (isinstance(mark, dict) or mark > len(self.lines)):
             raise SinkError(f"the sink in memory holds {len(self.lines)} lines, fewer than the {mark} recorded")
         del self.lines[mark or 0 :]

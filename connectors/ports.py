@@ -15,7 +15,9 @@ Label: TypeAlias = str | int | float | bool
 """A decoded target."""
 
 Mark: TypeAlias = int | dict[str, Any]
-"""How far a sink was written, as JSON: the length of a file, or what a topic has to be known by and its end offsets."""
+"""How far a sink was written, as JSON: the length of a file or the end offsets of a topic, and what it is known by.
+
+A file of version 1 of the checkpoints has the length alone."""
 
 
 class ConnectorError(Exception):
@@ -234,12 +236,40 @@ class Sink(ABC):
         ----------
         mark
             What `flush` returned at the checkpoint to go on from: a line written after it counts only once, however
-            often it is written again. None: start anew, over what may be there.
+            often it is written again. None: there is none; what holds something already is treated as the sink was
+            told to.
 
         Raises
         ------
         SinkError
-            When the sink cannot be written, or holds less than at the mark.
+            When the sink cannot be written, is not what it was at the mark, or is another one's.
+
+        """
+
+    def find_problem(self, mark: Mark | None = None) -> None:  # noqa: B027 - only some can tell without being opened
+        """Raise what `open` would, changing nothing and shutting out nobody; by default nothing is found.
+
+        Raises
+        ------
+        SinkError
+            As `open`.
+
+        """
+
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:  # noqa: B027 - most have no place aside
+        """Put what an earlier run wrote out of the way of one that begins anew; by default it stays where it is.
+
+        Parameters
+        ----------
+        mark
+            What the earlier run recorded of it last; what is not known by that stays.
+        before
+            What the run recorded whose lines were set aside before: those may be destroyed now.
+
+        Raises
+        ------
+        SinkError
+            When there is no place for it.
 
         """
 

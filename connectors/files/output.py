@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 import zstandard
 
 from connectors.files.bytes import STANDARD_INPUT
 from connectors.files.compressed import SUFFIXES
-from connectors.ports import SinkError
+from connectors.files.mark import FileMark, digest
+from connectors.files.opening import Existing, OpenFile, is_special, open_output
+from connectors.files.pipes import write_to_pipe
+from connectors.ports import Mark, SinkError
 
 BUFFER_BYTES = 2**18
+PIECE_BYTES = 2**20
 STANDARD_OUTPUT = STANDARD_INPUT
 
 
@@ -26,7 +29,7 @@ class _Compressor(Protocol):
 
 
 class Output:
-    """A file that is appended to, or standard output.
+    """A file that is appended to under a lock, or standard output.
 
     What the system refuses to take (no space left, say) stays in memory, and the next call tries again from the very
     byte it stopped at.
@@ -35,62 +38,65 @@ class Output:
     ----------
     path
         A file, whose directory is made where it is missing; compressed where it ends in .gz or .zst; or ``"-"``.
+    existing
+        What becomes of a file that holds something and no mark: ``"refuse"`` to open it, ``"append"`` to it, or
+        ``"replace"`` what it holds.
 
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
         self.path = path
+        self.existing: Existing = existing
         self.standard = str(path) == STANDARD_OUTPUT
         self.compressed = not self.standard and Path(path).suffix in SUFFIXES
         self._buffer = bytearray()
         self._compressor: _Compressor | None = None
-        self._descriptor = -1
-        self._length = 0
+        self._file = self._unopened()
         self._durable: int | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether bytes can be written."""
-        return self.standard or self._descriptor >= 0
+        return self._file is not None
 
-    def open(self, length: int | None) -> None:
-        """Open anew, or cut to `length` bytes and go on there; see `Sink.open`."""
+    @property
+    def special(self) -> bool:
+        """Whether it is standard output, a pipe or a device: what was written there cannot be taken back."""
+        return self.standard or is_special(Path(self.path))
+
+    @property
+    def length(self) -> int:
+        """How many bytes the file holds."""
+        return 0 if self._file is None else self._file.length
+
+    @property
+    def appended(self) -> bool:
+        """Whether lines are appended to those that others wrote."""
+        return self._file is not None and self._file.appended
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes wait in memory."""
+        return len(self._buffer)
+
+    def open(self, mark: Mark | None) -> None:
+        """Open the file, or go on where `mark` says; see `Sink.open`."""
+        self.close()
         self._buffer.clear()
         self._compressor = None
         self._durable = None
         if self.standard:
             return
-        path = Path(self.path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-            self._descriptor = os.open(path, flags | (os.O_CREAT if length is None else 0), 0o666)
-            size = os.fstat(self._descriptor).st_size
-            if length is not None and size < length:
-                raise SinkError(
-                    f"{path}: the file holds {size:,} bytes, fewer than the {length:,} recorded at the checkpoint: "
-                    "put it back, or start anew with --fresh"
-                )
-            if size:
-                os.ftruncate(self._descriptor, length or 0)
-            self._length = length or 0
-            _make_name_durable(path)
-        except FileNotFoundError:
-            raise SinkError(
-                f"{path}: there is no such file, and {length:,} bytes of it are recorded at the checkpoint: "
-                "put it back, or start anew with --fresh"
-            ) from None
+            self._file = open_output(Path(self.path), mark, self.existing)
         except OSError as error:
-            self._release()
             raise self._failed(error) from None
-        except SinkError:
-            self._release()
-            raise
+        if self._file.torn:
+            self.write(b"\n")
 
     def write(self, data: bytes | bytearray) -> None:
         """Take bytes, most of which stay in memory until there are enough to be worth a call."""
-        if not self.is_open:
-            raise SinkError(f"{self.path}: the sink is not open")
+        self._opened()
         if self.compressed:
             if self._compressor is None:
                 self._compressor = self._new_compressor()
@@ -99,40 +105,45 @@ class Output:
         if len(self._buffer) >= BUFFER_BYTES:
             self._drain()
 
-    def flush(self) -> int | None:
-        """Make what was written durable and return the length of the file; None for standard output.
+    def flush(self) -> dict[str, Any] | None:
+        """Make what was written durable and return the mark of the file; None for standard output and the like.
 
         A compressed file ends a member (.gz) or a frame (.zst) here, so that it can be cut at this length.
         """
-        if not self.is_open:
-            raise SinkError(f"{self.path}: the sink is not open")
+        file = self._opened()
         if self._compressor is not None:
             self._buffer += self._compressor.flush()
             self._compressor = None
         self._drain()
-        if self.standard:
+        if file.special:
             return None
-        # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
-        if self._length != self._durable:
-            try:
-                os.fsync(self._descriptor)
-            except OSError as error:
-                raise self._failed(error) from None
-            self._durable = self._length
-        return self._length
+        try:
+            # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
+            if file.length != self._durable:
+                os.fsync(file.descriptor)
+            inode = os.fstat(file.descriptor).st_ino
+        except OSError as error:
+            raise self._failed(error) from None
+        self._durable = file.length
+        return FileMark(file.length, digest(file.head), digest(file.tail), inode).to_json()
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
-        if self.is_open:
+        if self._file is not None:
             try:
                 self.flush()
             finally:
-                self._release()
+                if self._file.descriptor >= 0:
+                    os.close(self._file.descriptor)
+                self._file = self._unopened()
 
-    def _release(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+    def _unopened(self) -> OpenFile | None:
+        return OpenFile(-1, special=True) if self.standard else None  # standard output is always there
+
+    def _opened(self) -> OpenFile:
+        if self._file is None:
+            raise SinkError(f"{self.path}: the sink is not open")
+        return self._file
 
     def _new_compressor(self) -> _Compressor:
         if Path(self.path).suffix == ".gz":
@@ -141,33 +152,31 @@ class Output:
         return zstandard.ZstdCompressor(write_checksum=True).compressobj()
 
     def _drain(self) -> None:
+        file = self._opened()
         try:
             while self._buffer:
-                taken = self._write_some(bytes(self._buffer))
+                # A piece at a time: much may wait, and a full disk is asked again and again.
+                piece = bytes(memoryview(self._buffer)[:PIECE_BYTES])
+                taken = self._write_some(file, piece)
                 del self._buffer[:taken]
-                self._length += taken
+                file.take(piece[:taken])
         except OSError as error:
             raise self._failed(error) from None
 
-    def _write_some(self, data: bytes) -> int:
+    def _write_some(self, file: OpenFile, data: bytes) -> int:
         if not self.standard:
-            return os.write(self._descriptor, data)
+            return write_to_pipe(file.descriptor, data) if file.special else os.write(file.descriptor, data)
         # Looked up each time: it may be redirected. The raw file below keeps no bytes of its own, which would be
         # written a second time at exit when the reader has gone.
         sys.stdout.flush()
         stream = cast("IO[bytes]", sys.stdout.buffer)
-        return getattr(stream, "raw", stream).write(data) or 0
+        try:
+            descriptor = stream.fileno()
+        except OSError:  # no file of the system
+            return stream.write(data)
+        return write_to_pipe(descriptor, data)
 
     def _failed(self, error: OSError) -> SinkError:
         name = "standard output" if self.standard else self.path
-        return SinkError(f"{name}: cannot be written: {error.strerror or error}")
-
-
-def _make_name_durable(path: Path) -> None:
-    # Some file systems cannot sync a directory, and lose a name only with the whole machine.
-    with suppress(OSError):
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        why = "nobody reads it" if isinstance(error, BlockingIOError) else error.strerror or error
+        return SinkError(f"{name}: cannot be written: {why}")

@@ -13,9 +13,11 @@ import numpy as np
 import orjson
 
 from connectors.encode import OPTIONS, encode_rest, to_json
+from connectors.files.aside import set_aside
 from connectors.files.bytes import BLOCK_BYTES, File
 from connectors.files.compressed import open_file
 from connectors.files.lines import Lines
+from connectors.files.opening import Existing, find_problem
 from connectors.files.output import Output
 from connectors.ports import Mark, Position, Sink, SinkError, SourceError
 
@@ -25,24 +27,45 @@ _LINE_OPTIONS = OPTIONS | orjson.OPT_APPEND_NEWLINE
 class _FileSink(Sink):
     """What both sinks have in common."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
         self.path = path
-        self._output = Output(path)
+        self._output = Output(path, existing)
 
     def open(self, mark: Mark | None = None) -> None:
-        """Open anew, or cut the file to the length that `mark` is and go on; see `Sink.open`."""
-        if isinstance(mark, dict):
-            raise SinkError(f"{self.path}: what the checkpoint says of it is not of a file: start anew with --fresh")
+        """Open the file, or cut it to the length in `mark` and go on; see `Sink.open`.
+
+        Raises
+        ------
+        SinkError
+            Also where the file is not the one of the mark, holds something though there is no mark (as `existing`
+            says), or is locked: another sink writes to it.
+
+        """
         self._output.open(mark)
 
-    def flush(self) -> int | None:
+    def find_problem(self, mark: Mark | None = None) -> None:
+        """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
+        if not self._output.standard:
+            find_problem(Path(self.path), mark, self._output.existing)
+
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
+        """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
+        if not self._output.standard and self._output.existing == "refuse":
+            set_aside(Path(self.path), mark, before)
+
+    def flush(self) -> dict[str, Any] | None:
         """Make the lines durable; see `Sink.flush`."""
         return self._output.flush()
 
     @property
+    def waiting_bytes(self) -> int:
+        """How many bytes wait in memory."""
+        return self._output.waiting_bytes
+
+    @property
     def exactly_once(self) -> bool:
-        """True for a plain file; standard output and compressed files are at-least-once."""
-        return not (self._output.standard or self._output.compressed)
+        """True for a plain file; standard output, pipes, devices and compressed files are at-least-once."""
+        return not (self._output.special or self._output.compressed)
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
@@ -56,6 +79,9 @@ class JsonLinesSink(_FileSink):
     ----------
     path
         A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
+    existing
+        What becomes of a file that holds something, where there is no mark to go on from: ``"refuse"`` to open it,
+        ``"append"`` to it, or ``"replace"`` what it holds.
 
     Examples
     --------
@@ -65,8 +91,8 @@ class JsonLinesSink(_FileSink):
     ...     with JsonLinesSink(path) as sink:
     ...         sink.open()
     ...         sink.write([{"prediction": True}, {"prediction": 1}])
-    ...         length = sink.flush()
-    ...     path.read_bytes(), length
+    ...         mark = sink.flush()
+    ...     path.read_bytes(), mark["length"]
     (b'{"prediction":true}\\n{"prediction":1}\\n', 37)
 
     """
@@ -98,6 +124,9 @@ class CsvSink(_FileSink):
     ----------
     path
         A file, compressed where it ends in .gz or .zst, or ``"-"`` for standard output. A missing directory is made.
+    existing
+        What becomes of a file that holds something, where there is no mark to go on from: ``"refuse"`` to open it,
+        ``"append"`` to it, or ``"replace"`` what it holds.
 
     Examples
     --------
@@ -114,15 +143,17 @@ class CsvSink(_FileSink):
 
     """
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        super().__init__(path)
+    def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
+        super().__init__(path, existing)
         self._columns: dict[str, None] | None = None
+        self._appended = False
 
     def open(self, mark: Mark | None = None) -> None:
-        """Open anew, or cut the file to the length that `mark` is and go on under its header; see `Sink.open`."""
+        """Open the file, or cut it to the length in `mark` and go on under its header; see `Sink.open`."""
         super().open(mark)
         self._columns = None
-        if mark and not self._output.standard:
+        self._appended = self._output.appended
+        if self._output.length:
             try:
                 self._columns = dict.fromkeys(self._read_header())
             except (SourceError, UnicodeDecodeError, csv.Error) as error:
@@ -147,12 +178,19 @@ class CsvSink(_FileSink):
         Raises
         ------
         SinkError
-            Also where a line has a key without a column; then none of the lines is taken.
+            Also where a line has a key without a column, or the first line is appended to a file with other columns;
+            then none of the lines is taken.
 
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = self._columns
+        if self._appended and lines and columns is not None and columns.keys() != lines[0].keys():
+            raise SinkError(
+                f"{self.path}: lines of the columns {', '.join(lines[0])} cannot be appended to a file of the columns "
+                f"{', '.join(columns)}: move the file away"
+            )
+        self._appended &= not lines
         for line in lines:
             if columns is None:
                 columns = dict.fromkeys(line)

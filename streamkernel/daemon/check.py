@@ -49,6 +49,13 @@ class Findings:
         except (ConnectorError, CheckpointError, ServerError, DaemonError) as error:
             self.bad.append(str(error))
 
+    def try_out(self, attempt: Callable[[], None]) -> None:
+        """Note why an attempt fails, and nothing where it does not."""
+        try:
+            attempt()
+        except ConnectorError as error:
+            self.bad.append(str(error))
+
 
 def check(plan: Plan) -> Findings:
     """Try the connections of a configuration.
@@ -66,8 +73,9 @@ def check(plan: Plan) -> Findings:
         findings.add(lambda: _source("labels", labels, plan.config.limits))
     if group_of(plan.config) is not None:
         findings.add(lambda: _group(plan))
+    starts: list[resume.Start] = []
     for directory in _directories(plan):
-        findings.add(lambda directory=directory: _checkpoint(plan, directory))  # type: ignore[misc]
+        findings.add(lambda directory=directory: _checkpoint(plan, directory, starts))  # type: ignore[misc]
     sinks = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
     for key, settings in sinks.items():
         if isinstance(settings, KafkaSink):
@@ -75,6 +83,8 @@ def check(plan: Plan) -> Findings:
         path = getattr(settings, "path", None)
         if path is not None and path != "-":
             findings.add(lambda key=key, path=path: f"{key}: {_writable(Path(path))}")  # type: ignore[misc]
+            if group_of(plan.config) is None and starts:
+                findings.try_out(lambda key=key, start=starts[0]: _existing(plan, key, start))  # type: ignore[misc]
     findings.add(lambda: _metrics(plan))
     findings.good += caveats(plan, {key: make_sink(settings, key) for key, settings in sinks.items()})
     return findings
@@ -123,19 +133,26 @@ def _directories(plan: Plan) -> list[Path | None]:
     return [*shares(directory).values()] if group_of(plan.config) is not None and shares(directory) else [directory]
 
 
-def _checkpoint(plan: Plan, directory: Path | None) -> str:
+def _existing(plan: Plan, key: str, start: resume.Start) -> None:
+    """See whether a run would go on in the file of an output, or leave what it holds alone."""
+    make_sink(getattr(plan.config, key), key).find_problem(start.mark_of(key, plan.raw.get(key) or {}))
+
+
+def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) -> str:
     # A model that no checkpoint can hold is found out now, not at the first one.
     resume.try_model(plan)
     if directory is None:
+        starts.append(resume.begin(plan))
         return f"model: {type(plan.model).__name__}, new"
     _writable(directory / "lock")
     store = CheckpointStore(directory)
-    found = store.restore(lambda one: (one.number, resume.restore(plan, one).account.consumed), aside=False)
+    found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)
     if found is None:
-        resume.restore(plan, None)
+        starts.append(resume.restore(plan, None))
         return f"checkpoint: {directory}, none yet"
-    number, consumed = found
-    return f"checkpoint: {directory}, a run goes on from number {number}, record {consumed:,}"
+    number, start = found
+    starts.append(start)
+    return f"checkpoint: {directory}, a run goes on from number {number}, record {start.account.consumed:,}"
 
 
 def _writable(path: Path) -> str:

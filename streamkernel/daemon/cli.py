@@ -105,6 +105,7 @@ def evaluate(
     from rich.console import Console
 
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
+    from streamkernel.daemon.settings.files import overwritten
     from streamkernel.daemon.settings.problems import ConfigError
     from streamkernel.daemon.shown.log import start_logging
     from streamkernel.daemon.shown.summary import summary_table
@@ -117,6 +118,11 @@ def evaluate(
 
         require_matplotlib()  # before the work, not after it
     plans = [_prepare(config) for config in configs]
+    for plan in plans:
+        for option, file in (("--json", json_file), ("--plot", plot)):
+            key = None if file is None else overwritten(plan.config, plan.path, file)
+            if key is not None:
+                raise ConfigError([f"{option}: must differ from {key} of {plan.path}, they are the same file"])
     names = [plan.path.stem for plan in plans]
     if len(set(names)) < len(names):
         raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])

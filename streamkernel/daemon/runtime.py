@@ -9,6 +9,7 @@ from pathlib import Path
 
 from connectors.ports import SourceError
 from streamkernel.daemon.checkpoints import resume
+from streamkernel.daemon.checkpoints.aside import set_outputs_aside
 from streamkernel.daemon.checkpoints.keeping import Keeper
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.herald import Herald
@@ -177,6 +178,7 @@ def _open_store(
     take(store)
     stack.callback(store.close)
     if fresh:
+        set_outputs_aside(plan, store.directory)
         store.clear()
         for beside in ("learning", "learning-labels", "order.log", "order-labels.log"):
             store.files.remove(beside, missing_ok=True)
@@ -200,7 +202,8 @@ def _serve(
 
 def _open_outbox(plan: Plan, start: resume.Start, stack: contextlib.ExitStack, stopped: StopSignals) -> Outbox:
     settings = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
-    outbox = Outbox({key: make_sink(one, key) for key, one in settings.items()})
+    sinks = {key: make_sink(one, key) for key, one in settings.items()}
+    outbox = Outbox(sinks, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.callback(outbox.close)
     for key, sink in outbox.sinks.items():
         # Each of them may wait some seconds for a broker, and a stop must not wait for all of them.

@@ -16,7 +16,6 @@ from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
-from streamkernel.daemon.stream import outbox
 from streamkernel.daemon.stream.loop import DaemonError
 from streamkernel.daemon.stream.outbox import Backoff, Outbox, may_pass
 from tests.daemon.conftest import Home, write_stream
@@ -68,6 +67,10 @@ class FullSink(MemorySink):
     def flush(self) -> int:
         self.try_it()
         return super().flush()
+
+    @property
+    def waiting_bytes(self) -> int:
+        return len(self.pending) if self.disk.full else 0
 
     def try_it(self) -> None:
         try:
@@ -141,15 +144,14 @@ def test_disk_trouble_is_known_also_below_other_errors(number: int) -> None:
     assert not may_pass(None)
 
 
-def test_lines_wait_in_memory_and_none_is_lost_or_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "_MOST_WAITING", 5)
+def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
     clock, disk = Clock(), Disk()
-    box = Outbox({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock)
+    box = Outbox({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock, max_waiting_bytes=4)
     box.write({"predictions": [{"n": 0}], "dead_letters": []})
     disk.full = True
     for number in (1, 2, 3):
         box.write({"predictions": [{"n": number}], "dead_letters": [{"d": number}]})
-    assert box.full  # six lines wait: no more records may be taken
+    assert box.full  # so much waits that no more records may be taken
     asked = disk.asked
     box.retry()
     assert disk.asked == asked  # too early
@@ -162,6 +164,7 @@ def test_lines_wait_in_memory_and_none_is_lost_or_double(monkeypatch: pytest.Mon
     box.retry()
     assert not box.full
     assert [line["n"] for line in box.sinks["predictions"].lines] == [0, 1, 2, 3]  # type: ignore[attr-defined]
+    box.flush()
     assert [line["d"] for line in box.sinks["dead_letters"].lines] == [1, 2, 3]  # type: ignore[attr-defined]
 
 

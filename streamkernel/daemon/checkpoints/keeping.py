@@ -75,7 +75,8 @@ class Keeper:
     def begin(self, start: resume.Start, stopped: Callable[[], bool] = lambda: False) -> None:
         """Wait for the outputs, and write a checkpoint where a restart could not do without.
 
-        That is number 0, because a seed that was drawn must survive a kill, and one with the marks of topics.
+        That is number 0, because a seed that was drawn must survive a kill, and one with the marks of outputs that the
+        last one does not know.
 
         Parameters
         ----------
@@ -105,11 +106,13 @@ class Keeper:
         marks = self._marks(stopped)
         if marks is None:
             return
-        # A topic that was not written to before holds lines of this run from now on, and a restart must know whose.
-        if not start.resumed or any(isinstance(mark, dict) for mark in marks.values()):
-            saved = self.save()
-            if not saved and not start.resumed:
+        # An output that was not written to before holds lines of this run from now on: a restart must know whose.
+        known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in marks}
+        if (not start.resumed or marks != known) and not self.save():
+            if not start.resumed:
                 raise DaemonError("the first checkpoint could not be written, nothing was begun")
+            if any(known[key] is None and mark is not None for key, mark in marks.items()):
+                raise DaemonError("the first checkpoint with the new outputs could not be written, nothing was begun")
 
     def _marks(self, stopped: Callable[[], bool]) -> Mapping[str, Mark | None] | None:
         """Give the marks of the outputs, as soon as all of them are reached; None where it is stopped before."""

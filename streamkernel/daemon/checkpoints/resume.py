@@ -34,6 +34,7 @@ __all__ = [
     "check_source",
     "check_versions",
     "header",
+    "mark_of",
     "restore",
     "resume",
     "try_model",
@@ -90,9 +91,25 @@ class Start:
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
         """Give the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
-        before = self.outputs.get(key, {})
-        same = all(before.get(name) == written.get(name) for name in _OUTPUT_KEYS)
-        return before.get("mark") if same else None
+        return mark_of(self.outputs, key, written)
+
+
+def mark_of(outputs: Mapping[str, Mapping[str, Any]], key: str, written: Mapping[str, Any]) -> Mark | None:
+    """Find the mark of an output in a checkpoint.
+
+    Parameters
+    ----------
+    outputs
+        What the checkpoint says about each output, by its key.
+    key
+        That of the output.
+    written
+        The section of the output, as the configuration has it: an output that goes elsewhere has no mark.
+
+    """
+    before = outputs.get(key, {})
+    same = all(before.get(name) == written.get(name) for name in _OUTPUT_KEYS)
+    return before.get("mark") if same else None
 
 
 def begin(plan: Plan) -> Start:

@@ -126,18 +126,23 @@ class RiverSource(Section):
     args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
 
 
-class JsonlSink(Section):
+class _FileSink(Section):
+    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
+    existing: Literal["refuse", "append", "replace"] = Field(
+        default="refuse", description="What becomes of a file that holds something and that no checkpoint knows."
+    )
+
+
+class JsonlSink(_FileSink):
     """Lines to a file with one JSON object a line."""
 
     kind: Literal["jsonl"]
-    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
 
 
-class CsvSink(Section):
+class CsvSink(_FileSink):
     """Lines to a CSV file."""
 
     kind: Literal["csv"]
-    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
 
 
 class NoSink(Section):

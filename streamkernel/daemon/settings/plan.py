@@ -12,6 +12,7 @@ from connectors.ports import Source
 from streamkernel.daemon.settings.build import Model, Task, build_model, task_of
 from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, KafkaSource, ReportName
 from streamkernel.daemon.settings.document import Document, Redactor, read
+from streamkernel.daemon.settings.files import problems as file_problems
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.settings.validate import validate
 from streamkernel.daemon.settings.wiring import make_sink, make_source
@@ -92,6 +93,8 @@ def plan_of(path: Path, document: Document) -> Plan:
 
     """
     config, problems = validate(document)
+    if config is not None:
+        problems += file_problems(config, path)
     model, model_problems = _model(document, problems)
     problems = _first_for_each_key([*document.problems, *problems, *model_problems])
     if model is not None and config is not None:

@@ -60,23 +60,11 @@ def validate(document: Document) -> tuple[Config | None, list[str]]:
 
 
 def _conflicts(config: Config) -> list[str]:
-    """Find settings that are fine alone and destroy one another's files together."""
+    """Find settings that are fine alone and cannot be together."""
     lines: list[str] = []
     labels = config.labels
-    used: dict[str, str] = {}
-    for key, section in (("source", config.source), ("labels.source", labels and labels.source)):
-        path = getattr(section, "path", None)
-        if path == "-" and key != "source" and getattr(config.source, "path", None) == "-":
-            lines.append(f"{key}.path: standard input is read by source already")
-        elif path is not None and path != "-":  # two sources may read one file
-            used.setdefault(path, key)
-    for key in ("predictions", "dead_letters"):
-        path = getattr(getattr(config, key), "path", None)
-        if path is None:
-            continue
-        if path in used:
-            lines.append(f"{key}.path: must differ from {used[path]}.path")
-        used.setdefault(path, key)
+    if labels is not None and getattr(labels.source, "path", None) == getattr(config.source, "path", None) == "-":
+        lines.append("labels.source.path: standard input is read by source already")
     for key, section in (("source", config.source), ("labels.source", labels and labels.source)):
         if getattr(section, "order", None) == "logged" and config.checkpoint is None:
             lines.append(f"{key}.order: logged needs a checkpoint, the order is kept in its directory")

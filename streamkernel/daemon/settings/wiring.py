@@ -113,11 +113,11 @@ def make_sink(sink: settings.Sink | settings.DeadLetters | None, key: str) -> Si
     if isinstance(sink, settings.JsonlSink):
         from connectors.files.sinks import JsonLinesSink
 
-        return JsonLinesSink(sink.path)
+        return JsonLinesSink(sink.path, sink.existing)
     if isinstance(sink, settings.CsvSink):
         from connectors.files.sinks import CsvSink
 
-        return CsvSink(sink.path)
+        return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSink):
         from connectors.kafka.writing.sink import KafkaSink
 

@@ -14,13 +14,15 @@ __all__ = ["Backoff", "Outbox", "may_pass"]
 
 _log = logging.getLogger(__name__)
 
-_DISK_TROUBLE = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
-# Lines that are not taken wait in memory, as learning goes on; some tens of megabytes of them, no more.
+# A disk that is full or failing, and a pipe that nobody reads.
+_PASSING_TROUBLE = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EAGAIN)
+# Lines that are not taken wait in memory, as learning goes on. Short ones take more of it than they have bytes.
 _MOST_WAITING = 100_000
+_MOST_WAITING_BYTES = 2**26
 
 
 def may_pass(error: BaseException | None) -> bool:
-    """Say whether an error comes from a full or failing disk, or from a broker that does not answer.
+    """Say whether an error passes: a disk that is full or failing, a pipe nobody reads, a broker that does not answer.
 
     Examples
     --------
@@ -29,7 +31,7 @@ def may_pass(error: BaseException | None) -> bool:
 
     """
     while error is not None:
-        if isinstance(error, OutageError) or (isinstance(error, OSError) and error.errno in _DISK_TROUBLE):
+        if isinstance(error, OutageError) or (isinstance(error, OSError) and error.errno in _PASSING_TROUBLE):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -83,18 +85,34 @@ class Outbox:
         Open sinks.
     clock
         Gives seconds, and never goes back.
+    max_waiting_bytes
+        How many bytes of lines may wait in all sinks together, 64 MiB by default.
 
     """
 
-    def __init__(self, sinks: Mapping[str, Sink], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        sinks: Mapping[str, Sink],
+        clock: Callable[[], float] = time.monotonic,
+        max_waiting_bytes: int = _MOST_WAITING_BYTES,
+    ) -> None:
         self.sinks = dict(sinks)
-        self._waiting = 0
+        self.max_waiting_bytes = max_waiting_bytes
+        self._refused: set[str] = set()
+        self._told_of_hold = False
         self._backoff = Backoff(clock)
 
     @property
+    def waiting_bytes(self) -> int:
+        """How many bytes of lines wait in all sinks together."""
+        return sum(sink.waiting_bytes for sink in self.sinks.values())
+
+    @property
     def full(self) -> bool:
-        """Whether so many lines wait that no more may come."""
-        return self._waiting >= _MOST_WAITING or any(sink.waiting >= _MOST_WAITING for sink in self.sinks.values())
+        """Whether so much waits that no more may come."""
+        return self.waiting_bytes >= self.max_waiting_bytes or any(
+            sink.waiting >= _MOST_WAITING for sink in self.sinks.values()
+        )
 
     def write(
         self,
@@ -122,13 +140,12 @@ class Outbox:
                 continue
             try:
                 self.sinks[key].write(some, (origins or {}).get(key, ()))
+                self._refused.discard(key)
             except SinkError as error:
+                self._refused.add(key)
                 refused = error
         if refused is not None:
-            self._waiting += sum(map(len, lines.values()))
             self._bear(refused)
-        else:
-            self._waiting = 0
 
     def flush(self) -> dict[str, Mark | None]:
         """Make all lines durable, and give the mark of each output.
@@ -140,10 +157,8 @@ class Outbox:
 
         """
         marks = {key: sink.flush() for key, sink in self.sinks.items()}
-        self._waiting = 0
-        if self._backoff.failing:
-            _log.info("all lines are written again")
-        self._backoff.succeeded()
+        self._refused.clear()
+        self._succeeded()
         return marks
 
     def move(self) -> None:
@@ -155,12 +170,19 @@ class Outbox:
     def retry(self) -> None:
         """Try again to write what waits, when it is time."""
         self.move()
-        if not self._waiting or self._backoff.waiting:
+        if self.full and not self._told_of_hold:
+            _log.error("%s bytes of lines wait for an output: no more records are read", f"{self.waiting_bytes:,}")
+            self._told_of_hold = True
+        if not self._refused or self._backoff.waiting:
             return
         try:
-            self.flush()
+            for key in sorted(self._refused):
+                self.sinks[key].flush()
+                self._refused.discard(key)
         except SinkError as error:
             self._bear(error)
+        else:
+            self._succeeded()
 
     def close(self) -> None:
         """Close all sinks; what is not taken by now is beyond the last checkpoint anyway."""
@@ -169,6 +191,12 @@ class Outbox:
                 sink.close()
             except SinkError as error:
                 _log.error("%s", error)
+
+    def _succeeded(self) -> None:
+        if self._backoff.failing:
+            _log.info("all lines are written again")
+        self._told_of_hold = False
+        self._backoff.succeeded()
 
     def _bear(self, error: SinkError) -> None:
         if not may_pass(error):

@@ -1,0 +1,214 @@
+"""How an output file is opened: what of a file that is there already is cut off, kept, emptied, or not touched."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from connectors.files.compressed import SUFFIXES, open_file
+from connectors.files.locking import lock
+from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
+from connectors.ports import Mark, SinkError, SourceError
+
+__all__ = ["Existing", "OpenFile", "find_problem", "is_special", "open_output"]
+
+Existing: TypeAlias = Literal["refuse", "append", "replace"]
+"""What becomes of a file that holds something and that no checkpoint knows."""
+
+_FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+# What to do about a file that is not what the checkpoint says.
+REMEDY = "put the right file back, give another path to go on in a new file, or start anew with --fresh"
+
+
+@dataclass
+class OpenFile:
+    """A file that can be written to at its end.
+
+    Attributes
+    ----------
+    descriptor
+        Of the system.
+    special
+        Whether it is a pipe or a device: nothing of it can be cut off.
+    length, head, tail
+        How long the file is, and its first and last bytes, at most 4,096 each.
+    appended
+        Whether what is written is appended to what others wrote.
+    torn
+        Whether the last line of those has no end.
+
+    """
+
+    descriptor: int
+    special: bool = False
+    length: int = 0
+    head: bytes = b""
+    tail: bytes = b""
+    appended: bool = False
+    torn: bool = False
+
+    def take(self, data: bytes) -> None:
+        """Note bytes that were written at the end."""
+        self.length += len(data)
+        if len(self.head) < END_BYTES:
+            self.head = (self.head + data[:END_BYTES])[:END_BYTES]
+        self.tail = (self.tail + data[-END_BYTES:])[-END_BYTES:]
+
+
+def is_special(path: Path) -> bool:
+    """Say whether a path is a pipe, a device or a file of the system, such as /dev/null and /dev/stdout."""
+    if path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[:3] != ("/", "dev", "shm"):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
+    """Open a file for writing, under a lock, and make its directory where that is missing.
+
+    Parameters
+    ----------
+    path
+        The file.
+    mark
+        What a checkpoint says of it; the file is cut to that length if it is the one the mark speaks of. None: there is
+        no checkpoint that knows it.
+    existing
+        What becomes of a file that holds something, where there is no mark.
+
+    Raises
+    ------
+    SinkError
+        When the file is not the marked one, holds something and `existing` is ``"refuse"``, or is locked.
+    OSError
+        When the system refuses.
+
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if is_special(path):
+        return OpenFile(_open_special(path), special=True)
+    known = None if mark is None else FileMark.from_json(path, mark)
+    descriptor = _open_regular(path, known)
+    try:
+        lock(descriptor, path)
+        return _prepare(path, descriptor, known, existing)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def find_problem(path: Path, mark: Mark | None, existing: Existing) -> None:
+    """Raise what `open_output` would, as far as it can be known while another process may write to the file.
+
+    Raises
+    ------
+    SinkError
+        As `open_output`.
+
+    """
+    if is_special(path):
+        return
+    known = None if mark is None else FileMark.from_json(path, mark)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if known is not None and known.length:
+            raise _missing(path, known) from None
+        return
+    except OSError as error:
+        raise SinkError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        _find_length(path, descriptor, known, existing)
+    finally:
+        os.close(descriptor)
+
+
+def _open_special(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | _FLAGS)
+    except OSError as error:
+        if path.is_fifo() and not isinstance(error, PermissionError):
+            raise SinkError(f"{path}: nobody reads this pipe: start its reader first") from None
+        raise
+
+
+def _open_regular(path: Path, mark: FileMark | None) -> int:
+    begun = mark is not None and mark.length > 0
+    try:
+        # Read as well: what is there is compared with the mark.
+        descriptor = os.open(path, os.O_RDWR | _FLAGS | (0 if begun else os.O_CREAT), 0o666)
+    except FileNotFoundError:
+        if mark is None or not begun:
+            raise
+        raise _missing(path, mark) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SinkError(f"{path}: is no file any more")
+    return descriptor
+
+
+def _missing(path: Path, mark: FileMark) -> SinkError:
+    return SinkError(
+        f"{path}: there is no such file, and {mark.length:,} bytes of it are recorded at the checkpoint: {REMEDY}"
+    )
+
+
+def _prepare(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> OpenFile:
+    length, appended = _find_length(path, descriptor, mark, existing)
+    head, tail = first_bytes(descriptor, length), last_bytes(descriptor, length)
+    torn = appended and (_last_byte(path) if path.suffix in SUFFIXES else tail[-1:]) not in (b"", b"\n")
+    if os.fstat(descriptor).st_size > length:
+        os.ftruncate(descriptor, length)
+    _make_name_durable(path)
+    return OpenFile(descriptor, False, length, head, tail, appended, torn)
+
+
+def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> tuple[int, bool]:
+    """Give the length to cut the file to, and whether lines are appended to those of others then."""
+    size = os.fstat(descriptor).st_size
+    if mark is not None and mark.names(descriptor):
+        difference = mark.difference(descriptor, text=path.suffix not in SUFFIXES)
+        if difference is not None:
+            raise SinkError(f"{path}: {difference}; it was not touched: {REMEDY}")
+        return mark.length, False
+    if size == 0 or existing == "replace":
+        return 0, False
+    if existing == "append":
+        return size, True
+    raise SinkError(
+        f"{path}: holds {size:,} bytes that no checkpoint of this daemon knows, and was not touched: move the file "
+        "away, or say for this output existing: append or existing: replace"
+    )
+
+
+def _last_byte(path: Path) -> bytes:
+    """Read a compressed file to its end: a new member behind one that is cut short could not be read."""
+    last = b""
+    try:
+        file = open_file(path)
+        try:
+            while not file.ended:
+                last = file.read(time.monotonic())[-1:] or last
+        finally:
+            file.close()
+    except SourceError as error:
+        raise SinkError(f"{error}: lines cannot be appended to it, move it away") from None
+    return last
+
+
+def _make_name_durable(path: Path) -> None:
+    # Some file systems cannot sync a directory, and lose a name only with the whole machine.
+    with suppress(OSError):
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

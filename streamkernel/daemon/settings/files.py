@@ -1,0 +1,130 @@
+"""Outputs compared with all that a configuration reads, as files: a link or another spelling makes no other file."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from streamkernel.daemon.settings.config import Config
+
+__all__ = ["overwritten", "problems"]
+
+_Place: TypeAlias = tuple[object, ...]
+
+_STANDARD = "-"
+_STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
+# What the daemon keeps in its checkpoint directory.
+_RESERVED = re.compile(r"lock|learning|learning-labels|order\.log|order-labels\.log|\.?checkpoint-.*")
+
+
+def problems(config: Config, path: Path) -> list[str]:
+    """Find outputs that would be written over something else the configuration speaks of.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    path
+        Its file.
+
+    Returns
+    -------
+    lines
+        One for each such output.
+
+    """
+    taken: dict[_Place, str] = {}
+    for key, read in _read_files(config, path):
+        if place := _place(read, _STANDARD_INPUT):
+            taken.setdefault(place, key)
+    lines = []
+    for key in ("predictions", "dead_letters"):
+        written = getattr(getattr(config, key), "path", None)
+        place = _place(written, _STANDARD_OUTPUT) if written is not None else None
+        if written is None or place is None:
+            continue
+        if place in taken:
+            lines.append(f"{key}.path: must differ from {taken[place]}, they are the same file")
+        elif config.checkpoint is not None and written != _STANDARD:
+            lines += _kept(key, Path(written), place, Path(config.checkpoint.directory))
+        taken.setdefault(place, f"{key}.path")
+    return lines
+
+
+def overwritten(config: Config, path: Path, file: Path) -> str | None:
+    """Name what of a configuration would be overwritten by a file, None where nothing would.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    path
+        Its file.
+    file
+        What is to be written.
+
+    """
+    outputs = [(f"{key}.path", getattr(getattr(config, key), "path", None)) for key in ("predictions", "dead_letters")]
+    place = _place(str(file), _STANDARD_OUTPUT)
+    known = [*_read_files(config, path), *((key, one) for key, one in outputs if one is not None)]
+    return next((key for key, one in known if place is not None and _place(one, _STANDARD_INPUT) == place), None)
+
+
+def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
+    """Give every file the configuration reads, with the key that names it."""
+    sections: list[tuple[str, Any]] = [("source", config.source)]
+    if config.labels is not None:
+        sections.append(("labels.source", config.labels.source))
+    for key, section in sections:
+        if (read := getattr(section, "path", None)) is not None:
+            yield f"{key}.path", read
+    sections += [("predictions", config.predictions), ("dead_letters", config.dead_letters)]
+    for key, section in sections:
+        options = getattr(section, "options", None)
+        for name, value in (options.given() if options is not None else {}).items():
+            if name.startswith("ssl_") and name.endswith("file") and isinstance(value, str):
+                yield f"{key}.options.{name}", value
+    if config.metrics is not None and config.metrics.tls is not None:
+        yield "metrics.tls.certificate", config.metrics.tls.certificate
+        yield "metrics.tls.key", config.metrics.tls.key
+    yield "the configuration itself", str(path)
+
+
+def _place(path: str, standard: int) -> _Place | None:
+    """Give what two paths of one file have in common; None for a terminal and other devices, which many may share."""
+    try:
+        status = os.fstat(standard) if path == _STANDARD else os.stat(path)
+    except OSError:
+        return None if path == _STANDARD else _missing(path)
+    if path == _STANDARD and standard == _STANDARD_OUTPUT and not stat.S_ISREG(status.st_mode):
+        return (_STANDARD,)  # lines of two kinds would be mixed there
+    return None if stat.S_ISCHR(status.st_mode) else (status.st_dev, status.st_ino)
+
+
+def _missing(path: str) -> _Place:
+    """Give the place of a file that is not there yet: its name in the directory that it would be in."""
+    parent, name = os.path.split(os.path.realpath(path))
+    try:
+        status = os.stat(parent)
+    except OSError:
+        return (parent, name)
+    return (status.st_dev, status.st_ino, name)
+
+
+def _kept(key: str, path: Path, place: _Place, directory: Path) -> Iterable[str]:
+    """Find an output among the files of the checkpoint directory."""
+    if place == _place(str(directory), _STANDARD_OUTPUT):
+        yield f"{key}.path: must differ from checkpoint.directory"
+        return
+    real, kept = Path(os.path.realpath(path)), Path(os.path.realpath(directory))
+    try:
+        names = [one for one in os.listdir(kept) if _RESERVED.fullmatch(one)]
+    except OSError:  # not there yet, or not to be read, which a run will tell
+        names = []
+    places = [_place(str(kept / one), _STANDARD_OUTPUT) for one in names]
+    if place in places or (real.parent == kept and _RESERVED.fullmatch(real.name)):
+        yield f"{key}.path: must not be a file that the daemon keeps in checkpoint.directory"
