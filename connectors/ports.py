@@ -262,7 +262,8 @@ class Sink(ABC):
         Parameters
         ----------
         mark
-            What the earlier run recorded of it last; what is not known by that stays.
+            What the earlier run recorded of it last, and what is not known by that stays; None where nobody can read
+            that any more.
         before
             What the run recorded whose lines were set aside before: those may be destroyed now.
 

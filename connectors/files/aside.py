@@ -20,12 +20,14 @@ _OLD = ".old"
 def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
     """Rename the file that a checkpoint knows, so that a new one is begun; one that it does not know stays.
 
+    A name is all that changes: nothing is lost, but for what was set aside before.
+
     Parameters
     ----------
     path
         The file; it gets ``.old`` appended.
     mark
-        What the checkpoint says of it.
+        What the checkpoint says of it; None where that cannot be read any more.
     before
         What the checkpoint set aside before that one said of it: the file set aside with that one is replaced.
 
@@ -36,7 +38,7 @@ def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
 
     """
     path = Path(os.path.realpath(path))  # of a link, the file it leads to
-    if mark is None or is_special(path) or not _is_marked(path, mark, locked=True):
+    if is_special(path) or not path.exists() or not (mark is None or _is_marked(path, mark, locked=True)):
         return
     old = path.with_name(path.name + _OLD)
     if old.exists() and not (before is not None and _is_marked(old, before)):

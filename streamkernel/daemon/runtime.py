@@ -9,7 +9,7 @@ from pathlib import Path
 
 from connectors.ports import SourceError
 from streamkernel.daemon.checkpoints import resume
-from streamkernel.daemon.checkpoints.aside import set_outputs_aside
+from streamkernel.daemon.checkpoints.aside import set_aside
 from streamkernel.daemon.checkpoints.keeping import Keeper
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.herald import Herald
@@ -178,8 +178,7 @@ def _open_store(
     take(store)
     stack.callback(store.close)
     if fresh:
-        set_outputs_aside(plan, store.directory)
-        store.clear()
+        set_aside(plan, store)
         for beside in ("learning", "learning-labels", "order.log", "order-labels.log"):
             store.files.remove(beside, missing_ok=True)
     return store

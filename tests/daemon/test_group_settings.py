@@ -154,7 +154,8 @@ def test_the_options_of_children_are_not_shown(capsys: pytest.CaptureFixture[str
 def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
     for partition, count in ((0, 300), (10, 500), (2, 400)):
         state = f"group/partition-{partition}"
-        run(prepare(here.configure(checkpoint={"directory": state}, dead_letters=None)), max_records=count)
+        settings = {"checkpoint": {"directory": state}, "predictions": None, "dead_letters": None}
+        run(prepare(here.configure(**settings)), max_records=count)
     # One that was given to a member a moment ago, and something that is no partition.
     begun = CheckpointStore(here.folder / "group/partition-3")
     begun.lock()

@@ -211,7 +211,8 @@ def test_other_kinds_of_source(here: Home) -> None:
         run(prepare(here.configure(source={"kind": "jsonl", "path": "missing.jsonl"}, checkpoint=None)))
     regressor = [{"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64}}]
     friedman = {"kind": "river", "dataset": "synth.Friedman", "args": {"seed": 1}}
-    here.configure(source=friedman, model=regressor, checkpoint={"directory": "out/friedman"})
+    predictions = {"kind": "jsonl", "path": "out/friedman.jsonl"}
+    here.configure(source=friedman, model=regressor, checkpoint={"directory": "out/friedman"}, predictions=predictions)
     view = run(prepare(here.config), max_records=700)
     assert set(view.overall) == {"mae", "rmse", "r2"}
     run(prepare(here.config), max_records=300)

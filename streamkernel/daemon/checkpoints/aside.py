@@ -1,50 +1,62 @@
-"""What `--fresh` does with the outputs of the run whose checkpoints it sets aside."""
+"""What `--fresh` sets aside: the checkpoints of the run before, and the outputs that they know."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from streamkernel.daemon.checkpoints.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.resume import mark_of
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.wiring import make_sink
 
-__all__ = ["set_outputs_aside"]
+__all__ = ["set_aside"]
+
+_OLD = ".old"
 
 
-def set_outputs_aside(plan: Plan, directory: Path) -> None:
-    """Put the outputs out of the way that the checkpoints of a directory know, before these are set aside themselves.
+def set_aside(plan: Plan, store: CheckpointStore) -> None:
+    """Put the outputs out of the way that the checkpoints know, then the checkpoints themselves.
+
+    After a kill in between, the checkpoints are there to do the rest by. What was set aside before goes only when
+    there is something to take its place, so that the outputs with ``.old`` to their names are always known.
 
     Parameters
     ----------
     plan
         The configuration.
-    directory
+    store
         The checkpoints, under lock.
 
     Raises
     ------
     SinkError
-        Where an output cannot be set aside; the checkpoints that know it are still there then.
+        Where an output cannot be set aside.
 
     """
-    last, before = (_outputs(directory, pattern) for pattern in ("checkpoint-*.skc", "checkpoint-*.skc.old"))
+    found = sorted(path for path in store.directory.glob("checkpoint-*.skc*") if not path.name.endswith(_OLD))
+    if not found:
+        return
+    last = _outputs(path for path in found if path.suffix == ".skc")
+    before = _outputs(sorted(store.directory.glob(f"checkpoint-*.skc{_OLD}"))) or {}
     for key in ("predictions", "dead_letters"):
         written = plan.raw.get(key) or {}
-        sink = make_sink(getattr(plan.config, key), key)
-        sink.set_aside(mark_of(last, key, written), mark_of(before, key, written))
+        mark = None if last is None else mark_of(last, key, written)
+        if last is None or mark is not None:
+            make_sink(getattr(plan.config, key), key).set_aside(mark, mark_of(before, key, written))
+    store.clear()
 
 
-def _outputs(directory: Path, pattern: str) -> Mapping[str, Any]:
-    """Read what the newest sound checkpoint of some names says about the outputs; nothing where there is none."""
-    for path in sorted(directory.glob(pattern), reverse=True):
+def _outputs(paths: Iterable[Path]) -> Mapping[str, Any] | None:
+    """Read what the newest sound one of some checkpoints says about the outputs; None where none is sound."""
+    for path in reversed(list(paths)):
         try:
             outputs = read(path).header["outputs"]
         except (CheckpointError, KeyError):
             continue
         if isinstance(outputs, dict) and all(isinstance(one, dict) for one in outputs.values()):
             return outputs
-    return {}
+    return None

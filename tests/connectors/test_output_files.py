@@ -1,0 +1,308 @@
+"""What of a file that is there already an output cuts off, keeps, empties, or does not touch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from draining import pack, unpack
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors import CsvSink, JsonLinesSink, SinkError
+from connectors.files import pipes
+
+SUFFIXES = ["", ".gz", ".zst"]
+SINKS = [JsonLinesSink, CsvSink]
+FileSink = JsonLinesSink | CsvSink
+
+
+def lines(start: int, stop: int, word: str = "a") -> list[dict[str, Any]]:
+    return [{"n": number, "word": word} for number in range(start, stop)]
+
+
+def write(sink: FileSink, batch: list[dict[str, Any]], mark: Any = None) -> Any:
+    """Write lines and give the mark behind them."""
+    with sink:
+        sink.open(mark)
+        sink.write(batch)
+        return sink.flush()
+
+
+@contextmanager
+def untouched(*paths: Path) -> Iterator[None]:
+    before = [(path.read_bytes(), path.stat().st_ino) for path in paths]
+    yield
+    assert [(path.read_bytes(), path.stat().st_ino) for path in paths] == before
+
+
+class TestMarks:
+    """A mark knows its file by what is in it."""
+
+    @pytest.mark.parametrize("sink", SINKS)
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_another_file_is_not_cut(self, tmp_path: Path, sink: type[FileSink], suffix: str) -> None:
+        ours, other = tmp_path / f"ours{suffix}", tmp_path / f"other{suffix}"
+        mark = write(sink(ours), lines(0, 3))
+        write(sink(other), lines(0, 1000, "b"))
+        for existing in ("refuse", "append", "replace"):
+            for fault in (sink(other, existing).open, sink(other, existing).find_problem):
+                with (
+                    untouched(other),
+                    pytest.raises(SinkError, match=r"other.*recorded at the checkpoint.*not touched"),
+                ):
+                    fault(mark)
+
+    @pytest.mark.parametrize("where", ["beginning", "end"])
+    def test_a_file_that_differs_in_one_byte_is_not_cut(self, tmp_path: Path, where: str) -> None:
+        path = tmp_path / "out"
+        mark = write(JsonLinesSink(path), lines(0, 2000))
+        data = bytearray(path.read_bytes())
+        data[0 if where == "beginning" else -2] ^= 1
+        path.write_bytes(bytes(data) + b"{}\n")
+        said = (
+            "its first bytes are not" if where == "beginning" else f"its bytes before byte {mark['length']:,} are not"
+        )
+        with untouched(path), pytest.raises(SinkError, match=said):
+            JsonLinesSink(path).open(mark)
+
+    @settings(max_examples=25)
+    @given(pieces=st.lists(st.integers(0, 3000), max_size=8), more=st.integers(0, 9000))
+    def test_a_mark_is_known_however_it_was_written(self, pieces: list[int], more: int, tmp_path_factory: Any) -> None:
+        folder = tmp_path_factory.mktemp("marks")
+        paths = [folder / "at-once", folder / "in-pieces"]
+        with JsonLinesSink(paths[0]) as once, JsonLinesSink(paths[1]) as often:
+            once.open()
+            often.open()
+            once.write([{"x": size * "x"} for size in pieces])
+            for size in pieces:
+                often.write([{"x": size * "x"}])
+                often.flush()
+            marks = [{**(sink.flush() or {}), "inode": 0} for sink in (once, often)]
+            assert marks[0] == marks[1]
+            often.write([{"y": more * "y"}])
+        if pieces:
+            written = write(JsonLinesSink(paths[1]), [], marks[0])  # known and cut, though it is not the same inode
+            assert {**written, "inode": 0} == marks[0]
+            assert paths[0].read_bytes() == paths[1].read_bytes()
+        shutil.rmtree(folder)
+
+    def test_a_copy_is_the_file(self, tmp_path: Path) -> None:
+        mark = write(JsonLinesSink(tmp_path / "out"), lines(0, 3))
+        (tmp_path / "elsewhere").mkdir()
+        copy = Path(shutil.copy(tmp_path / "out", tmp_path / "elsewhere"))
+        write(JsonLinesSink(copy), lines(3, 5), mark)
+        assert copy.read_bytes().count(b"\n") == 5
+
+    def test_a_mark_of_no_bytes_is_that_of_the_very_file(self, tmp_path: Path) -> None:
+        ours, other = tmp_path / "ours", tmp_path / "other"
+        mark = write(JsonLinesSink(ours), [])
+        other.write_bytes(b"mine\n")
+        with untouched(other), pytest.raises(SinkError, match=r"other: holds 5 bytes that no checkpoint .* knows"):
+            JsonLinesSink(other).open(mark)
+        write(JsonLinesSink(ours), lines(0, 3), mark)
+        write(JsonLinesSink(ours), lines(0, 2), mark)
+        assert ours.read_bytes().count(b"\n") == 2
+        ours.unlink()
+        write(JsonLinesSink(ours), lines(0, 4), mark)  # nothing of it is missed
+
+    def test_the_length_alone_of_old_checkpoints_is_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        length = write(JsonLinesSink(path), lines(0, 3))["length"]
+        with untouched(path), pytest.raises(SinkError, match=rf"no line ends at byte {length - 1}"):
+            JsonLinesSink(path).open(length - 1)
+        write(JsonLinesSink(path), lines(3, 9), length)
+        assert write(JsonLinesSink(path), lines(3, 4), length)["length"] == path.stat().st_size
+        assert path.read_bytes().count(b"\n") == 4
+
+    @pytest.mark.parametrize(
+        "mark",
+        [
+            {"length": 1},
+            {"length": -1, "head": 64 * "0", "tail": 64 * "0", "inode": 1},
+            {"length": True, "head": 64 * "0", "tail": 64 * "0", "inode": 1},
+            {"length": 10**30, "head": 64 * "0", "tail": 64 * "0", "inode": 1},
+            {"length": 1, "head": None, "tail": 64 * "0", "inode": 1},
+            {"length": 1, "head": 64 * "0", "tail": "0", "inode": 1},
+            {"length": 1, "head": 64 * "0", "tail": 64 * "0", "inode": 1, "more": 1},
+            {},
+            -1,
+            True,
+            "7",
+            [7],
+        ],
+    )
+    def test_what_is_no_mark_of_a_file_is_refused(self, tmp_path: Path, mark: Any) -> None:
+        (tmp_path / "out").write_bytes(b"{}\n")
+        with untouched(tmp_path / "out"), pytest.raises(SinkError, match="what the checkpoint says of it is not of a"):
+            JsonLinesSink(tmp_path / "out").open(mark)
+
+
+class TestExisting:
+    """A file that holds something and that no mark knows."""
+
+    @pytest.mark.parametrize("sink", SINKS)
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_it_is_refused_by_default(self, tmp_path: Path, sink: type[FileSink], suffix: str) -> None:
+        path = tmp_path / f"out{suffix}"
+        path.write_bytes(b"mine")
+        for fault in (sink(path).open, sink(path).find_problem):
+            with (
+                untouched(path),
+                pytest.raises(SinkError, match=r"holds 4 bytes that no checkpoint .* existing: append"),
+            ):
+                fault()
+        path.write_bytes(b"")
+        write(sink(path), lines(0, 1))
+
+    @pytest.mark.parametrize("sink", SINKS)
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_it_is_replaced(self, tmp_path: Path, sink: type[FileSink], suffix: str) -> None:
+        path = tmp_path / f"out{suffix}"
+        path.write_bytes(b"mine")
+        write(sink(path, "replace"), lines(0, 2))
+        once = path.read_bytes()
+        write(sink(path, "replace"), lines(0, 2))
+        assert path.read_bytes() == once
+
+    @pytest.mark.parametrize("sink", SINKS)
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    def test_lines_are_appended_to_it(self, tmp_path: Path, sink: type[FileSink], suffix: str, end: bytes) -> None:
+        path, whole = tmp_path / f"out{suffix}", tmp_path / "whole"
+        write(sink(whole), lines(0, 3))
+        expected = whole.read_bytes()
+        written = [line + b"\n" for line in expected.splitlines()]
+        path.write_bytes(pack(b"".join(written[:-1]).removesuffix(b"\n") + end, suffix))
+        # Killed before a checkpoint, twice: nothing was written yet, and a line end only once.
+        for _ in range(2):
+            mark = write(sink(path, "append"), [])
+        write(sink(path, "append"), lines(7, 9), mark)
+        write(sink(path, "append"), lines(2, 3), mark)
+        assert unpack(path.read_bytes(), suffix) == expected
+
+    def test_other_columns_are_not_appended(self, tmp_path: Path) -> None:
+        path = tmp_path / "out.csv"
+        path.write_bytes(b"word,n,more\n")
+        with CsvSink(path, "append") as sink, untouched(path):
+            sink.open()
+            with pytest.raises(SinkError, match=r"lines of the columns n, word cannot be appended to .* word, n, more"):
+                sink.write(lines(0, 1))
+
+    def test_a_compressed_file_that_is_cut_short_is_not_appended_to(self, tmp_path: Path) -> None:
+        for suffix in (".gz", ".zst"):
+            path = tmp_path / f"out{suffix}"
+            path.write_bytes(pack(b'{"n":1}\n', suffix)[:-3])
+            with untouched(path), pytest.raises(SinkError, match=r"end early.* cannot be appended"):
+                JsonLinesSink(path, "append").open()
+
+
+class TestLock:
+    """One writer a file."""
+
+    def test_a_second_writer_is_kept_out_by_whatever_name(self, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        (tmp_path / "link").symlink_to(path)
+        with JsonLinesSink(path) as first:
+            first.open()
+            first.write(lines(0, 3))
+            mark = first.flush()
+            (tmp_path / "hard").hardlink_to(path)
+            first.write(lines(3, 6))
+            with pytest.raises(SinkError, match=r"hard: another output writes to it \(this process\): stop that one"):
+                JsonLinesSink(tmp_path / "hard").open(mark)
+            with pytest.raises(SinkError, match=r"link: another output writes to it"):
+                JsonLinesSink(tmp_path / "link", "replace").open()
+        assert path.read_bytes().count(b"\n") == 6
+        write(JsonLinesSink(tmp_path / "link"), lines(3, 4), mark)
+        assert path.read_bytes().count(b"\n") == 4
+
+
+class TestSetAside:
+    """What an earlier run wrote makes room, generation by generation, and nothing else does."""
+
+    def test_generations(self, tmp_path: Path) -> None:
+        path, old = tmp_path / "out", tmp_path / "out.old"
+        before = None
+        for generation in range(4):
+            mark = write(JsonLinesSink(path), lines(0, generation % 2 * 3))
+            JsonLinesSink(path).set_aside(mark, before)
+            assert not path.exists()
+            assert old.read_bytes().count(b"\n") == generation % 2 * 3
+            before = mark
+
+    def test_what_is_not_ours_stays(self, tmp_path: Path) -> None:
+        path, old = tmp_path / "out", tmp_path / "out.old"
+        mark = write(JsonLinesSink(tmp_path / "other"), lines(0, 3))
+        JsonLinesSink(path).set_aside(mark)  # there is none
+        path.write_bytes(b"mine\n")
+        with untouched(path):
+            JsonLinesSink(path).set_aside(mark)
+        path.unlink()
+        mark = write(JsonLinesSink(path), lines(0, 3))
+        old.write_bytes(b"mine, too\n")
+        for known, before in ((mark, None), (mark, mark), (None, None), (None, mark)):
+            with untouched(path, old), pytest.raises(SinkError, match=r"as out\.old, which is another file: move that"):
+                JsonLinesSink(path).set_aside(known, before)
+        with untouched(path):
+            JsonLinesSink(path, "append").set_aside(mark)
+            JsonLinesSink(path, "replace").set_aside(mark)
+
+    def test_a_link_stays_a_link(self, tmp_path: Path) -> None:
+        link, path = tmp_path / "link", tmp_path / "out"
+        link.symlink_to(path)
+        JsonLinesSink(link).set_aside(write(JsonLinesSink(link), lines(0, 3)))
+        assert link.is_symlink()
+        assert (tmp_path / "out.old").exists()
+
+
+class TestWhatIsNoFile:
+    """Pipes and devices are neither locked nor cut, and do not hold anything up."""
+
+    def test_devices(self) -> None:
+        with JsonLinesSink("/dev/null") as first, JsonLinesSink("/dev/null") as second:
+            for sink in (first, second):
+                assert not sink.exactly_once
+                sink.find_problem()
+                sink.open()
+                sink.write(lines(0, 10_000))
+                assert sink.flush() is None
+
+    def test_a_pipe(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        sink = JsonLinesSink(path)
+        with pytest.raises(SinkError, match="pipe: nobody reads this pipe"):
+            sink.open()
+        monkeypatch.setattr(pipes, "_PATIENCE_MILLISECONDS", 1)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        sink.open()
+        with pytest.raises(SinkError, match="pipe: cannot be written: nobody reads it"):
+            sink.write(lines(0, 50_000))  # a pipe takes 64 KB
+        assert sink.waiting_bytes > 500_000
+        os.set_blocking(reader, True)
+        read: list[bytes] = []
+        thread = threading.Thread(target=lambda: read.extend(iter(lambda: os.read(reader, 2**16), b"")))
+        thread.start()
+        monkeypatch.setattr(pipes, "_PATIENCE_MILLISECONDS", 10_000)
+        assert sink.flush() is None
+        sink.close()
+        thread.join()
+        os.close(reader)
+        assert b"".join(read).count(b"\n") == 50_000
+
+
+def test_outputs_follow_the_umask(tmp_path: Path) -> None:
+    for mask, mode in ((0o022, 0o644), (0o077, 0o600), (0o007, 0o660)):
+        before = os.umask(mask)
+        try:
+            write(JsonLinesSink(tmp_path / f"{mask:o}" / "out"), [])
+        finally:
+            os.umask(before)
+        assert (tmp_path / f"{mask:o}" / "out").stat().st_mode & 0o777 == mode
