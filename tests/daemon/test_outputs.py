@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -12,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from connectors.memory import MemorySink
 from connectors.ports import SinkError
 from streamkernel.daemon.check import check
+from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.stream.outbox import Outbox
 from tests.daemon.conftest import Home, Launcher
 
 RIVER = ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"]
@@ -261,6 +265,22 @@ class TestKills:
         run(prepare(home.config))
         assert len((home.folder / "out/other.csv").read_text().splitlines()) == 1 + 450
 
+    def test_marks_of_version_1_of_the_checkpoints_are_read(self, home: Home, launcher: Launcher) -> None:
+        killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:350")
+        assert killed.returncode == -signal.SIGKILL
+        newest = read(max((home.folder / "out/state").glob("*.skc")))
+        outputs = {key: {**one, "mark": one["mark"]["length"]} for key, one in newest.header["outputs"].items()}
+        store = CheckpointStore(home.folder / "out/state")
+        store.lock()
+        store.write({**newest.header, "outputs": outputs}, newest.payload)
+        store.close()
+        with (home.folder / "out/predictions.jsonl").open("a") as file:
+            file.write("half a li")
+        assert check(prepare(home.config)).bad == []
+        run(prepare(home.config))
+        assert offsets(home) == offsets_of(home)
+        assert set(home.header()["outputs"]["predictions"]["mark"]) == {"length", "head", "tail", "inode"}
+
     def test_a_copy_of_everything_goes_on(self, home: Home, launcher: Launcher, tmp_path_factory: Any) -> None:
         killed = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:350")
         assert killed.returncode == -signal.SIGKILL
@@ -321,35 +341,66 @@ def offsets_of(home: Home) -> list[int]:
 class TestABlockedOutput:
     """What waits for an output is bounded by bytes, nothing of it is lost, and a stop is obeyed."""
 
-    @pytest.mark.parametrize("key", ["predictions", "dead_letters"])
-    def test_the_daemon_stops_reading(self, home: Home, launcher: Launcher, key: str) -> None:
-        # Lines of 100 KB: predictions of many classes, dead letters of long records.
-        text = "x" * 100_000
+    @pytest.mark.parametrize(("key", "records", "length"), [("predictions", 20_000, 1), ("dead_letters", 100, 100_000)])
+    def test_the_daemon_stops_reading(
+        self, home: Home, launcher: Launcher, key: str, records: int, length: int
+    ) -> None:
+        bad = [] if key == "dead_letters" else 0
         with (home.folder / "stream.jsonl").open("w") as file:
-            file.writelines(
-                json.dumps({"a": n, "y": f"{n}{text}", "b": [] if key == "dead_letters" else 0}) + "\n"
-                for n in range(400)
-            )
-        configured(
-            home,
-            source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
-            model=[{"river.dummy.NoChangeClassifier": {}}],
-            limits={"max_waiting_bytes": 2**20, "max_string": 200_000},
-            **{key: predictions("/dev/full", **({"max_rate": 1} if key == "dead_letters" else {}))},
-        )
+            for number in range(records):
+                file.write(json.dumps({"a": bad, "b": length * "x", "y": str(number % 2)}) + "\n")
+
+        def writing_to(path: str) -> dict[str, Any]:
+            more = {"max_rate": 1} if key == "dead_letters" else {}
+            return {
+                "source": {"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
+                "model": [{"river.dummy.PriorClassifier": {}}],
+                "limits": {"max_waiting_bytes": 2**20},
+                "checkpoint": {"directory": "out/state"},
+                key: predictions(path, **more),
+            }
+
+        configured(home, **writing_to("/dev/full"))
         running = launcher.start(home, "run", "config.yaml")
-        running.wait_for("bytes of lines wait for an output: no more records are read")
-        assert running.log.count("no more records are read") == 1
+        waiting = running.wait_for(r"([\d,]+) bytes of lines wait for an output: no more records are read")
+        assert 2**20 <= int(waiting[1].replace(",", "")) < 2**24  # a chunk more at the most
         running.signal(signal.SIGTERM)
         assert running.wait().returncode == 1
+        assert running.log.count("no more records are read") == 1
         assert "the last checkpoint could not be written" in running.log
         assert home.header()["account"]["consumed"] == 0
-        configured(
-            home,
-            source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
-            model=[{"river.dummy.NoChangeClassifier": {}}],
-            limits={"max_string": 200_000},
-            **{key: predictions(f"out/{key}.jsonl", **({"max_rate": 1} if key == "dead_letters" else {}))},
-        )
-        assert launcher.call(home, "run", "config.yaml").returncode == 0
-        assert len(home.lines(f"out/{key}.jsonl")) == 400
+        configured(home, **writing_to("out/lines.jsonl"))
+        run(prepare(home.config))
+        assert len(home.lines("out/lines.jsonl")) == records
+
+    def test_lines_that_waited_are_written_in_order(self) -> None:
+        class Full(MemorySink):
+            full = True
+
+            def write(self, lines: Any, positions: Any = ()) -> None:
+                super().write(lines, positions)
+                if self.full:
+                    raise SinkError("no room") from OSError(errno.ENOSPC, "no room")
+
+            def flush(self) -> int:
+                if self.full:
+                    raise SinkError("no room") from OSError(errno.ENOSPC, "no room")
+                return super().flush()
+
+            @property
+            def waiting_bytes(self) -> int:
+                return 100 * len(self.pending)
+
+        now = 0.0
+        letters, others = Full(), MemorySink()
+        box = Outbox({"dead_letters": letters, "predictions": others}, lambda: now, max_waiting_bytes=250)
+        for number in range(3):
+            box.write({"dead_letters": [{"n": number}]})
+        assert box.full
+        box.write({"predictions": [{"n": 9}]})  # what another output takes is no sign that this one does
+        letters.full = False
+        now = 100.0
+        box.retry()
+        assert not box.full
+        assert letters.lines == [{"n": 0}, {"n": 1}, {"n": 2}]
+        assert others.pending  # only a checkpoint makes the others durable

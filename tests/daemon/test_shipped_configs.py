@@ -55,3 +55,6 @@ def test_it_runs_on_the_bundled_data(beside_the_data: Home, launcher: Launcher, 
     described = json.loads(launcher.call(home, "inspect", settings["checkpoint"]["directory"], "--json").stdout)
     assert described["account"]["learnt"] == 5300
     assert shares == {"expert_weights", "input_importance"} & set(described["model"])
+    again = launcher.call(home, "run", "config.yaml", "--fresh", "--max-records=100")
+    assert again.returncode == 0, again.stderr
+    assert len(home.lines(settings["predictions"]["path"])) == 100
