@@ -275,7 +275,7 @@ class Sink(ABC):
         """
 
     @abstractmethod
-    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:
         """Take lines, which are durable only after the next `flush`.
 
         Parameters
@@ -283,7 +283,8 @@ class Sink(ABC):
         lines
             One mapping a line.
         positions
-            Where the record of each line begins. A sink that cannot be cut back knows its lines by them.
+            Where the record of each line begins, one for each line. A sink that cannot be cut back knows its lines by
+            them; one that can may do without.
 
         Raises
         ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -64,28 +65,39 @@ class FakeTopic:
         self.stream = "cluster/out/1"
         self.refusal: Exception | None = None
         self.sessions: list[FakeSession] = []
+        self.before: Producer | None = None
         self._writers = 0
 
-    def connect(self, given: Mark | None, attempt: int, cancelled: Callable[[], bool]) -> Session:  # noqa: ARG002
+    def connect(
+        self,
+        given: Mark | None,
+        attempt: int,  # noqa: ARG002
+        cancelled: Callable[[], bool],  # noqa: ARG002
+        before: Producer | None = None,
+    ) -> Session:
         if self.refusal is not None:
             raise self.refusal
         if self.down:
             raise Unreachable("it is down")
         mark = None if given is None else OutputMark.from_json(given)
+        self.before = before
         if mark is None:
             self._writers += 1
         session = FakeSession(self, f"writer {self._writers}" if mark is None else mark.writer)
         for other in self.sessions:
             other.over = True
         self.sessions.append(session)
-        if mark is not None:
+        if mark is None:
+            session.earlier = Counter(entry.line.position[:2] for log in self.logs.values() for entry in log if entry)
+        else:
+            session.earlier = dict(mark.earlier)
             found = [
                 entry.line.position
                 for partition, log in self.logs.items()
                 for entry in log[mark.ends.get(partition, 0) :]
                 if entry is not None and entry.writer == mark.writer
             ]
-            session.emitted = Emitted([*Emitted.positions(mark.emitted), *found])
+            session.emitted = Emitted([*Emitted.positions(mark.emitted), *found], mark.passed)
             session.unproven = set() if self.transactional else set(self.logs)
         return session
 
@@ -111,6 +123,7 @@ class FakeSession(Session):
         self.ends = {partition: len(log) for partition, log in topic.logs.items()}
         self.largest = topic.largest
         self.emitted = Emitted()
+        self.earlier: dict[tuple[str, int], int] = {}
         self.unproven: set[int] = set()
         self.transactional = topic.transactional
         self.transaction_seconds = 900.0
@@ -124,12 +137,20 @@ class FakeSession(Session):
         self.committing = threading.Event()
         self.committing.set()
         self.breaks: Exception | None = None
+        self.spoilt: Exception | None = None
+
+    @property
+    def sequences(self) -> dict[int, int]:
+        return dict.fromkeys(range(self.partitions), 0)
 
     def send(self, line: Line) -> Receipt:
         self.calls.append("send")
         if self.topic.largest is not None and len(line.value) > self.topic.largest:
             raise SinkError(f"the line of offset {line.position.offset} is too large")
         receipt = Receipt()
+        if self.spoilt is not None:
+            receipt.exception, receipt.is_done = self.spoilt, True
+            return receipt
         self.pending.append((line, receipt))
         if not self.topic.down:
             self.deliver()
@@ -190,15 +211,26 @@ class FakeSession(Session):
     def commit(self) -> None:
         self.calls.append("commit")
         self.committing.wait()
+        if self.spoilt is not None:
+            raise self.explain(self.spoilt)
         if self.over:
             raise SinkError("another one is in")
+        self._count()
+        self.commits += 1
+
+    def _count(self) -> None:
         assert self.open is not None
         for partition, entry in self.open:
             self.topic.logs[partition].append(entry)
         for partition in {partition for partition, _ in self.open}:
             self.topic.logs[partition].append(None)
         self.open = None
-        self.commits += 1
+
+    def spoil(self, error: Exception, committed: bool) -> None:
+        """Let the broker end the transaction by itself, and take nothing more of this producer."""
+        if committed and self.open is not None:
+            self._count()
+        self.spoilt = error
 
     def verify(self) -> bool:
         if self.breaks is not None and not self.unproven:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from connectors import Position, SinkError
 from connectors.kafka.writing import sink as module
 from connectors.kafka.writing.session import Broken
 from connectors.kafka.writing.sink import KafkaSink
-from connectors.ports import ConnectorError, OutageError
+from connectors.kafka.writing.stamps import Stamp
+from connectors.ports import ConnectorError, OutageError, Sink
 
 CALM = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
@@ -40,8 +42,12 @@ def until(holds: Callable[[], bool], sink: KafkaSink) -> None:
     deadline = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < deadline
-        sink.write(())
+        sink.write((), ())
         time.sleep(0.001)
+
+
+def settle(sink: KafkaSink) -> None:
+    until(lambda: sink.waiting == 0, sink)
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +82,11 @@ class TestWriting:
         with made(FakeTopic()) as sink:
             sink.open()
             with pytest.raises(ValueError, match="shorter than"):
-                sink.write([{"n": 1}])
+                sink.write([{"n": 1}], [])
+
+    def test_so_the_port_asks_for_it_too(self) -> None:
+        for one in (Sink, KafkaSink):
+            assert signature(one.write).parameters["positions"].default is Parameter.empty
 
     def test_closing_writes_what_waits(self) -> None:
         topic = FakeTopic()
@@ -126,6 +136,80 @@ class TestWriting:
         assert isinstance(mark, dict)
         with made(topic) as sink, pytest.raises(SinkError, match="not of a topic"):
             sink.open({**mark, "emitted": [["s", 0, [[0, 10**15]]]]})
+
+    def test_a_mark_of_an_earlier_version_is_read(self) -> None:
+        topic = FakeTopic()
+        with made(topic) as sink:
+            sink.open()
+            put(sink, at(0))
+            mark = sink.flush()
+        assert isinstance(mark, dict)
+        for name in ("sequences", "passed", "earlier"):
+            del mark[name]
+        with made(topic, transactional_id="me") as sink:
+            sink.open({**mark, "producer": None, "transactional_id": "me"})
+            put(sink, at(1))
+        assert topic.lines() == {0: [at(0), at(1)]}
+
+
+class TestKeys:
+    def test_no_two_lines_share_one(self) -> None:
+        places = [at(5), at(5, 1), at(6), Position("labels:source", 0, 5), Position("cluster/other/1", 0, 5)]
+        keys = {Stamp(writer).key(place) for writer in ("a1b2c3d4", "e5f6a7b8") for place in places}
+        assert len(keys) == 2 * len(places)
+
+    def test_the_same_line_has_the_same_one_whatever_came_before(self) -> None:
+        places = [at(5), Position("labels:source", 0, 5), at(5), at(5, 1), at(5)]
+        stamp = Stamp("me")
+        assert [stamp.key(place) for place in places] == [Stamp("me").key(place) for place in places]
+        assert [stamp.headers(place) for place in places] == [Stamp("me").headers(place) for place in places]
+
+
+class TestExisting:
+    """Lines for the same records, and no mark that says how far they go: as where the checkpoints were lost."""
+
+    @pytest.fixture
+    def topic(self) -> FakeTopic:
+        topic = FakeTopic(partitions=2)
+        with made(topic) as sink:
+            sink.open()
+            put(sink, *map(at, range(7)), at(0, 1))
+        return topic
+
+    def test_are_not_doubled(self, topic: FakeTopic) -> None:
+        sink = made(topic)
+        sink.open()
+        mark = sink.flush()
+        sentence = (
+            "7 of the last lines there are for records of the same source, partition 0, and no checkpoint says which: "
+            ".*existing: append"
+        )
+        with pytest.raises(SinkError, match=sentence):
+            put(sink, at(0))
+        sink.close()
+        # Nor by the restart, which has a mark.
+        sink = made(topic)
+        sink.open(json.loads(json.dumps(mark)))
+        with pytest.raises(SinkError, match=sentence):
+            put(sink, at(0))
+        sink.close()
+        assert topic.lines()[0] == [*map(at, range(7))]
+
+    def test_are_where_that_is_wished_and_told(self, topic: FakeTopic, caplog: pytest.LogCaptureFixture) -> None:
+        with made(topic, existing="append") as sink:
+            sink.open()
+            put(sink, *map(at, range(9)))
+            assert sink.flush()["earlier"] == [["source", 1, 1]]  # type: ignore[index]
+        assert topic.lines()[0] == [*map(at, range(7)), *map(at, range(9))]
+        [told] = [record for record in caplog.records if record.levelname == "WARNING"]
+        assert "7 of the last lines there are for records of the same source, partition 0" in told.getMessage()
+
+    def test_those_of_others_hold_up_nobody(self, topic: FakeTopic) -> None:
+        others = [at(0, 2), Position("cluster/other/1", 0, 0), Position("labels:source", 0, 3)]
+        with made(topic) as sink:
+            sink.open()
+            put(sink, *others)
+            sink.flush()
 
 
 class TestOptions:
@@ -190,7 +274,7 @@ class TestGoingOn:
 
     def test_lines_of_others_are_none_of_ours(self) -> None:
         topic = FakeTopic()
-        mine, yours = self.restarted(topic, None), made(topic)
+        mine, yours = self.restarted(topic, None), made(topic, existing="append")
         put(mine, at(0))
         mark = mine.flush()
         yours.open()
@@ -312,6 +396,25 @@ class TestOutages:
             topic.sessions[0].deliver()
             sink.flush()
             assert [place.offset for place in topic.lines()[0]] == [*range(25)]
+
+    def test_and_only_so_many_bytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_MOST_SENT_BYTES", 1000)
+        topic = FakeTopic()
+        topic.largest = 10_000
+        with made(topic) as sink:
+            sink.open()
+            topic.down = True
+            sink.write([{"raw": 400 * "x"} for _ in range(50)], [*map(at, range(50))])
+            assert len(topic.sessions[0].pending) == 3
+            assert 20_000 < sink.waiting_bytes < 40_000
+            topic.down = False
+            topic.sessions[0].deliver()
+            sink.flush()
+            assert sink.waiting == sink.waiting_bytes == 0
+            # A line that is longer than that goes by itself.
+            sink.write([{"raw": 2000 * "x"}, {"raw": 2000 * "x"}], [at(50), at(51)])
+            sink.flush()
+        assert [place.offset for place in topic.lines()[0]] == [*range(52)]
 
     def test_also_when_the_line_to_be_proven_is_never_heard_of(self) -> None:
         topic = FakeTopic()
@@ -509,6 +612,54 @@ class TestTransactions:
         again.flush()
         assert topic.lines() == {0: [at(0), at(1), at(2)]}
 
+    @pytest.mark.parametrize("committed", [True, False])
+    def test_one_the_broker_forgot_before_it_took_a_line_is_begun_anew(self, topic: FakeTopic, committed: bool) -> None:
+        with made(topic, transactional_id="me") as sink:
+            sink.open()
+            put(sink, at(0))
+            sink.flush()
+            topic.sessions[0].spoil(ValueError("not known any more"), committed)
+            put(sink, at(1), at(2))
+            sink.flush()
+            assert topic.before == topic.sessions[0].producer
+        assert topic.lines() == {0: [at(0), at(1), at(2)]}
+
+    @pytest.mark.parametrize("when", ["lines", "the end"])
+    def test_one_that_was_committed_too_early_is_gone_on_from(self, topic: FakeTopic, when: str) -> None:
+        with made(topic, transactional_id="me") as sink:
+            sink.open()
+            put(sink, at(0))
+            sink.flush()
+            put(sink, at(1), at(2))
+            put(sink, at(3))
+            topic.sessions[0].spoil(ValueError("it is over"), committed=True)
+            if when == "lines":
+                put(sink, at(4))
+            mark = sink.flush()
+            assert isinstance(mark, dict)
+            assert mark["emitted"] == []
+            put(sink, at(5))
+        last = 4 if when == "lines" else 3
+        assert topic.lines() == {0: [*map(at, range(last + 1)), at(5)]}
+
+    def test_one_whose_lines_are_gone_ends_it(self, topic: FakeTopic) -> None:
+        sink = made(topic, transactional_id="me")
+        sink.open()
+        put(sink, at(0))
+        mark = sink.flush()
+        put(sink, at(1), at(2))
+        put(sink, at(3))
+        topic.sessions[0].spoil(ValueError("it is over"), committed=False)
+        with pytest.raises(
+            SinkError, match=r"3 lines that were acknowledged are not there.*\(it is over\); start again"
+        ):
+            sink.flush()
+        sink.close()
+        with made(topic, transactional_id="me") as sink:
+            sink.open(mark)
+            put(sink, at(1), at(2), at(3))
+        assert topic.lines() == {0: [*map(at, range(4))]}
+
     def test_who_is_shut_out_ends(self, topic: FakeTopic) -> None:
         first, second = made(topic, transactional_id="me"), made(topic, transactional_id="me")
         first.open()
@@ -571,6 +722,17 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(
             topic.deaf = True
         elif step == "break" and not transactional and session.pending:
             session.fail(ValueError("no reason"))
+        elif step == "break" and transactional and not topic.down:
+            session.spoil(ValueError("no reason"), committed=data.draw(st.booleans()))
+            try:
+                put(sink, at(reached[0]))
+                settle(sink)
+            except SinkError:  # what it had acknowledged is gone: the next process writes it again
+                sink = opened(saved[0])
+                reached = list(saved[1])
+            else:
+                reached[0] += 1
+                furthest[0] = max(furthest[0], reached[0])
     topic.down = topic.deaf = False
     topic.sessions[-1].deliver()
     for which in range(sources):

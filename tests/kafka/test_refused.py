@@ -61,7 +61,7 @@ def bear(source: KafkaSource, sink: KafkaSink, refused: Callable[[], int]) -> No
     while refused() < end:
         assert time.monotonic() < deadline
         assert source.poll(100, 0.05) == []
-        sink.write(())
+        sink.write((), ())
 
 
 def test_one_that_was_never_there(refused: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaProducer
 
 from connectors import JsonLinesSink, SinkError
 from connectors.kafka import client
 from connectors.kafka.reading import topic as kafka_topic
 from connectors.kafka.writing.sink import KafkaSink
+from connectors.kafka.writing.stamps import Stamp
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume, produce
@@ -37,8 +40,9 @@ class TestLines:
             sink.write(lines, [at(7, 3), at(9, 3)])
         records = consume(broker.bootstrap, name)[0]
         assert [record.value for record in records] == (tmp_path / "lines.jsonl").read_bytes().splitlines()
-        assert [record.key for record in records] == [b"3:7", b"3:9"]
         headers = [dict(record.headers) for record in records]
+        stamp = Stamp(str(headers[0]["writer"], "ascii"))
+        assert [record.key for record in records] == [stamp.key(at(7, 3)), stamp.key(at(9, 3))]
         assert [(each["source.stream"], each["source.partition"], each["source.offset"]) for each in headers] == [
             (STREAM.encode(), b"3", b"7"),
             (STREAM.encode(), b"3", b"9"),
@@ -53,7 +57,7 @@ class TestLines:
                     put(sink, [at(number, partition) for number in range(offset, offset + 100)])
         found = consume(broker.bootstrap, name)
         assert {
-            partition: {record.key.split(b":")[0] for record in records} for partition, records in found.items()
+            partition: {record.key.split(b":")[2] for record in records} for partition, records in found.items()
         } == {
             0: {b"0", b"3"},
             1: {b"1", b"4"},
@@ -109,12 +113,50 @@ class TestGoingOn:
         caplog.set_level(logging.INFO, "connectors")
         name, more = ways
         for _ in range(2):
-            with opened(broker, name, **more) as sink:
+            with opened(broker, name, existing="append", **more) as sink:
                 put(sink, map(at, range(3)))
         assert standing(broker, name) == {0: [0, 1, 2, 0, 1, 2]}
-        assert [record.getMessage() for record in caplog.records] == [
-            f"kafka topic {name} holds lines already: new ones are appended to them"
-        ]
+        assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+        assert caplog.messages[0] == f"kafka topic {name} holds lines already: new ones are appended to them"
+        assert "3 of the last lines there are for records of the same source, partition 0" in caplog.messages[1]
+
+    def test_no_mark_and_lines_for_the_same_records_is_refused(
+        self, broker: Cluster, ways: tuple[str, dict[str, Any]]
+    ) -> None:
+        name, more = ways
+        with opened(broker, name, **more) as sink:
+            put(sink, [*map(at, range(3)), at(0, 1)])
+        for mark in (None, None):
+            sink = opened(broker, name, mark, **more)
+            mark = sink.flush()
+            put(sink, [at(0, 2)])  # of a partition that nobody wrote for yet
+            with pytest.raises(SinkError, match="3 of the last lines there .* partition 0, .*existing: append"):
+                put_all(sink, [at(0)])
+            sink.close()
+        with opened(broker, name, mark, **more) as sink, pytest.raises(SinkError, match="1 of the last lines there"):
+            put_all(sink, [at(0, 1)])
+        assert standing(broker, name)[0] == [0, 1, 2]
+
+    def test_transactions_of_others_are_not_waited_for(
+        self, broker: Cluster, ways: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        name, more = ways
+        mark: Any = None
+        with opened(broker, name, **more) as sink:
+            put(sink, map(at, range(3)))
+            mark = sink.flush()
+            with open_transaction(broker, name):
+                put(sink, map(at, range(3, 6)))
+                sink.flush()
+                with opened(broker, name, mark, **more) as again:
+                    put(again, map(at, range(3, 9)))
+                    mark = again.flush()
+                    put(again, [at(9)])
+                    again.flush()
+                with opened(broker, name, mark, **more) as again:
+                    put(again, map(at, range(9, 12)))
+        assert standing(broker, name) == {0: [*range(12)]}
+        assert not caplog.records
 
     def test_other_writers_may_use_the_topic(self, broker: Cluster, ways: tuple[str, dict[str, Any]]) -> None:
         name, more = ways
@@ -173,8 +215,35 @@ class TestGoingOn:
         broker.delete_records(name, {0: 4})
         with opened(broker, name, mark, **more) as sink:
             put(sink, map(at, range(12)))
-        assert standing(broker, name) == {0: [*range(4, 10), *range(4), 10, 11]}
-        assert "partition 0: offsets 0 to 3 were removed since the checkpoint" in caplog.messages[0]
+        assert standing(broker, name) == {0: [*range(4, 10), 10, 11]}
+        assert "partition 0: offsets 0 to 3 were removed since the checkpoint, 4 of our lines" in caplog.messages[0]
+
+    def test_retention_of_what_the_mark_covers_is_no_news(
+        self, broker: Cluster, ways: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        name, more = ways
+        with opened(broker, name, **more) as sink:
+            put(sink, [*map(at, range(10)), at(0, 1)])
+            mark = sink.flush()
+        # All of it, with the marks of the transactions.
+        broker.delete_records(name, broker.end_offsets(name))
+        with opened(broker, name, json.loads(json.dumps(mark)), **more) as sink:
+            put(sink, map(at, range(10, 12)))
+        assert standing(broker, name) == {0: [10, 11]}
+        assert not caplog.records
+
+    def test_retention_of_everything_is_told_with_its_number(
+        self, broker: Cluster, ways: tuple[str, dict[str, Any]], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        name, more = ways
+        with opened(broker, name, **more) as sink:
+            mark = sink.flush()
+            put(sink, map(at, range(10)))
+        broker.delete_records(name, broker.end_offsets(name))
+        with opened(broker, name, mark, **more) as sink:
+            put(sink, map(at, range(12)))
+        assert standing(broker, name) == {0: [*range(12)]}
+        assert "were removed since the checkpoint, 10 of our lines with them" in caplog.messages[0]
 
     def test_a_topic_that_lost_lines_is_refused(self, broker: Cluster, ways: tuple[str, dict[str, Any]]) -> None:
         name, more = ways
@@ -195,12 +264,30 @@ class TestGoingOn:
             put(sink, map(at, range(3)))
         assert isinstance(mark, dict)
         mark["stream"] = f"elsewhere/{name}/1"
-        with opened(broker, name, mark, **more) as sink:
+        with opened(broker, name, mark, existing="append", **more) as sink:
             put(sink, map(at, range(3)))
         assert standing(broker, name) == {0: [0, 1, 2, 0, 1, 2]}
         assert (
             caplog.messages[0] == f"kafka topic {name} is on another cluster than at the checkpoint: lines are appended"
         )
+
+
+@contextlib.contextmanager
+def open_transaction(cluster: Cluster, topic: str) -> Iterator[None]:
+    """Have somebody else's transaction open in every partition of a topic, and aborted in the end."""
+    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id=f"somebody-{topic}")
+    producer.init_transactions()
+    producer.begin_transaction()
+    for partition in producer.partitions_for(topic):
+        producer.send(topic, b"{}", partition=partition).get(timeout=30)
+    yield
+    producer.abort_transaction()
+    producer.close()
+
+
+def put_all(sink: KafkaSink, positions: list[Any]) -> None:
+    put(sink, positions)
+    sink.flush()
 
 
 class TestTransactions:

@@ -185,7 +185,7 @@ class TestTransactionsInOutages:
             sink.open()
             put(sink, map(at, range(5)))
             while sink.waiting:
-                sink.write(())
+                sink.write((), ())
                 time.sleep(0.01)
             yield sink, broker
 
@@ -239,7 +239,7 @@ class TestTopics:
             deadline = time.monotonic() + 30
             while "was deleted and made anew" not in caplog.text:
                 assert time.monotonic() < deadline
-                sink.write(())
+                sink.write((), ())
                 time.sleep(0.05)
             put(sink, map(at, range(5, 9)))
             finish(sink)
@@ -315,7 +315,7 @@ class TestTransactionalIds:
         put(first, map(at, range(3)))
         first.flush()
         put(first, [at(3)])
-        second = opened(broker, name, transactional_id=name)
+        second = opened(broker, name, transactional_id=name, existing="append")
         sentence = (
             f"another process writes with the transactional_id {name} and has shut this one out: "
             "give each daemon one of its own"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from connectors.kafka.client import Link, Unreachable, connect
+from connectors.kafka.reading.batches import Batches, note_batches
 from connectors.ports import ConnectorError, SourceError
 
 with warnings.catch_warnings():
@@ -208,6 +210,10 @@ class KafkaTopic:
         self._consumer.assign([TopicPartition(self.name, partition) for partition in offsets])
         for partition, offset in offsets.items():
             self.seek(partition, offset)
+
+    def note(self, batches: defaultdict[int, Batches]) -> None:
+        """Note the batches that are read from now on, by partition."""
+        note_batches(self._consumer, batches)
 
     def seek(self, partition: int, offset: int) -> None:
         """Go on elsewhere; see `Topic.seek`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from connectors.ports import Position
@@ -20,6 +20,13 @@ class Emitted:
     ----------
     positions
         In any order.
+    passed
+        By partition of a source, an offset: the lines of it and of all records before were there, and may be removed.
+
+    Attributes
+    ----------
+    passed
+        What is left of that: a partition is forgotten when it was asked for a record behind the offset.
 
     Examples
     --------
@@ -28,11 +35,15 @@ class Emitted:
     [False, True, False]
     >>> emitted.runs()
     [['s', 0, [[4, 4], [7, 7]]]]
+    >>> emitted = Emitted(passed={("s", 1): 5})
+    >>> [emitted.take(Position("s", 1, offset)) for offset in (4, 5, 6)]
+    [True, True, False]
 
     """
 
-    def __init__(self, positions: Iterable[Position] = ()) -> None:
+    def __init__(self, positions: Iterable[Position] = (), passed: Mapping[tuple[str, int], int] | None = None) -> None:
         self._left: dict[tuple[str, int], set[int]] = {}
+        self.passed = dict(passed or {})
         for stream, partition, offset in positions:
             self._left.setdefault((stream, partition), set()).add(offset)
 
@@ -40,18 +51,26 @@ class Emitted:
         return sum(map(len, self._left.values()))
 
     def __bool__(self) -> bool:
-        return bool(self._left)
+        return bool(self._left or self.passed)
 
     def take(self, position: Position) -> bool:
         """Say whether the line of the record at a position is there, and forget it."""
         key = (position.stream, position.partition)
         left = self._left.get(key)
-        if left is None or position.offset not in left:
+        found = left is not None and position.offset in left
+        if left is not None and found:
+            left.remove(position.offset)
+            if not left:
+                del self._left[key]
+        return self._was_passed(key, position.offset) or found
+
+    def _was_passed(self, key: tuple[str, int], offset: int) -> bool:
+        last = self.passed.get(key)
+        if last is None:
             return False
-        left.remove(position.offset)
-        if not left:
-            del self._left[key]
-        return True
+        if offset >= last:
+            del self.passed[key]
+        return offset <= last
 
     def runs(self) -> Runs:
         """Give what is left, as JSON."""

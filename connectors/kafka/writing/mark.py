@@ -42,12 +42,19 @@ class OutputMark:
     ends
         By partition, the offset behind the last line that is acknowledged: the next ones are looked for from here on.
     producer
-        Who wrote the lines; None where a transactional id says it.
+        Who wrote the lines; None in a checkpoint of an earlier version, where a transactional id says it.
     transactional_id
         As the configuration had it.
     emitted
         Lines before the ends that belong to records after the checkpoint, because a run that was killed had come
         further than this one has.
+    sequences
+        By partition, the number of the producer's next line; empty where that is not known.
+    passed
+        By partition of a source, the offset of the last record whose line was there when lines before it were removed.
+    earlier
+        By partition of a source, how many lines of unknown runs stood there when the topic was first written to, where
+        it is not decided yet what that means.
 
     """
 
@@ -57,6 +64,9 @@ class OutputMark:
     producer: Producer | None = None
     transactional_id: str | None = None
     emitted: Runs = field(default_factory=list)
+    sequences: dict[int, int] = field(default_factory=dict)
+    passed: dict[tuple[str, int], int] = field(default_factory=dict)
+    earlier: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Give it as a checkpoint has it.
@@ -74,6 +84,9 @@ class OutputMark:
             "producer": None if self.producer is None else [self.producer.number, self.producer.epoch],
             "transactional_id": self.transactional_id,
             "emitted": self.emitted,
+            "sequences": {str(partition): number for partition, number in self.sequences.items()},
+            "passed": [[*place, offset] for place, offset in self.passed.items()],
+            "earlier": [[*place, count] for place, count in self.earlier.items()],
         }
 
     @classmethod
@@ -101,6 +114,10 @@ class OutputMark:
                 None if producer is None else Producer(int(producer[0]), int(producer[1])),
                 None if transactional_id is None else str(transactional_id),
                 [[str(stream), int(partition), _ascending(runs)] for stream, partition, runs in mark["emitted"]],
+                # Not in the checkpoints of earlier versions.
+                {int(partition): _offset(number) for partition, number in mark.get("sequences", {}).items()},
+                _by_place(mark.get("passed", [])),
+                _by_place(mark.get("earlier", [])),
             )
             if sum(last - first + 1 for _, _, runs in made.emitted for first, last in runs) > _MOST_EMITTED:
                 raise ValueError
@@ -123,3 +140,7 @@ def _ascending(runs: Any) -> list[list[int]]:
             raise ValueError
         found.append([first, last])
     return found
+
+
+def _by_place(rows: Any) -> dict[tuple[str, int], int]:
+    return {(str(stream), int(partition)): _offset(number) for stream, partition, number in rows}

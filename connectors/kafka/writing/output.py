@@ -12,12 +12,11 @@ from typing import Any
 
 from connectors.kafka.client import connect
 from connectors.kafka.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
-from connectors.kafka.reading.topic import Bounds
-from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.link import WritingLink
-from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.producer import ProducerSession
+from connectors.kafka.writing.mark import OutputMark, Producer
+from connectors.kafka.writing.producer import ProducerSession, shut_out
 from connectors.kafka.writing.session import Session
+from connectors.kafka.writing.standing import standing
 from connectors.kafka.writing.survey import Survey, fitting
 from connectors.ports import ConnectorError, Mark
 
@@ -88,54 +87,68 @@ class Output:
         self._transactional_id = transactional_id
         self._compression = compression
 
-    def survey(self, attempt: int = 0, committed: bool = False) -> Survey:
+    def survey(self, attempt: int = 0) -> Survey:
         """Look at the topic, without writing to it or shutting anybody out."""
-        return Survey(self.topic, self._settings, committed, attempt)
+        return Survey(self.topic, self._settings, attempt)
 
-    def connect(self, given: Mark | None, attempt: int, cancelled: Callable[[], bool]) -> Session:
+    def connect(
+        self, given: Mark | None, attempt: int, cancelled: Callable[[], bool], before: Producer | None = None
+    ) -> Session:
         """Make a session; see `connectors.kafka.writing.session.Connect`."""
         mark = None if given is None else OutputMark.from_json(given)
         with contextlib.ExitStack() as undo:
-            committed = self._transactional_id is not None
             if mark is not None and mark.transactional_id not in (None, self._transactional_id):
                 # What it did not commit must neither count one day nor be taken for written.
                 self._shut_out(mark.transactional_id, attempt)
-                committed = True
-            survey = self.survey(attempt, committed)
+            survey = self.survey(attempt)
             undo.callback(survey.close)
+            if before is not None and self._transactional_id is not None:
+                self._check_holder(survey, before)
             if mark is not None and mark.stream.partition("/")[0] != survey.stream.partition("/")[0]:
                 _log.warning(
                     "kafka topic %s is on another cluster than at the checkpoint: lines are appended", self.topic
                 )
                 mark = None
+            # Before the topic is read: what comes in between is not overlooked, but refused.
+            sequences = None if mark is None or mark.producer is None else survey.sequences(mark.producer)
             writer = secrets.token_hex(4) if mark is None else mark.writer
             session = ProducerSession(self.topic, *self._producer(survey, attempt), survey, writer)
             undo.callback(session.abandon)
             # First of all: from here on nobody else can commit under this name.
             session.introduce()
-            if mark is not None and mark.producer is not None and not session.transactional:
-                # Before the topic is read: what comes in between is not overlooked, but refused.
-                sequences = survey.sequences(mark.producer.number)
-                if sequences is None:
-                    _log.warning(
-                        "kafka topic %s: the broker does not tell its producers (that needs Kafka 2.8 and Read on the "
-                        "topic): lines a killed process sent last may come late, and twice",
-                        self.topic,
-                    )
-                else:
-                    session.succeed(mark.producer, sequences)
+            if mark is not None and mark.producer is not None and mark.transactional_id is None:
+                self._succeed(session, mark.producer, sequences)
             bounds = survey.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}
             if mark is not None:
-                starts = self._starts(mark, survey.stream, bounds)
-                found = survey.origins(starts, session.ends, writer, cancelled)
-                session.emitted = Emitted([*Emitted.positions(mark.emitted), *found])
+                session.emitted = standing(survey, mark, bounds, sequences or {}, cancelled)
+                session.earlier = dict(mark.earlier)
             elif any(there.end > there.first for there in bounds.values()):
+                session.earlier = dict(survey.earlier(bounds))
                 _log.info("kafka topic %s holds lines already: new ones are appended to them", self.topic)
             if not session.unproven:
                 survey.close()
             undo.pop_all()
             return session
+
+    def _check_holder(self, survey: Survey, before: Producer) -> None:
+        """Refuse to shut out another process that took our place: it would do the same, and so for ever."""
+        assert self._transactional_id is not None
+        holder = survey.holder(self._transactional_id)
+        if holder not in (None, before.number):
+            raise ConnectorError(shut_out(self._transactional_id))
+
+    def _succeed(self, session: ProducerSession, producer: Producer, sequences: Mapping[int, int] | None) -> None:
+        if session.transactional:
+            return
+        if sequences is None:
+            _log.warning(
+                "kafka topic %s: the broker does not tell its producers (that needs Kafka 2.8 and Read on the "
+                "topic): lines a killed process sent last may come late, and twice",
+                self.topic,
+            )
+        else:
+            session.succeed(producer, sequences)
 
     def _producer(self, survey: Survey | None, attempt: int, **more: Any) -> tuple[Any, Any]:
         settings = {"batch_size": _BATCH_BYTES, **self._settings, **_ALWAYS, "compression_type": self._compression}
@@ -154,25 +167,3 @@ class Output:
             session = ProducerSession(self.topic, producer, link, survey, "")
             stack.callback(session.abandon)
             session.introduce()
-
-    def _starts(self, mark: OutputMark, stream: str, bounds: Mapping[int, Bounds]) -> dict[int, int]:
-        """Give where lines may stand that were written after the mark."""
-        if mark.stream != stream:
-            _log.warning("kafka topic %s was deleted and made anew: its earlier lines are gone", self.topic)
-            return {partition: there.first for partition, there in bounds.items()}
-        starts = {}
-        for partition, there in bounds.items():
-            start = mark.ends.get(partition, there.first)
-            if start > there.end:
-                raise ConnectorError(
-                    f"partition {partition} ends at offset {there.end:,}, before offset {start:,} of the checkpoint: "
-                    "the brokers lost lines; name another topic to go on, or start anew with --fresh"
-                )
-            if start < there.first:
-                _log.warning(
-                    "kafka topic %s, partition %d: offsets %d to %d were removed since the checkpoint: "
-                    "lines that stood there may be written again",
-                    *(self.topic, partition, start, there.first - 1),
-                )
-            starts[partition] = max(start, there.first)
-        return starts

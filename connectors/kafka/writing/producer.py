@@ -21,7 +21,7 @@ with warnings.catch_warnings():
     from kafka import KafkaProducer, TopicPartition, errors
     from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
-__all__ = ["ProducerSession"]
+__all__ = ["ProducerSession", "shut_out"]
 
 # A topic that is made anew is away for a moment.
 _SETTLING_SECONDS = 3.0
@@ -31,6 +31,14 @@ _WAIT_SECONDS = 5.0
 _ANSWERS_MISSED = 3
 _TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+
+
+def shut_out(transactional_id: str) -> str:
+    """Say that another process has the transactional id now."""
+    return (
+        f"another process writes with the transactional_id {transactional_id} and has shut this one out: "
+        "give each daemon one of its own"
+    )
 
 
 class ProducerSession(Session):
@@ -62,6 +70,7 @@ class ProducerSession(Session):
         self.producer = None
         self.ends: dict[int, int] = {}
         self.emitted = Emitted()
+        self.earlier: dict[tuple[str, int], int] = {}
         self.unproven: set[int] = set()
         self._topic = topic
         self._producer = producer
@@ -104,8 +113,7 @@ class ProducerSession(Session):
         except errors.KafkaError as error:
             raise ConnectorError(self._sentence(manager.last_error or error)) from None
         identity = manager.producer_id_and_epoch
-        if not self.transactional:
-            self.producer = Producer(identity.producer_id, identity.epoch)
+        self.producer = Producer(identity.producer_id, identity.epoch)
 
     def succeed(self, predecessor: Producer, sequences: Mapping[int, int]) -> None:
         """Go on as the producer of an earlier process.
@@ -127,6 +135,15 @@ class ProducerSession(Session):
             manager.set_sequence_number(TopicPartition(self._topic, partition), sequences.get(partition, 0))
         self.producer = predecessor
         self.unproven = set(range(self.partitions))
+
+    @property
+    def sequences(self) -> dict[int, int]:
+        """By partition, the number of the next line; see `Session.sequences`."""
+        manager = self._producer._transaction_manager
+        return {
+            partition: manager.sequence_number(TopicPartition(self._topic, partition))
+            for partition in range(self.partitions)
+        }
 
     def send(self, line: Line) -> Receipt:
         """Give a line to the producer; see `Session.send`."""
@@ -196,9 +213,11 @@ class ProducerSession(Session):
             return SinkError(self._too_large(line))
         manager = self._producer._transaction_manager
         cause = manager.last_error if self.transactional and manager.last_error is not None else error
-        if self.transactional or isinstance(cause, errors.AuthorizationError):
+        if cause.args and isinstance(cause.args[0], errors.KafkaError):
+            cause = cause.args[0]
+        if isinstance(cause, errors.AuthorizationError) or (self.transactional and isinstance(cause, _FENCED)):
             return SinkError(self._sentence(cause))
-        return Broken(f"{type(cause).__name__}: {cause.args[0] if cause.args and cause.args[0] else 'no reason given'}")
+        return Broken(_phrase(cause))
 
     def _sentence(self, error: Exception) -> str:
         name = self._transactional_id
@@ -212,10 +231,7 @@ class ProducerSession(Session):
                     f"the broker ended a transaction that was open for more than {self.transaction_seconds:.0f} s "
                     "(transaction_timeout_ms under options); start again, nothing is lost"
                 )
-            return (
-                f"another process writes with the transactional_id {name} and has shut this one out: "
-                "give each daemon one of its own"
-            )
+            return shut_out(str(name))
         if isinstance(error, errors.InvalidTransactionTimeoutError) or "InvalidTransactionTimeout" in str(error):
             return (
                 f"the broker allows no transactions of {self.transaction_seconds:.0f} s: set transaction_timeout_ms "
@@ -283,3 +299,8 @@ class ProducerSession(Session):
         with contextlib.suppress(errors.KafkaError):
             self._producer.close(timeout=_CLOSE_SECONDS)
         self._producer._closed = True
+
+
+def _phrase(error: Exception) -> str:
+    said = error.args[0] if error.args and error.args[0] else getattr(error, "description", "") or "no reason given"
+    return f"{type(error).__name__}: {said}"

@@ -45,13 +45,15 @@ class Session(ABC):
     partitions
         How many the topic has.
     producer
-        Who the broker takes it for; None where a transactional id says it.
+        Who the broker takes it for.
     ends
         Where each partition ended.
     largest
         The longest batch the topic takes, in bytes; None where that is not known.
     emitted
         Which lines are there already.
+    earlier
+        By partition of a source, how many lines for its records stand there of runs that nothing is known of.
     unproven
         Partitions of which a line of an earlier process may still be under way: a line to one of them is to go by
         `prove` first.
@@ -69,9 +71,15 @@ class Session(ABC):
     ends: dict[int, int]
     largest: int | None
     emitted: Emitted
+    earlier: dict[tuple[str, int], int]
     unproven: set[int]
     transactional: bool
     transaction_seconds: float
+
+    @property
+    @abstractmethod
+    def sequences(self) -> dict[int, int]:
+        """By partition, the number that the producer's next line has, once all before are acknowledged."""
 
     @abstractmethod
     def send(self, line: Line) -> Receipt:
@@ -153,8 +161,11 @@ class Session(ABC):
         """End the connection, within seconds; what was not acknowledged may stand in the topic or not."""
 
 
-Connect: TypeAlias = Callable[[Mark | None, int, Callable[[], bool]], Session]
+Connect: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | None], Session]
 """Makes a session that goes on from a mark, given how many attempts failed before, and asks whether to give up.
+
+The producer is that of the session before in this process, if there was one: where another process has taken its
+transactional id since, it is not taken back.
 
 It raises `connectors.kafka.client.Unreachable` where trying again may help, and a `ConnectorError` where it would not.
 """

@@ -9,13 +9,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from connectors.encode import to_json
 from connectors.kafka.client import Unreachable
-from connectors.kafka.writing.mark import OutputMark
+from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.output import Output
 from connectors.kafka.writing.session import Broken, Connect, Line, Receipt, Session
+from connectors.kafka.writing.transaction import Transaction
 from connectors.kafka.writing.watched import watched
 from connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
 
@@ -27,7 +28,9 @@ Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 """Makes a line that takes at most so many bytes as JSON."""
 
 # What the producer holds takes twice the memory of what waits here.
-_MOST_SENT = 20_000
+_MOST_SENT, _MOST_SENT_BYTES = 20_000, 2**25
+# What a line that waits takes beside its bytes.
+_OVERHEAD_BYTES = 250
 _OPEN_SECONDS = 5.0
 # How long a checkpoint waits for a broker that says nothing. A stop, with what it tries, must be over in ten seconds.
 _PATIENCE_SECONDS = 3.0
@@ -74,6 +77,9 @@ class KafkaSink(Sink):
         Settings of kafka-python by its own names, such as ``security_protocol``.
     shorten
         What to do with a line the topic would refuse as too large; None: it ends the sink.
+    existing
+        What to do without a mark where the topic holds lines for records of the same partition of the source:
+        ``"refuse"`` the first line for one of them, or ``"append"`` it. The last 10,000 offsets are looked at.
     connect
         Makes the sessions; a test may have other ones than those of kafka-python.
     clock
@@ -94,6 +100,7 @@ class KafkaSink(Sink):
         compression: str | None = None,
         options: Mapping[str, Any] | None = None,
         shorten: Shorten | None = None,
+        existing: Literal["refuse", "append"] = "refuse",
         connect: Connect | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -103,6 +110,7 @@ class KafkaSink(Sink):
         self._output = Output(topic, self.servers.split(","), transactional_id, compression, options or {})
         self._connect = connect or self._output.connect
         self._shorten = shorten
+        self._existing = existing
         self._clock = clock
         self._is_open = False
         self._begin_anew(None)
@@ -112,14 +120,17 @@ class KafkaSink(Sink):
         self._closed = threading.Event()
         self._queue: deque[Line] = deque()
         self._sent: deque[tuple[Line, Receipt]] = deque()
+        self._bytes = self._sent_bytes = 0
         self._session: Session | None = None
         self._work: tuple[Future[Any], Callable[[Future[Any]], None]] | None = None
-        self._in_transaction = False
+        self._transaction: Transaction | None = None
+        self._doubtful: Transaction | None = None
         self._failed = False
         self._attempt = self._breaks = 0
         self._again_at = 0.0
         self._moved = self._clock()
         self._reason = "no answer"
+        self._before: Producer | None = None
         self._down_since: float | None = None
         self._answered_since: float | None = None
 
@@ -146,7 +157,7 @@ class KafkaSink(Sink):
         if self._session is None:
             self._down()
 
-    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:
         """Take lines, each with the position of its record; see `Sink.write`.
 
         Raises
@@ -159,12 +170,14 @@ class KafkaSink(Sink):
         self._check_open()
         if lines and self._idle:
             self._moved = self._clock()
-        queue, most = self._queue, self._most_bytes
+        queue, most, taken = self._queue, self._most_bytes, 0
         for line, position in zip(lines, positions, strict=True):
             value = to_json(line)
             if len(value) > most and self._shorten is not None:
                 value = to_json(self._shorten(line, most))
             queue.append(Line(value, position))
+            taken += len(value) + _OVERHEAD_BYTES
+        self._bytes += taken
         self._pump()
 
     def flush(self) -> Mark:
@@ -179,18 +192,18 @@ class KafkaSink(Sink):
 
         """
         self._check_open()
-        self._settle(_PATIENCE_SECONDS)
-        if self._in_transaction:
-            assert self._session is not None
-            self._start(self._session.commit, self._committed)
-            self._moved = self._clock()
-            self._settle(_PATIENCE_SECONDS)
+        self._complete(_PATIENCE_SECONDS)
         return self._mark_now()
 
     @property
     def waiting(self) -> int:
         """How many lines are not acknowledged."""
         return len(self._queue) + len(self._sent)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much memory the lines take that are not acknowledged, about."""
+        return self._bytes
 
     @property
     def exactly_once(self) -> bool:
@@ -223,22 +236,22 @@ class KafkaSink(Sink):
             return
         self._is_open = False
         try:
-            if self.waiting or self._in_transaction:
-                self._end()
+            if (self.waiting or self._transaction) and not self._failed:
+                # What failed was told, and a restart writes it again.
+                self._complete(_CLOSE_SECONDS)
         finally:
             self._closed.set()
             if self._session is not None:
                 self._session.abandon()
 
-    def _end(self) -> None:
-        """Do what can be done for the lines that wait."""
-        if self._failed:
-            return  # that was told, and a restart writes them again
-        self._settle(_CLOSE_SECONDS)
-        if self._in_transaction:
+    def _complete(self, patience: float) -> None:
+        """Wait until every line counts."""
+        self._settle(patience)
+        while self._transaction is not None:
             assert self._session is not None
             self._start(self._session.commit, self._committed)
-            self._settle(_CLOSE_SECONDS)
+            self._moved = self._clock()
+            self._settle(patience)
 
     @property
     def _idle(self) -> bool:
@@ -260,12 +273,12 @@ class KafkaSink(Sink):
 
     def _reach(self, old: Session | None = None) -> None:
         """Begin to connect, after the end of an old session."""
-        mark, attempt, closed = self._mark, self._attempt, self._closed
+        mark, attempt, closed, before = self._mark, self._attempt, self._closed, self._before
 
         def connect() -> Session:
             if old is not None:
                 old.abandon()
-            session = self._connect(mark, attempt, closed.is_set)
+            session = self._connect(mark, attempt, closed.is_set, before)
             if closed.is_set():
                 session.abandon()
                 raise Unreachable("it is closed")
@@ -282,17 +295,30 @@ class KafkaSink(Sink):
             self._attempt += 1
         else:
             self._attempt = 0
+            self._before = self._session.producer
+            self._resolve(self._session)
             self._moved = self._clock()
+
+    def _resolve(self, session: Session) -> None:
+        """Find out what became of the transaction that the session before was in."""
+        doubtful, self._doubtful = self._doubtful, None
+        missing = 0 if doubtful is None else doubtful.missing(session.emitted)
+        if missing:
+            raise SinkError(
+                f"{missing:,} lines that were acknowledged are not there any more, because their transaction was ended "
+                f"({self._reason}); start again, nothing is lost"
+            )
 
     def _committed(self, future: Future[Any]) -> None:
         future.result()
-        self._in_transaction = False
+        self._transaction = None
         self._moved = self._clock()
 
     def _proven(self, future: Future[Any]) -> None:
         assert self._session is not None
         offset = future.result()
         line = self._queue.popleft()
+        self._bytes -= len(line.value) + _OVERHEAD_BYTES
         self._session.ends[line.position.partition % self._session.partitions] = offset + 1
         self._moved = self._clock()
         self._breaks = 0
@@ -342,35 +368,60 @@ class KafkaSink(Sink):
 
     def _send(self, session: Session) -> None:
         queue, sent = self._queue, self._sent
-        emitted, unproven, partitions = session.emitted, session.unproven, session.partitions
-        while queue and len(sent) < _MOST_SENT:
+        emitted, unproven, partitions, earlier = session.emitted, session.unproven, session.partitions, session.earlier
+        while queue and len(sent) < _MOST_SENT and self._sent_bytes < _MOST_SENT_BYTES:
             line = queue[0]
             if emitted and emitted.take(line.position):
                 queue.popleft()
+                self._bytes -= len(line.value) + _OVERHEAD_BYTES
                 continue
+            if earlier:
+                self._decide(line.position, earlier)
             if unproven and line.position.partition % partitions in unproven:
                 if not sent:
                     self._start(partial(session.prove, line), self._proven)
                 return
-            if session.transactional and not self._in_transaction:
+            if session.transactional and self._transaction is None:
                 session.begin()
-                self._in_transaction = True
+                self._transaction = Transaction(session.ends)
             sent.append((line, session.send(line)))
             queue.popleft()
+            self._sent_bytes += len(line.value)
+
+    def _decide(self, position: Position, earlier: dict[tuple[str, int], int]) -> None:
+        """Refuse, or append to, lines of runs that nothing is known of, for records of the same partition."""
+        count = earlier.get(position[:2])
+        if count is None:
+            return
+        there = (
+            f"{count:,} of the last lines there are for records of the same source, partition {position.partition}, "
+            "and no checkpoint says which"
+        )
+        if self._existing == "refuse":
+            raise SinkError(
+                f"{there}: put the checkpoint directory back that they belong to, name another topic, or set "
+                "existing: append for this output, which writes the lines of all records once more"
+            )
+        _log.warning("%s: %s: they stand there twice from now on (existing: append)", self.describe(), there)
+        del earlier[position[:2]]
 
     def _reap(self) -> None:
         """Note what is acknowledged."""
         session, sent = self._session, self._sent
         if session is None or not sent or not sent[0][1].is_done:
             return
-        ends, partitions = session.ends, session.partitions
+        ends, partitions, transaction = session.ends, session.partitions, self._transaction
         while sent and (receipt := sent[0][1]).is_done:
             if receipt.exception is not None:
                 raise self._cause(session)
+            value, position = sent.popleft()[0]
             offset = receipt.value.offset
             if offset >= 0:
-                ends[sent[0][0].position.partition % partitions] = offset + 1
-            sent.popleft()
+                ends[position.partition % partitions] = offset + 1
+            if transaction is not None:
+                transaction.add(position)
+            self._sent_bytes -= len(value)
+            self._bytes -= len(value) + _OVERHEAD_BYTES
         self._moved = self._clock()
         self._breaks = 0
 
@@ -385,29 +436,38 @@ class KafkaSink(Sink):
         self._breaks += 1
         if self._breaks > _MOST_BREAKS:
             raise SinkError(f"the broker refuses the lines again and again ({error})")
-        _log.debug("%s: connecting anew: %s", self.describe(), error)
+        transactional = self._session is not None and self._session.transactional
+        _log.log(logging.WARNING if transactional else logging.DEBUG, "%s: connecting anew: %s", self.describe(), error)
+        self._reason = str(error)
         self._leave()
 
     def _leave(self) -> None:
         old = self._session
         assert old is not None
-        # What was not acknowledged may stand there all the same: the next session finds it.
-        self._mark = self._mark_now()
+        # What was not acknowledged may stand there all the same: the next session finds it. It is also to find what was
+        # acknowledged in a transaction, which is no proof that it counts.
+        self._doubtful, self._transaction = self._transaction, None
+        self._mark = self._mark_now(old.ends if self._doubtful is None else self._doubtful.ends)
         self._queue.extendleft(line for line, _ in reversed(self._sent))
         self._sent.clear()
+        self._sent_bytes = 0
         self._session = None
         self._reach(old)
 
-    def _mark_now(self) -> dict[str, Any]:
+    def _mark_now(self, ends: Mapping[int, int] | None = None) -> dict[str, Any]:
+        """Make a mark: of lines that all count, or, given where it ended, of a topic where some may not."""
         session = self._session
         assert session is not None
         return OutputMark(
             session.stream,
             session.writer,
-            dict(session.ends),
+            dict(session.ends if ends is None else ends),
             session.producer,
             self.transactional_id,
             session.emitted.runs(),
+            session.sequences if ends is None else {},
+            session.emitted.passed,
+            session.earlier,
         ).to_json()
 
     def _look(self) -> None:

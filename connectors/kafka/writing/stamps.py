@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 from connectors.ports import Position
@@ -15,8 +16,9 @@ STREAM, PARTITION, OFFSET, WRITER = "source.stream", "source.partition", "source
 class Stamp:
     """Makes the keys and the headers of lines.
 
-    The key is the record's place in its source, ``b"partition:offset"``: a topic that is compacted keeps every line,
-    and a consumer that stores lines by their key has each once.
+    The key is ``b"writer:stream:partition:offset"``, where the stream is shown by the first 8 hexadecimal digits of its
+    SHA-256. No two lines share one, whoever writes to the topic and whichever of a daemon's sources the record is of: a
+    topic that is compacted keeps every line, and a consumer that stores lines by their key has each once.
 
     Parameters
     ----------
@@ -27,7 +29,7 @@ class Stamp:
     --------
     >>> stamp = Stamp("a1b2c3d4")
     >>> stamp.key(Position("cluster/clicks/number", 3, 70))
-    b'3:70'
+    b'a1b2c3d4:39feccac:3:70'
     >>> for header in stamp.headers(Position("cluster/clicks/number", 3, 70)):
     ...     print(header)
     ('source.stream', b'cluster/clicks/number')
@@ -39,27 +41,33 @@ class Stamp:
 
     def __init__(self, writer: str) -> None:
         self._writer = writer
-        self._key: tuple[str, int] | None = None
+        self._of: tuple[str, int] | None = None
+        self._prefix = b""
         self._same: list[tuple[str, bytes]] = []
 
     def key(self, position: Position) -> bytes:
         """Make the key of a line."""
-        return b"%d:%d" % position[1:]
+        stream, partition, offset = position
+        if self._of != (stream, partition):
+            self._prepare(stream, partition)
+        return b"%b%d" % (self._prefix, offset)
 
     def headers(self, position: Position) -> list[tuple[str, bytes]]:
         """Make the headers of a line."""
         stream, partition, offset = position
-        if self._key != (stream, partition):
-            self._key = stream, partition
-            self._same = [
-                (STREAM, stream.encode("utf-8", "surrogatepass")),
-                (PARTITION, b"%d" % partition),
-                (WRITER, self._writer.encode()),
-            ]
+        if self._of != (stream, partition):
+            self._prepare(stream, partition)
         return [*self._same, (OFFSET, b"%d" % offset)]
 
+    def _prepare(self, stream: str, partition: int) -> None:
+        """Make what the lines of one partition of a source have in common."""
+        name, writer = stream.encode("utf-8", "surrogatepass"), self._writer.encode()
+        self._of = stream, partition
+        self._prefix = b"%b:%b:%d:" % (writer, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
+        self._same = [(STREAM, name), (PARTITION, b"%d" % partition), (WRITER, writer)]
 
-def origin(headers: Iterable[tuple[str, bytes | None]], writer: str) -> Position | None:
+
+def origin(headers: Iterable[tuple[str, bytes | None]], writer: str | None) -> Position | None:
     """Tell which record a line in a topic was written for; None where it is not one of this writer's.
 
     Parameters
@@ -67,7 +75,7 @@ def origin(headers: Iterable[tuple[str, bytes | None]], writer: str) -> Position
     headers
         As they stand in the topic, where anybody may have written.
     writer
-        Whose lines count.
+        Whose lines count; None: anybody's.
 
     Examples
     --------
@@ -77,7 +85,7 @@ def origin(headers: Iterable[tuple[str, bytes | None]], writer: str) -> Position
 
     """
     found = dict(headers)
-    if found.get(WRITER) != writer.encode():
+    if writer is not None and found.get(WRITER) != writer.encode():
         return None
     try:
         stream, partition, offset = found[STREAM], found[PARTITION], found[OFFSET]

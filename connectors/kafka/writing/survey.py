@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors.kafka.client import Unreachable, connect
-from connectors.kafka.reading.topic import Bounds, KafkaTopic
+from connectors.kafka.reading.batches import Batches
+from connectors.kafka.reading.topic import Bounds, KafkaTopic, Message, OutOfRange, Unreadable
+from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.stamps import origin
 from connectors.ports import ConnectorError, Position
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
-    from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
+    from kafka.admin import ConfigResource, ConfigResourceType
 
-__all__ = ["Survey", "fitting"]
+__all__ = ["Found", "Survey", "fitting"]
+
+_log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.1
+_SEQUENCES = 2**31
+# How much of a topic is looked at, without a mark, for lines of the same records.
+_TAIL = 10_000
+_MOST_PLACES, _LONGEST_STREAM = 1000, 1000
 
 
 def fitting(make: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Give those settings a class of kafka-python knows: an option may be for another one."""
     return {name: value for name, value in settings.items() if name in make.DEFAULT_CONFIG}
+
+
+class Found(NamedTuple):
+    """A line that stands in a topic.
+
+    Attributes
+    ----------
+    partition
+        Of the topic.
+    origin
+        The position of its record.
+    counts
+        Whether it counts: it is in no transaction, or in one that was committed.
+
+    """
+
+    partition: int
+    origin: Position
+    counts: bool
 
 
 class Survey:
@@ -36,13 +65,13 @@ class Survey:
         Its name.
     settings
         What every client is made with.
-    committed
-        Whether lines count only once they are committed.
     attempt
         How many attempts to connect failed before.
 
     Attributes
     ----------
+    name
+        That of the topic.
     stream
         ``"cluster/topic/number"``.
     partitions
@@ -59,11 +88,12 @@ class Survey:
 
     """
 
-    def __init__(self, topic: str, settings: Mapping[str, Any], committed: bool, attempt: int = 0) -> None:
-        self._name = topic
-        isolation = "read_committed" if committed else "read_uncommitted"
-        reading = {**fitting(KafkaConsumer, settings), "isolation_level": isolation, "auto_offset_reset": "none"}
-        self._topic: KafkaTopic | None = KafkaTopic(topic, {**reading, "enable_auto_commit": False}, attempt)
+    def __init__(self, topic: str, settings: Mapping[str, Any], attempt: int = 0) -> None:
+        self.name = topic
+        reading = {"isolation_level": "read_uncommitted", "auto_offset_reset": "none", "enable_auto_commit": False}
+        self._topic: KafkaTopic | None = KafkaTopic(topic, {**fitting(KafkaConsumer, settings), **reading}, attempt)
+        self._batches: defaultdict[int, Batches] = defaultdict(Batches)
+        self._topic.note(self._batches)
         try:
             self._admin, _ = connect(KafkaAdminClient, fitting(KafkaAdminClient, settings), attempt)
         except BaseException:
@@ -79,7 +109,7 @@ class Survey:
             raise
 
     def _places(self, partitions: Collection[int]) -> list[TopicPartition]:
-        return [TopicPartition(self._name, partition) for partition in partitions]
+        return [TopicPartition(self.name, partition) for partition in partitions]
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         try:
@@ -91,85 +121,136 @@ class Survey:
             raise Unreachable(self._topic.failure()) from None
 
     def _check_rights(self) -> None:
-        [about] = self._ask(lambda: self._admin.describe_topics([self._name]))
+        [about] = self._ask(lambda: self._admin.describe_topics([self.name]))
         rights = about.get("authorized_operations")
         if rights and "WRITE" not in rights:
             raise ConnectorError("not authorised to write to the topic: grant Write on it")
 
     def _find_largest(self) -> int | None:
-        wanted = ConfigResource(ConfigResourceType.TOPIC, self._name, ["max.message.bytes"])
+        wanted = ConfigResource(ConfigResourceType.TOPIC, self.name, ["max.message.bytes"])
         try:
             found = self._ask(lambda: self._admin.describe_configs([wanted], config_filter="all"))
-            return int(found["topic"][self._name]["max.message.bytes"]["value"])
+            return int(found["topic"][self.name]["max.message.bytes"]["value"])
         except (errors.KafkaError, LookupError, TypeError, ValueError):
             return None
 
-    def sequences(self, producer: int) -> dict[int, int] | None:
-        """Tell by partition which number the next line of a producer has; None where this may not be asked."""
+    def sequences(self, producer: Producer) -> dict[int, int] | None:
+        """Tell by partition which number the next line of a producer has; None where this may not be asked.
+
+        Left out are partitions where the broker does not know of any line of its epoch.
+        """
         places = self._places(range(self.partitions))
         try:
             found = self._ask(lambda: self._admin.describe_producers(places))
         except errors.KafkaError:
             return None
         return {
-            place.partition: 0 if one.last_sequence == 2**31 - 1 else one.last_sequence + 1
+            place.partition: (one.last_sequence + 1) % _SEQUENCES
             for place, state in found.items()
             for one in state.active_producers
-            if one.producer_id == producer
+            if (one.producer_id, one.producer_epoch) == (producer.number, producer.epoch)
         }
+
+    def holder(self, transactional_id: str) -> int | None:
+        """Tell the number of the producer that has a transactional id; None where there is none, or it is not told."""
+        try:
+            found = self._ask(lambda: self._admin.describe_transactions([transactional_id]))
+        except errors.KafkaError:
+            return None
+        return int(found[transactional_id].producer_id)
 
     def bounds(self) -> dict[int, Bounds]:
         """Tell where each partition begins and ends, with what is not committed."""
         assert self._topic is not None
-        places = self._places(range(self.partitions))
-        begins = self._topic.bounds(range(self.partitions))
-        ends = self._ask(lambda: self._admin.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST)))
-        return {place.partition: Bounds(begins[place.partition].first, ends[place].offset) for place in places}
+        return self._topic.bounds(range(self.partitions))
 
-    def origins(
+    def lines(
         self,
         starts: Mapping[int, int],
         ends: Mapping[int, int],
-        writer: str,
+        writer: str | None,
         cancelled: Callable[[], bool] = lambda: False,
-    ) -> list[Position]:
+    ) -> list[Found]:
         """Find out for which records there are lines.
+
+        Transactions of others are not waited for. Those of this writer are over, because whoever asks has ended them.
 
         Parameters
         ----------
         starts, ends
             Where to begin and to end, by partition.
         writer
-            Whose lines count.
+            Whose lines to look for; None: anybody's, but for those of open transactions.
         cancelled
             Asked now and then: True ends the reading, with `Unreachable`.
+
+        Raises
+        ------
+        Unreachable
+            Also where a transaction of this writer is open all the same.
 
         """
         assert self._topic is not None
         topic = self._topic
         left = {partition for partition, start in starts.items() if start < ends[partition]}
-        found: list[Position] = []
+        found: list[tuple[int, int, Position]] = []
+        self._batches.clear()
         topic.start({partition: starts[partition] for partition in left})
         waiting_since = time.monotonic()
         while left:
             if cancelled():
                 raise Unreachable("it is given up")
-            for partition, messages in topic.poll(_POLL_SECONDS).items():
+            for partition, messages in self._poll(topic).items():
                 for message in messages:
                     if message.offset < ends[partition]:
                         place = origin(message.headers, writer)
                         if place is not None:
-                            found.append(place)
+                            found.append((partition, message.offset, place))
             # Not by the messages: the last offsets may be marks of transactions, or compacted away.
             left = {partition for partition in left if topic.reached(partition) < ends[partition]}
             if time.monotonic() - max(topic.heard(), waiting_since) > topic.patience:
                 raise Unreachable(topic.failure())
-        return found
+        return [line for place in found if (line := self._line(*place, writer)) is not None]
+
+    def _poll(self, topic: KafkaTopic) -> Mapping[int, list[Message]]:
+        try:
+            return topic.poll(_POLL_SECONDS)
+        except OutOfRange:
+            raise Unreachable("retention removes what is read") from None
+        except Unreadable as damage:
+            _log.warning(
+                "kafka topic %s, partition %d: offsets %d to %d cannot be read (%s): lines that stand there may be "
+                "written again",
+                *(self.name, damage.partition, damage.first, damage.end - 1, damage),
+            )
+            topic.seek(damage.partition, damage.end)
+            return {}
+
+    def _line(self, partition: int, offset: int, place: Position, writer: str | None) -> Found | None:
+        counts = self._batches[partition].committed(offset)
+        if counts is not None:
+            return Found(partition, place, counts)
+        if writer is None:
+            return None
+        raise Unreachable(
+            f"a transaction that holds lines of this daemon is open, at partition {partition}, offset {offset:,}: it "
+            "ends with the process that began it, or when its time is up"
+        )
+
+    def earlier(self, bounds: Mapping[int, Bounds]) -> Counter[tuple[str, int]]:
+        """Count the last lines there by the partition of a source that they are for, whoever wrote them."""
+        most = max(_TAIL // self.partitions, 10)
+        starts = {partition: max(there.first, there.end - most) for partition, there in bounds.items()}
+        ends = {partition: there.end for partition, there in bounds.items()}
+        places = (line.origin[:2] for line in self.lines(starts, ends, None) if line.counts)
+        # Anybody may write anything there, and what is told here is kept.
+        counted = Counter((stream, partition) for stream, partition in places if len(stream) <= _LONGEST_STREAM)
+        return Counter(dict(counted.most_common(_MOST_PLACES)))
 
     def origin_at(self, partition: int, offset: int, writer: str) -> Position | None:
         """Tell for which record the line at an offset is; None where it is not one of this writer's."""
-        found = self.origins({partition: offset}, {partition: offset + 1}, writer)
-        return found[0] if found else None
+        found = self.lines({partition: offset}, {partition: offset + 1}, writer)
+        return found[0].origin if found else None
 
     def close(self) -> None:
         """End the connections; closing twice does nothing."""

@@ -178,4 +178,9 @@ class KafkaSink(Section):
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(
         default=None, description="How the lines are compressed."
     )
+    existing: Literal["refuse", "append"] = Field(
+        default="refuse",
+        description="What to do where no checkpoint goes with the topic, and it holds lines for records of the same "
+        "partition of the source: append writes the lines of all records once more.",
+    )
     options: ProducerOptions = Field(default_factory=ProducerOptions, description="Settings of the client.")

@@ -128,6 +128,7 @@ def make_sink(sink: settings.Sink | settings.DeadLetters | None, key: str) -> Si
                 transactional_id=sink.transactional_id,
                 compression=sink.compression,
                 options=sink.options.given(),
+                existing=sink.existing,
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else None,
             )

@@ -165,7 +165,7 @@ class Outbox:
         """Let the sinks do what they can by now for the lines that wait."""
         for sink in self.sinks.values():
             if sink.waiting:
-                sink.write(())
+                sink.write((), ())
 
     def retry(self) -> None:
         """Try again to write what waits, when it is time."""

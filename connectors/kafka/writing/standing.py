@@ -1,0 +1,112 @@
+"""The lines that were written since a mark: those that stand in the topic, and those that retention took from it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from connectors.kafka.reading.topic import Bounds
+from connectors.kafka.writing.emitted import Emitted
+from connectors.kafka.writing.mark import OutputMark
+from connectors.kafka.writing.survey import Found, Survey
+from connectors.ports import ConnectorError, Position
+
+__all__ = ["standing"]
+
+_log = logging.getLogger(__name__)
+
+_SEQUENCES = 2**31
+
+
+def standing(
+    survey: Survey,
+    mark: OutputMark,
+    bounds: Mapping[int, Bounds],
+    sequences: Mapping[int, int],
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Emitted:
+    """Find the lines that are not to be written again.
+
+    Parameters
+    ----------
+    survey
+        Of the topic.
+    mark
+        Where to go on.
+    bounds
+        Where each partition begins and ends, once nobody else writes under this name.
+    sequences
+        By partition, the number of the next line of the mark's producer, as far as the broker tells.
+    cancelled
+        Asked now and then: True gives up, with `Unreachable`.
+
+    Raises
+    ------
+    Unreachable
+        Where no broker answers, or a transaction of this writer is open.
+    ConnectorError
+        Where the topic ends before the mark.
+
+    """
+    ends = {partition: there.end for partition, there in bounds.items()}
+    if mark.stream != survey.stream:
+        _log.warning("kafka topic %s was deleted and made anew: its earlier lines are gone", survey.name)
+        starts = {partition: there.first for partition, there in bounds.items()}
+        found = survey.lines(starts, ends, mark.writer, cancelled)
+        return Emitted([*Emitted.positions(mark.emitted), *_counting(found)], mark.passed)
+    starts = _starts(mark, bounds)
+    found = survey.lines(starts, ends, mark.writer, cancelled)
+    passed = dict(mark.passed)
+    written = _written(mark, sequences)
+    seen = Counter(line.partition for line in found)
+    for partition, first in starts.items():
+        begin = mark.ends.get(partition, first)
+        gone = written[partition] - seen[partition] if partition in written else None
+        # What retention took may be the mark of a transaction, or of others.
+        if begin == first or gone == 0:
+            continue
+        last = _last([line for line in found if line.partition == partition])
+        passed |= {place: max(offset, passed.get(place, offset)) for place, offset in last.items()}
+        _log.warning(
+            "kafka topic %s, partition %d: offsets %d to %d were removed since the checkpoint%s: what stood there is "
+            "not written again where a later line of the same partition of the source stands, and written again "
+            "where none does",
+            *(survey.name, partition, begin, first - 1, "" if gone is None else f", {gone:,} of our lines with them"),
+        )
+    return Emitted([*Emitted.positions(mark.emitted), *_counting(found)], passed)
+
+
+def _counting(found: list[Found]) -> list[Position]:
+    return [line.origin for line in found if line.counts]
+
+
+def _last(found: list[Found]) -> dict[tuple[str, int], int]:
+    """Tell by partition of a source which record has the last line: written in order, all before it had theirs."""
+    last: dict[tuple[str, int], int] = {}
+    for stream, partition, offset in _counting(found):
+        last[stream, partition] = max(offset, last.get((stream, partition), offset))
+    return last
+
+
+def _written(mark: OutputMark, sequences: Mapping[int, int]) -> dict[int, int]:
+    """Tell by partition how many lines were written since the mark, where that is known."""
+    return {
+        partition: (number - mark.sequences[partition]) % _SEQUENCES
+        for partition, number in sequences.items()
+        if partition in mark.sequences
+    }
+
+
+def _starts(mark: OutputMark, bounds: Mapping[int, Bounds]) -> dict[int, int]:
+    """Give where lines may stand that were written after the mark."""
+    starts = {}
+    for partition, there in bounds.items():
+        start = mark.ends.get(partition, there.first)
+        if start > there.end:
+            raise ConnectorError(
+                f"partition {partition} ends at offset {there.end:,}, before offset {start:,} of the checkpoint: "
+                "the brokers lost lines; name another topic to go on, or start anew with --fresh"
+            )
+        starts[partition] = max(start, there.first)
+    return starts

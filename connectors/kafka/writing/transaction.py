@@ -1,0 +1,51 @@
+"""The transaction that is open: what must be known to go on where the broker does not know it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from connectors.kafka.writing.emitted import Emitted
+from connectors.ports import Position
+
+__all__ = ["Transaction"]
+
+
+class Transaction:
+    """Which lines of a transaction were acknowledged, and are not kept in memory any more.
+
+    Parameters
+    ----------
+    ends
+        By partition, where the topic ended before the transaction.
+
+    Examples
+    --------
+    >>> transaction = Transaction({0: 70})
+    >>> for offset in (3, 4, 9):
+    ...     transaction.add(Position("s", 0, offset))
+    >>> transaction.missing(Emitted([Position("s", 0, 3), Position("s", 0, 9)]))
+    1
+
+    """
+
+    def __init__(self, ends: Mapping[int, int]) -> None:
+        self.ends = dict(ends)
+        self._runs: dict[tuple[str, int], list[list[int]]] = {}
+
+    def add(self, position: Position) -> None:
+        """Note that the line of a record is acknowledged."""
+        stream, partition, offset = position
+        runs = self._runs.setdefault((stream, partition), [])
+        if runs and runs[-1][1] == offset - 1:
+            runs[-1][1] = offset
+        else:
+            runs.append([offset, offset])
+
+    def missing(self, emitted: Emitted) -> int:
+        """Count the acknowledged lines that do not stand in the topic, and have those that do forgotten."""
+        return sum(
+            not emitted.take(Position(*place, offset))
+            for place, runs in self._runs.items()
+            for first, last in runs
+            for offset in range(first, last + 1)
+        )
