@@ -130,7 +130,7 @@ class TestGoingOn:
             sink = opened(broker, name, mark, **more)
             mark = sink.flush()
             put(sink, [at(0, 2)])  # of a partition that nobody wrote for yet
-            with pytest.raises(SinkError, match="3 of the last lines there .* partition 0, .*existing: append"):
+            with pytest.raises(SinkError, match=r"3 of the last lines there .* partition 0, .*existing: append"):
                 put_all(sink, [at(0)])
             sink.close()
         with opened(broker, name, mark, **more) as sink, pytest.raises(SinkError, match="1 of the last lines there"):
