@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
+from tests.chaos.requests import END_TXN, Requests
 from tests.kafka.listeners import free_listeners
 
 _PIECE = 1 << 16
@@ -23,7 +24,9 @@ class _Connection:
 
     def __init__(self, client: asyncio.StreamWriter) -> None:
         self.writers = [client]
+        self.requests = Requests()
         self.dead = False
+        self.held = self.answerless = False
 
     def cut(self) -> None:
         for writer in self.writers:
@@ -43,12 +46,15 @@ class Proxy:
         Where clients connect; outside the range from which the kernel serves outgoing connections.
     target
         The port behind it, to be set before the first connection.
+    passed
+        The requests to end a transaction that were passed on.
 
     """
 
     def __init__(self) -> None:
         self.port = free_listeners().detour
         self.target = 0
+        self.passed: list[bytes] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._connections: set[_Connection] = set()
@@ -57,6 +63,8 @@ class Proxy:
         self._flowing = asyncio.Event()
         self._losing = False
         self._delay = 0.0
+        self._lose_answer = self._hold_answer = False
+        self._released = asyncio.Event()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -100,6 +108,14 @@ class Proxy:
         """Reset all connections; new ones pass."""
         self._do(self._cut())
 
+    def lose_answer(self) -> None:
+        """Lose the answer to the next end of a transaction, and the connection with it."""
+        self._lose_answer = True
+
+    def hold_answer(self) -> None:
+        """Hold the answer to the next end of a transaction back, until `flow`."""
+        self._hold_answer = True
+
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
 
@@ -107,6 +123,8 @@ class Proxy:
         if self._server is None:
             self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self._delay, self._losing = delay, losing
+        self._lose_answer = self._hold_answer = False
+        self._released.set()
         for connection in self._connections:
             connection.dead |= losing
         if flowing:
@@ -141,7 +159,7 @@ class Proxy:
             await self._flowing.wait()
             beyond, back = await asyncio.open_connection("127.0.0.1", self.target)
             connection.writers.append(back)
-            pumps = [self._pump(connection, reader, back), self._pump(connection, beyond, writer)]
+            pumps = [self._pump(connection, reader, back, requests=True), self._pump(connection, beyond, writer)]
             # Whichever side ends first, the other hears of it.
             done, rest = await asyncio.wait(map(asyncio.ensure_future, pumps), return_when=asyncio.FIRST_COMPLETED)
             for one in rest:
@@ -157,9 +175,33 @@ class Proxy:
             self._connections.discard(connection)
             self._tasks.discard(task)
 
-    async def _pump(self, connection: _Connection, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    def _look(self, connection: _Connection, data: bytes) -> None:
+        """Note the ends of transactions among what a client sends, and what is to become of the answers."""
+        for request in connection.requests.find(END_TXN, data):
+            self.passed.append(request)
+            if self._lose_answer:
+                self._lose_answer, connection.answerless = False, True
+            if self._hold_answer:
+                self._hold_answer, connection.held = False, True
+                self._released.clear()
+
+    async def _pump(
+        self,
+        connection: _Connection,
+        source: asyncio.StreamReader,
+        sink: asyncio.StreamWriter,
+        requests: bool = False,
+    ) -> None:
         while data := await source.read(_PIECE):
             await self._flowing.wait()
+            if requests:
+                self._look(connection, data)
+            elif connection.answerless:
+                connection.cut()
+                return
+            elif connection.held:
+                await self._released.wait()
+                connection.held = False
             if connection.dead:
                 continue
             if self._delay:

@@ -16,6 +16,12 @@ from tests.kafka.listeners import address
 
 __all__ = ["Site"]
 
+# A week by default: a transactional id that is quiet for longer is begun anew.
+_FORGETFUL = {
+    "transactional_id_expiration_ms": 3000,
+    "transaction_remove_expired_transaction_cleanup_interval_ms": 500,
+}
+
 
 class Site:
     """A broker of its own, to be paused and killed, and everything a trial needs besides.
@@ -49,7 +55,9 @@ class Site:
         with contextlib.ExitStack() as stack:
             self.starter = stack.enter_context(Starter(self.folder / "logs"))
             self.network = stack.enter_context(Proxy())
-            self.broker = stack.enter_context(Broker(self.folder / "broker", detour=self.network.port))
+            self.broker = stack.enter_context(
+                Broker(self.folder / "broker", detour=self.network.port, **_FORGETFUL),
+            )
             self.network.target = self.broker.behind
             self.references = References(self.starter, self.folder / "undisturbed")
             self._stack = stack.pop_all()

@@ -96,6 +96,7 @@ class Trial:
         self._produced = 0
         self._feeder: Feeder | None = None
         self._rereads = True
+        self._removed: dict[str, list[Line]] = {"predictions": [], "dead_letters": []}
         self._bootstrap = site.by_network if by_network else site.broker.bootstrap
         self._sections, self._source = sections or {}, source or {}
         site.broker.create_topic(self.topics["records"], setting.partitions)
@@ -241,9 +242,19 @@ class Trial:
             )
         else:
             predictions, letters = (
-                read_topic(self.site.broker.bootstrap, self.topics[key]) for key in ("predictions", "dead_letters")
+                self._removed[key] + read_topic(self.site.broker.bootstrap, self.topics[key]) for key in self._removed
             )
         return predictions, letters
+
+    def remove_output(self, key: str, last: int) -> None:
+        """Let retention take the lines of an output, but for the last offsets; a consumer has read them."""
+        bootstrap, topic = self.site.broker.bootstrap, self.topics[key]
+        read = self._removed[key] + read_topic(bootstrap, topic)
+        [end] = self.site.broker.end_offsets(topic).values()
+        self.site.broker.delete_records(topic, {0: end - last})
+        left = len(read_topic(bootstrap, topic))
+        assert left, "no line is left"
+        self._removed[key] = read[:-left]
 
     def findings(self, says: Sequence[str]) -> Findings:
         """Take the account.
