@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos.proxy import Proxy
+from tests.chaos.requests import END_TXN
 
 
 @pytest.fixture
@@ -140,3 +141,28 @@ def test_a_server_that_ends_the_connection_is_heard_of(proxy: Proxy) -> None:
     proxy.target = 1  # where nobody listens
     with connect(proxy) as connection:
         assert connection.recv(1) == b""
+
+
+END = bytes([0, 0, 0, 4, 0, END_TXN, 1, 2])
+
+
+def test_the_answer_to_the_end_of_a_transaction_is_lost_once(proxy: Proxy) -> None:
+    with connect(proxy) as before, connect(proxy) as after:
+        assert ask(before, b"\0\0\0\2\0\3") == b"\0\0\0\2\0\3"
+        proxy.lose_answer()
+        before.sendall(END)
+        with pytest.raises(ConnectionResetError):
+            before.recv(1)
+        assert ask(after, END) == END
+        assert proxy.passed == [END, END]
+
+
+def test_the_answer_to_the_end_of_a_transaction_is_held_back(proxy: Proxy) -> None:
+    with connect(proxy) as connection, connect(proxy) as other:
+        proxy.hold_answer()
+        connection.sendall(END)
+        assert silent(connection)
+        assert ask(other, END) == END
+        proxy.flow()
+        assert receive(connection, len(END)) == END
+        assert ask(connection, END) == END

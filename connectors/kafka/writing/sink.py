@@ -411,17 +411,21 @@ class KafkaSink(Sink):
         if session is None or not sent or not sent[0][1].is_done:
             return
         ends, partitions, transaction = session.ends, session.partitions, self._transaction
-        while sent and (receipt := sent[0][1]).is_done:
-            if receipt.exception is not None:
-                raise self._cause(session)
-            value, position = sent.popleft()[0]
-            offset = receipt.value.offset
-            if offset >= 0:
-                ends[position.partition % partitions] = offset + 1
-            if transaction is not None:
-                transaction.add(position)
-            self._sent_bytes -= len(value)
-            self._bytes -= len(value) + _OVERHEAD_BYTES
+        lines, size = len(sent), 0
+        try:
+            while sent and (receipt := sent[0][1]).is_done:
+                if receipt.exception is not None:
+                    raise self._cause(session)
+                value, position = sent.popleft()[0]
+                offset = receipt.value.offset
+                if offset >= 0:
+                    ends[position.partition % partitions] = offset + 1
+                if transaction is not None:
+                    transaction.add(position)
+                size += len(value)
+        finally:
+            self._sent_bytes -= size
+            self._bytes -= size + (lines - len(sent)) * _OVERHEAD_BYTES
         self._moved = self._clock()
         self._breaks = 0
 

@@ -31,15 +31,17 @@ class Transaction:
     def __init__(self, ends: Mapping[int, int]) -> None:
         self.ends = dict(ends)
         self._runs: dict[tuple[str, int], list[list[int]]] = {}
+        self._last: tuple[str, int, int] | None = None
+        self._run = [0, 0]
 
     def add(self, position: Position) -> None:
         """Note that the line of a record is acknowledged."""
         stream, partition, offset = position
-        runs = self._runs.setdefault((stream, partition), [])
-        if runs and runs[-1][1] == offset - 1:
-            runs[-1][1] = offset
-        else:
-            runs.append([offset, offset])
+        if self._last != (stream, partition, offset - 1):
+            self._run = [offset, offset]
+            self._runs.setdefault((stream, partition), []).append(self._run)
+        self._run[1] = offset
+        self._last = position
 
     def missing(self, emitted: Emitted) -> int:
         """Count the acknowledged lines that do not stand in the topic, and have those that do forgotten."""
