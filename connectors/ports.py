@@ -42,9 +42,13 @@ class Position(NamedTuple):
     Parameters
     ----------
     stream
-        What the offset counts in. A file: its identity, ``"n:sha256"`` with the SHA-256 in hexadecimal of its first n
-        (at most 4096) decompressed bytes. A River data set: its name and arguments. Standard input: ``"-"``. A topic:
-        ``"cluster/topic/number"``, where the number is the topic's own, which a topic made anew does not have.
+        What the offset counts in. A file: ``"n:sha256"`` with the SHA-256 in hexadecimal of its first n decompressed
+        bytes, which are all those before the offset or the first 4096, and 2048 beyond the first line where that is
+        more. In a checkpoint there follow, with semicolons between, what is checked before reading goes on:
+        ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
+        had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
+        input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic made
+        anew does not have.
     partition
         The partition of the stream, 0 where there is only one.
     offset
@@ -188,6 +192,17 @@ class Source(ABC):
 
     def saved(self, positions: Mapping[int, Position]) -> None:  # noqa: B027 - most have nothing to note
         """Take note that a checkpoint is durable from which a restart goes on at these positions, by partition."""
+
+    def lasting(self, position: Position) -> Position:
+        """Return a position as a checkpoint stores it, with all that tells a later `open` that it is the same place.
+
+        Parameters
+        ----------
+        position
+            The `next` of a record of the last poll that gave any, one that `lasting` returned, or one that `open` got.
+
+        """
+        return position
 
     @property
     def lag(self) -> Mapping[tuple[str, int], int]:

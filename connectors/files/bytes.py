@@ -1,12 +1,7 @@
-"""A file as a stream of decompressed bytes, which knows where it is and what it is.
-
-Offsets always count decompressed bytes. The identity of a file is a hash of its beginning, so that a position taken
-in one file is never applied to another.
-"""
+"""Files and standard input as streams of decompressed bytes. Offsets always count decompressed bytes."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import select
 import stat
@@ -14,38 +9,10 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from connectors.ports import Position, SourceError
+from connectors.ports import SourceError
 
-IDENTITY_BYTES = 4096
 BLOCK_BYTES = 2**18
 STANDARD_INPUT = "-"
-
-
-def identity(beginning: bytes) -> str:
-    """Return the identity of a file that begins with the given bytes (at most 4096).
-
-    Examples
-    --------
-    >>> identity(b"x,y")[:12]
-    '3:968e772cf1'
-
-    """
-    return f"{len(beginning)}:{hashlib.sha256(beginning).hexdigest()}"
-
-
-def identity_length(stream: str) -> int | None:
-    """Return how many bytes an identity covers, None for a string that is no identity of a file.
-
-    Examples
-    --------
-    >>> identity_length(identity(b"x,y")), identity_length("synth.SEA{}")
-    (3, None)
-
-    """
-    length, colon, digest = stream.partition(":")
-    if not colon or len(digest) != 64 or not (length.isascii() and length.isdigit()) or int(length) > IDENTITY_BYTES:
-        return None
-    return int(length)
 
 
 def system_error(path: object, error: OSError) -> SourceError:
@@ -79,9 +46,13 @@ class ByteStream(ABC):
         every later call.
         """
 
-    @abstractmethod
-    def name_at(self, offset: int) -> str:
+    def name_at(self, offset: int) -> str:  # noqa: ARG002 - nobody goes on in most of them
         """Return what `Position.stream` is for a position at `offset`, which was read already."""
+        return ""
+
+    def unended_name_at(self, offset: int) -> str:
+        """Return it for the position after a last line that has no line end."""
+        return self.name_at(offset)
 
     @abstractmethod
     def seek(self, offset: int) -> None:
@@ -93,7 +64,7 @@ class ByteStream(ABC):
 
 
 class File(ByteStream):
-    """A file with a beginning to know it by.
+    """A file, of which any part can be looked at.
 
     Parameters
     ----------
@@ -110,7 +81,8 @@ class File(ByteStream):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            # Not waiting: a pipe under the name would have no writer for ever.
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         except FileNotFoundError:
             raise SourceError(f"{path}: there is no such file") from None
         except OSError as error:
@@ -126,39 +98,26 @@ class File(ByteStream):
         return os.fstat(self._descriptor)
 
     @abstractmethod
-    def beginning(self, length: int = IDENTITY_BYTES) -> bytes:
-        """Return the first `length` decompressed bytes, or as many as there are; `offset` is as before."""
+    def beginning(self, length: int) -> bytes:
+        """Return the first `length` decompressed bytes of the file's head, or as many as there are.
+
+        See `connectors.files.identity.Head` for what belongs to that. `offset` is as before.
+        """
 
     @abstractmethod
+    def before(self, offset: int, length: int) -> bytes:
+        """Return the last `length` bytes before `offset`, or all; it may move to `offset` to find out.
+
+        Fewer where the file is shorter than `offset`.
+        """
+
+    @abstractmethod
+    def after(self, offset: int, length: int) -> bytes:
+        """Return the `length` bytes from `offset` on, or as many as there are; it may move to `offset` to find out."""
+
     def reaches(self, offset: int) -> bool:
         """Tell whether there are `offset` decompressed bytes; it may move to `offset` to find out."""
-
-    def matches(self, position: Position) -> bool:
-        """Tell whether this is the file, and still as long, in which `position` was taken."""
-        length = identity_length(position.stream)
-        if length is None or identity(self.beginning(length)) != position.stream:
-            return False
-        return self.reaches(position.offset)
-
-    def verify(self, position: Position) -> None:
-        """Raise SourceError, saying why, where the file does not match `position`."""
-        remedy = "put the old file back, or start anew with --fresh"
-        length = identity_length(position.stream)
-        if length is None:
-            raise SourceError(
-                f"{self.path}: the position to resume at is not one in a file ({position.stream}): "
-                "use the source it came from, or start anew with --fresh"
-            )
-        beginning = self.beginning(length)
-        if len(beginning) == length and identity(beginning) != position.stream:
-            raise SourceError(
-                f"{self.path}: the file was replaced since the checkpoint, its first {length:,} bytes differ: {remedy}"
-            )
-        if len(beginning) < length or not self.reaches(position.offset):
-            raise SourceError(
-                f"{self.path}: the file is shorter than the position to resume at, {position.offset:,} bytes; "
-                f"it was truncated or replaced: {remedy}"
-            )
+        return not offset or len(self.before(offset, 1)) == 1
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""
@@ -188,10 +147,6 @@ class PlainFile(File):
 
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._name = identity(self.beginning())
-
     def read(self, deadline: float) -> bytes:  # noqa: ARG002 - a file never has to be awaited
         """Return the next bytes; see `ByteStream.read`."""
         try:
@@ -202,14 +157,19 @@ class PlainFile(File):
         self.ended = not block
         return block
 
-    def name_at(self, offset: int) -> str:  # noqa: ARG002 - the whole beginning was there when the file was opened
-        """Return the identity of the file."""
-        return self._name
-
-    def beginning(self, length: int = IDENTITY_BYTES) -> bytes:
+    def beginning(self, length: int) -> bytes:
         """Return the first bytes as they stand now; see `File.beginning`."""
+        return self.after(0, length)
+
+    def before(self, offset: int, length: int) -> bytes:
+        """Return the bytes before `offset` as they stand now; see `File.before`."""
+        length = min(offset, length)
+        return self.after(offset - length, length)
+
+    def after(self, offset: int, length: int) -> bytes:
+        """Return the bytes from `offset` on as they stand now; see `File.after`."""
         try:
-            return os.pread(self._descriptor, length, 0)
+            return os.pread(self._descriptor, length, offset)
         except OSError as error:
             raise system_error(self.path, error) from None
 

@@ -15,7 +15,8 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
-from connectors.files.bytes import BLOCK_BYTES, IDENTITY_BYTES, File, PlainFile, identity
+from connectors.files.bytes import BLOCK_BYTES, File, PlainFile
+from connectors.files.identity import Head
 from connectors.ports import SourceError
 
 SUFFIXES = (".gz", ".zst")
@@ -83,7 +84,6 @@ class CompressedFile(File):
         except SourceError:
             self.close()
             raise
-        self._name = identity(self._beginning)
 
     def _rewind(self) -> None:
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -95,9 +95,9 @@ class CompressedFile(File):
         self.offset = 0
 
     def _read_beginning(self) -> bytes:
+        head = Head()
         pieces: list[bytes] = []
-        length = 0
-        while length < IDENTITY_BYTES and not self.ended:
+        while not (head.complete or self.ended):
             try:
                 pieces.append(self.read(time.monotonic()))
             except SourceError:
@@ -105,11 +105,11 @@ class CompressedFile(File):
                     raise
                 # What precedes the damage is still to be delivered: it is an error when reading gets there.
                 break
-            length += len(pieces[-1])
+            head.add(pieces[-1])
         self._ahead = b"".join(pieces)
         self.ended = False
         self.offset = 0
-        return self._ahead[:IDENTITY_BYTES]
+        return head.data
 
     def read(self, deadline: float) -> bytes:  # noqa: ARG002 - a file never has to be awaited
         """Return the next decompressed bytes; see `ByteStream.read`."""
@@ -136,27 +136,50 @@ class CompressedFile(File):
             "every record before it was delivered"
         )
 
-    def name_at(self, offset: int) -> str:  # noqa: ARG002 - the whole beginning was there when the file was opened
-        """Return the identity of the file."""
-        return self._name
-
-    def beginning(self, length: int = IDENTITY_BYTES) -> bytes:
+    def beginning(self, length: int) -> bytes:
         """Return the first decompressed bytes; see `File.beginning`."""
         return self._beginning[:length]
+
+    def before(self, offset: int, length: int) -> bytes:
+        """Decompress up to `offset`, and return the last bytes before it; see `File.before`."""
+        if not self.reaches(max(0, offset - length)):
+            return b""
+        return self._take(offset - self.offset)
+
+    def after(self, offset: int, length: int) -> bytes:
+        """Decompress up to `offset`, and return the bytes from there on; see `File.after`."""
+        if not self.reaches(offset):
+            return b""
+        found = self._take(length)
+        self._ahead = found + self._ahead
+        self.offset = offset
+        self.ended = False
+        return found
 
     def reaches(self, offset: int) -> bool:
         """Decompress up to `offset`, and tell whether there is that much."""
         if offset < self.offset:
             self._rewind()
-        while self.offset < offset:
-            block = self.read(time.monotonic())
-            if not block:
-                return False
-            excess = self.offset - offset
-            if excess > 0:
-                self._ahead = block[-excess:]
-                self.offset = offset
-        return True
+        while self.offset < offset and (block := self.read(time.monotonic())):
+            self._put_back(block, self.offset - offset)
+        return self.offset == offset
+
+    def _take(self, length: int) -> bytes:
+        """Return the next bytes, so many or as many as there are."""
+        pieces = []
+        end = self.offset + length
+        while self.offset < end and (block := self.read(time.monotonic())):
+            excess = self._put_back(block, self.offset - end)
+            pieces.append(block[: len(block) - excess])
+        return b"".join(pieces)
+
+    def _put_back(self, block: bytes, excess: int) -> int:
+        """Have the end of a block read again, where there is too much of it; return how much that was."""
+        if excess <= 0:
+            return 0
+        self._ahead = block[-excess:]
+        self.offset -= excess
+        return excess
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`, decompressing everything before it; see `ByteStream.seek`."""

@@ -13,9 +13,12 @@ import os
 import time
 from pathlib import Path
 
-from connectors.files.bytes import IDENTITY_BYTES, ByteStream, File, PlainFile, identity
+from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
-from connectors.files.rotation import find_part, successor
+from connectors.files.identity import HEAD_BYTES
+from connectors.files.resuming import matches, verify
+from connectors.files.rotation import find_part, find_renamed, successor
+from connectors.files.stream import FileStream
 from connectors.ports import Position, SourceError
 
 CHECK_SECONDS = 0.05
@@ -25,11 +28,8 @@ PARTS_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
-class FollowedFile(ByteStream):
+class FollowedFile(FileStream):
     """One file of a log, which ends only when another one has taken its place.
-
-    The identity at an offset covers the first min(4096, offset) bytes, which are there for certain: so it does not
-    depend on how far the file happened to have grown when it was read.
 
     Parameters
     ----------
@@ -51,52 +51,12 @@ class FollowedFile(ByteStream):
         if path.suffix in SUFFIXES:
             raise SourceError(f"{path}: a compressed file cannot be followed: set follow to false or name a plain file")
         self.path = path
-        self._file = file or self._found(position)
-        self._beginning = bytearray()
-        self._name = ""
         self._parts_looked_at = 0.0
-        try:
-            self.seek(position.offset if position else 0)
-        except SourceError:
-            self.close()
-            raise
+        super().__init__(file or _found(path, position), position)
 
-    def _found(self, position: Position | None) -> File:
-        try:
-            file = PlainFile(self.path)
-        except SourceError:
-            # Between the renaming and the making of the new file there is none.
-            part = find_part(self.path, position) if position else None
-            if part is None:
-                raise
-            return part
-        if position is None or file.matches(position):
-            return file
-        part = find_part(self.path, position)
-        if part is not None:
-            file.close()
-            return part
-        try:
-            file.verify(position)
-        except SourceError:
-            file.close()
-            raise
-        return file
-
-    def seek(self, offset: int) -> None:
-        """Go on at `offset`; see `ByteStream.seek`."""
-        self._beginning[:] = self._file.beginning(min(offset, IDENTITY_BYTES))
-        self._file.seek(offset)
-        self.offset = offset
-        self.ended = False
-
-    def name_at(self, offset: int) -> str:
-        """Return the identity over the first min(4096, `offset`) bytes."""
-        if offset < IDENTITY_BYTES:
-            return identity(bytes(self._beginning[:offset]))
-        if not self._name:
-            self._name = identity(bytes(self._beginning))
-        return self._name
+    @property
+    def _inode(self) -> int:  # type: ignore[override]
+        return self._file.stat().st_ino
 
     def read(self, deadline: float) -> bytes:
         """Return what was appended, waiting for it until `deadline`; see `ByteStream.read`."""
@@ -110,8 +70,7 @@ class FollowedFile(ByteStream):
                 block = self._file.read(deadline)
                 self.ended = not block
             if block:
-                self._beginning += block[: IDENTITY_BYTES - len(self._beginning)]
-                self.offset += len(block)
+                self._take(block)
                 return block
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -120,15 +79,18 @@ class FollowedFile(ByteStream):
         return b""
 
     def _truncated(self, unverified: int) -> bool:
-        if not isinstance(self._file, PlainFile):
+        file = self._file
+        if not isinstance(file, PlainFile):
             return False
-        if not self._file.reaches(self.offset + unverified):
+        if not file.reaches(self.offset + unverified):
             return True
-        return self._file.beginning(len(self._beginning)) != self._beginning
+        # It may have grown beyond the old length since.
+        head, tail = self._head.data[:HEAD_BYTES], self._recent.before(self.offset)
+        return file.beginning(len(head)) != head or file.before(self.offset, len(tail)) != tail
 
     def _move_to_copy(self) -> None:
         """Go on in the copy that was made before the file was truncated, where there is one."""
-        copy = find_part(self.path, self._position())
+        copy = find_part(self.path, self._here)
         if copy is None:
             log.warning(
                 "%s was truncated at byte %d and no copy of what it held is there: what was not read yet is lost",
@@ -141,8 +103,9 @@ class FollowedFile(ByteStream):
         self._file.close()
         self._file = copy
 
-    def _position(self) -> Position:
-        return Position(self.name_at(self.offset), 0, self.offset)
+    @property
+    def _here(self) -> Position:
+        return self.lasting(Position(self.name_at(self.offset), 0, self.offset))
 
     def _replaced(self) -> bool:
         """Tell whether the log goes on in another file.
@@ -165,7 +128,7 @@ class FollowedFile(ByteStream):
         return self._successor() != self.path
 
     def _successor(self) -> Path:
-        return successor(self.path, self._file, bytes(self._beginning))
+        return successor(self.path, self._file, self._here)
 
     def following(self) -> FollowedFile | None:
         """Return the next file of the log once this one has ended; None while it cannot be opened."""
@@ -182,9 +145,31 @@ class FollowedFile(ByteStream):
                 return FollowedFile(self.path, file=file)
             file.close()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+
+def _found(path: Path, position: Position | None) -> File:
+    """Open the part of a log to go on in: the one in which `position` was taken."""
+    try:
+        file = PlainFile(path)
+    except SourceError:
+        # Between the renaming and the making of the new file there is none.
+        part = find_part(path, position) if position else None
+        if part is None:
+            raise
+        return part
+    if position is None:
+        return file
+    try:
+        # Where the new file began just like the old one, the inode tells which of them was read.
+        part = (find_renamed if matches(file, position) else find_part)(path, position)
+        if part is None:
+            verify(file, position)
+    except SourceError:
+        file.close()
+        raise
+    if part is None:
+        return file
+    file.close()
+    return part
 
 
 def _is_at(file: File, path: Path) -> bool:

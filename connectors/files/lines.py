@@ -156,14 +156,16 @@ class Lines:
         length = len(line) + (self._dropped if self._next == 0 else 0)
         self._next += 1
         start, self._start = self._start, self._start + length + self._line_end
-        return Chunk([line[: self._limit]], [self._position(start), self._position(self._start)], too_long=length)
+        positions = [self._position(start), self._position(self._start, self._line_end == 0)]
+        return Chunk([line[: self._limit]], positions, too_long=length)
 
-    def _position(self, offset: int) -> Position:
-        return Position(self._stream.name_at(offset), 0, offset)
+    def _position(self, offset: int, unended: bool = False) -> Position:
+        name = self._stream.unended_name_at if unended else self._stream.name_at
+        return Position(name(offset), 0, offset)
 
     def _positions(self, lines: list[bytes]) -> list[Position]:
         if self._line_end == 0:
-            return [self._position(self._start), self._position(self._start + len(lines[0]))]
+            return [self._position(self._start), self._position(self._start + len(lines[0]), unended=True)]
         offsets = list(map(add, accumulate(map(len, lines), initial=self._start), count()))
         name = self._stream.name_at(offsets[0])
         if self._stream.name_at(offsets[-1]) != name:

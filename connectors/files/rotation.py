@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from connectors.files.bytes import IDENTITY_BYTES, File, PlainFile
-from connectors.files.compressed import open_file
+from connectors.files.bytes import File, PlainFile
+from connectors.files.compressed import SUFFIXES, open_file
+from connectors.files.identity import FilePlace
+from connectors.files.resuming import matches
 from connectors.ports import Position, SourceError
 
 
@@ -40,7 +42,7 @@ def rotated(path: Path) -> list[Path]:
         return []
     for name in names:
         match = pattern.fullmatch(name)
-        if match is None:
+        if match is None or not path.with_name(name).is_file():
             continue
         stamp = match[1]
         # The higher the number the older the part; the later the date the newer.
@@ -50,22 +52,42 @@ def rotated(path: Path) -> list[Path]:
 
 
 def find_part(path: Path, position: Position) -> File | None:
-    """Open the newest earlier part of the log at `path` in which `position` was taken; None where there is none."""
-    for part in reversed(rotated(path)):
-        try:
-            file = open_file(part)
-        except SourceError:
-            continue
-        try:
-            if file.matches(position):
-                return file
-        except SourceError:
-            pass
-        file.close()
+    """Open the earlier part of the log at `path` in which `position` was taken; None where there is none.
+
+    Of several that began alike that is the one with its inode, else the newest.
+    """
+    place = FilePlace.parse(position.stream)
+    parts = list(reversed(rotated(path)))
+    if place is not None:
+        parts.sort(key=lambda part: _inode(part) != place.inode)
+    return next((file for part in parts if (file := open_if_it_holds(part, position)) is not None), None)
+
+
+def find_renamed(path: Path, position: Position) -> File | None:
+    """Open the file of `position` where it is an earlier part of the log by now, and not at `path` any more."""
+    place = FilePlace.parse(position.stream)
+    if place is None or place.inode in (None, _inode(path)):
+        return None
+    renamed = (part for part in rotated(path) if _inode(part) == place.inode)
+    return next((file for part in renamed if (file := open_if_it_holds(part, position)) is not None), None)
+
+
+def open_if_it_holds(part: Path, position: Position) -> File | None:
+    """Open a part where `position` was taken in it; None where not, or where it cannot be read."""
+    try:
+        file = open_file(part)
+    except SourceError:
+        return None
+    try:
+        if matches(file, position):
+            return file
+    except SourceError:
+        pass
+    file.close()
     return None
 
 
-def successor(path: Path, finished: File, beginning: bytes) -> Path:
+def successor(path: Path, finished: File, end: Position) -> Path:
     """Return the part of the log at `path` that follows one that was read to its end.
 
     Parameters
@@ -74,8 +96,8 @@ def successor(path: Path, finished: File, beginning: bytes) -> Path:
         The log.
     finished
         The part, whatever its name is now.
-    beginning
-        Its first bytes, 4096 of them or the whole of it.
+    end
+        The position at its end.
 
     Returns
     -------
@@ -84,13 +106,14 @@ def successor(path: Path, finished: File, beginning: bytes) -> Path:
 
     """
     parts = rotated(path)
-    own = [index for index, part in enumerate(parts) if _same(part, finished, beginning)]
-    if own:
-        later = parts[own[-1] + 1 :]
-    else:
-        # It was deleted, or moved out of sight: what was written to after it follows it.
-        moment = finished.stat().st_mtime_ns
-        later = [part for part in parts if _modified(part) > moment]
+    inode, moment = finished.stat().st_ino, finished.stat().st_mtime_ns
+    own = [index for index, part in enumerate(parts) if _inode(part) == inode]
+    if not own:
+        # It was compressed, or copied: tools that do that keep the time.
+        own = [index for index, part in enumerate(parts) if _is_copy(part, finished, end)]
+        own = [index for index in own if _modified(parts[index]) == moment] or own
+    # Where it was deleted, or moved out of sight, what was written to after it follows it.
+    later = parts[own[-1] + 1 :] if own else [part for part in parts if _modified(part) > moment]
     return later[0] if later else path
 
 
@@ -101,19 +124,31 @@ def _modified(part: Path) -> int:
         return -1
 
 
-def _same(part: Path, finished: File, beginning: bytes) -> bool:
-    """Tell whether `part` is `finished` under another name, or a copy of it."""
+def _inode(part: Path) -> int:
     try:
-        candidate = open_file(part)
-    except SourceError:
+        return part.stat().st_ino
+    except OSError:
+        return -1
+
+
+def _is_copy(part: Path, finished: File, end: Position) -> bool:
+    """Tell whether `part` holds what was read of `finished`, and no more."""
+    if isinstance(finished, PlainFile) and _plain_size(part) not in (None, finished.size):
+        return False
+    copy = open_if_it_holds(part, end)
+    if copy is None:
         return False
     try:
-        own = finished.stat()
-        status = candidate.stat()
-        if (status.st_dev, status.st_ino) == (own.st_dev, own.st_ino):
-            return True
-        if isinstance(candidate, PlainFile) and isinstance(finished, PlainFile) and candidate.size != finished.size:
-            return False
-        return candidate.beginning(IDENTITY_BYTES) == beginning
+        return not copy.after(end.offset, 1)
+    except SourceError:
+        return False
     finally:
-        candidate.close()
+        copy.close()
+
+
+def _plain_size(part: Path) -> int | None:
+    """Return the length of a part that is not compressed."""
+    try:
+        return None if part.suffix in SUFFIXES else part.stat().st_size
+    except OSError:
+        return None

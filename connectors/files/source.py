@@ -8,10 +8,12 @@ from os import PathLike
 from pathlib import Path
 
 from connectors.bulk import BulkDecoder
-from connectors.files.bytes import STANDARD_INPUT, ByteStream, File, PlainFile, StandardInput
+from connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput
 from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
 from connectors.files.lines import Chunk, Chunks, Lines
+from connectors.files.resuming import verify
+from connectors.files.stream import FileStream
 from connectors.ports import Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
@@ -44,6 +46,10 @@ class LineSource(Source):
         self._chunks: Chunks | None = None
         self._decoder: BulkDecoder | None = None
         self._total: tuple[int, str] | None = None
+        self._beginnings: dict[int, Position] = {}
+        # Where the record handed out last ends; and the same place in the file before this one, as it is to be stored.
+        self._end: Position | None = None
+        self._end_before: tuple[Position, Position] | None = None
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Open the file; see `Source.open`.
@@ -58,8 +64,8 @@ class LineSource(Source):
         Raises
         ------
         SourceError
-            When the file cannot be read; when it was replaced, or is shorter than the position; when standard input
-            is to be resumed or followed.
+            When the file cannot be read; when it was replaced, or is shorter than the position; when its last line was
+            learnt and has grown since; when standard input is to be resumed or followed.
 
         """
         self.close()
@@ -67,8 +73,10 @@ class LineSource(Source):
             raise SourceError(f"{self._place}: a file has only partition 0, not {sorted(positions)}")
         position = positions[0] if positions else None
         self._stream = self._open_stream(position)
+        if isinstance(self._stream, FollowedFile) and position is None:
+            self._beginnings = {0: self._stream.beginning()}
         try:
-            self._begin(position.offset if position else 0)
+            self._begin(self._stream.offset)
         except SourceError:
             self.close()
             raise
@@ -89,16 +97,16 @@ class LineSource(Source):
         path = Path(self.path)
         if self.follow:
             return FollowedFile(path, position)
-        file: File = open_file(path)
+        file = open_file(path)
         if isinstance(file, PlainFile):
             self._total = file.size, "bytes"
         try:
             if position:
-                file.verify(position)
+                verify(file, position)
         except SourceError:
             file.close()
             raise
-        return file
+        return FileStream(file, position)
 
     def _begin(self, offset: int) -> None:
         """Read what the stream begins with, and go on at `offset`."""
@@ -114,6 +122,9 @@ class LineSource(Source):
         """Hand out the next records; see `Source.poll`."""
         if self._chunks is None:
             raise SourceError(f"{self._place}: the source is not open")
+        if self._end is not None and isinstance(self._stream, FileStream):
+            # Whoever asks for more is done with what came before, but for a checkpoint at its end.
+            self._stream.forget(self._end.offset)
         deadline = time.monotonic() + timeout
         records: list[Record] = []
         size = 0
@@ -126,11 +137,14 @@ class LineSource(Source):
                     # The stream fails again at the next poll, once these are dealt with.
                     break
                 raise
-            if not more and not self._next_file():
-                break
             if more:
                 size += more[-1].next.offset - more[0].position.offset
                 records += more
+            elif records or not self._next_file():
+                # Records that are handed out at once come from one file.
+                break
+        if records:
+            self._end = records[-1].next
         return records
 
     def _records(self, limit: int, deadline: float) -> list[Record]:
@@ -156,10 +170,24 @@ class LineSource(Source):
         following = stream.following()
         if following is None:
             return False
+        if self._end is not None:
+            self._end_before = self._end, stream.lasting(self._end)
+            self._end = None
         stream.close()
         self._stream = following
         self._begin(0)
         return True
+
+    def lasting(self, position: Position) -> Position:
+        """Add to a position what it is known by in a file; see `Source.lasting`."""
+        if self._end_before is not None and position == self._end_before[0]:
+            return self._end_before[1]
+        return self._stream.lasting(position) if isinstance(self._stream, FileStream) else position
+
+    @property
+    def beginnings(self) -> Mapping[int, Position]:
+        """Where a followed file begins: it may have another name when the first checkpoint is gone on from."""
+        return self._beginnings
 
     @property
     def exhausted(self) -> bool:
@@ -186,4 +214,5 @@ class LineSource(Source):
         """Close the file; closing twice does nothing."""
         if self._stream is not None:
             self._stream.close()
-        self._stream = self._chunks = self._total = None
+        self._stream = self._chunks = self._total = self._end = self._end_before = None
+        self._beginnings = {}

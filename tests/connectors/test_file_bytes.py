@@ -9,8 +9,10 @@ from draining import drain, pack, written
 
 from connectors import CsvSource, JsonLinesSource, Position, Record, Source, SourceError
 from connectors.files import compressed
-from connectors.files.bytes import File, identity
+from connectors.files.bytes import ByteStream
 from connectors.files.compressed import CompressedFile, open_file
+from connectors.files.identity import identity
+from connectors.files.stream import FileStream
 
 SUFFIXES = ["", ".gz", ".zst"]
 LINES = b"".join(b'{"a": %d}\n' % number for number in range(3000))
@@ -22,7 +24,7 @@ def polled(source: Source, into: list[Record]) -> None:
         into += source.poll(1000, timeout=0)
 
 
-def everything(file: File) -> bytes:
+def everything(file: ByteStream) -> bytes:
     pieces = []
     while block := file.read(deadline=0):
         pieces.append(block)
@@ -51,10 +53,11 @@ def test_seeks_to_any_offset(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("length", [0, 5, 4095, 4096, 4097, 20_000])
 def test_the_identity_is_a_hash_of_the_first_4096_bytes(tmp_path: Path, suffix: str, length: int) -> None:
-    file = open_file(written(tmp_path / f"data{suffix}", LINES[:length]))
+    stream = FileStream(open_file(written(tmp_path / f"data{suffix}", LINES[:length])))
+    everything(stream)
     n = min(4096, length)
-    assert file.name_at(0) == f"{n}:{hashlib.sha256(LINES[:n]).hexdigest()}"
-    file.close()
+    assert stream.name_at(length) == f"{n}:{hashlib.sha256(LINES[:n]).hexdigest()}"
+    stream.close()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -94,7 +97,19 @@ def test_a_longer_file_is_gone_on_with(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "stream", ["-", "memory", 'synth.SEA{"seed":1}', "", ":", "9999:" + "0" * 64, "x:" + "0" * 64, "²:" + "0" * 64]
+    "stream",
+    [
+        "-",
+        "memory",
+        'synth.SEA{"seed":1}',
+        "",
+        ":",
+        "9999999:" + "0" * 64,
+        "3:" + "0" * 64 + ";tail=4097:" + "0" * 64,
+        "3:" + "0" * 64 + ";unread",
+        "x:" + "0" * 64,
+        "²:" + "0" * 64,
+    ],
 )
 def test_a_position_of_another_source_is_refused(tmp_path: Path, stream: str) -> None:
     path = written(tmp_path / "data.jsonl", LINES)

@@ -15,7 +15,7 @@ from draining import drain
 
 from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
 from connectors.files import follow
-from connectors.files.bytes import identity
+from connectors.files.identity import identity
 
 
 @pytest.fixture(autouse=True)
@@ -439,7 +439,8 @@ def test_each_csv_file_has_a_header_of_its_own(tmp_path: Path, multiline: bool) 
         path.rename(tmp_path / "log.csv.1")
         path.write_bytes(b"y,b\nt,3\n")
         assert poll(source) == [({"b": 3.0}, "t")]
-        path.rename(tmp_path / "log.csv.2")
+        (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
+        path.rename(tmp_path / "log.csv.1")
         path.write_bytes(b"b,c\nt,3\n")
         with pytest.raises(SourceError, match="there is no column 'y' for the target"):
             source.poll(10, timeout=0)

@@ -115,6 +115,11 @@ class TestMarker:
         assert not suspects.hold(self.END)
         assert not suspects.hold(Position("4096:cd", 0, 100))
 
+    def test_records_that_each_have_a_name_of_their_own(self) -> None:
+        suspects = Suspects(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
+        assert suspects.hold(Position("4050:ef", 0, 4050))
+        assert not suspects.hold(Position("4050:ef", 1, 4050))
+
     def test_a_good_end_leaves_nobody(self, tmp_path: Path) -> None:
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)

@@ -106,6 +106,7 @@ class Keeper:
         marks = self._marks(stopped)
         if marks is None:
             return
+        self._note_beginnings()  # those known by now are in number 0
         # An output that was not written to before holds lines of this run from now on: a restart must know whose.
         known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in marks}
         if (not start.resumed or marks != known) and not self.save():
@@ -136,13 +137,17 @@ class Keeper:
 
         After a restart it might choose another place: the end of a topic has moved by then.
         """
+        if self._note_beginnings():
+            self.save()
+
+    def _note_beginnings(self) -> bool:
+        """Take over where sources begin by their own choice; tell whether that was not known."""
         chosen = False
         for source, positions in self._places():
             new = {key: place for key, place in source.beginnings.items() if key not in positions}
             positions.update(new)
             chosen |= bool(new)
-        if chosen:
-            self.save()
+        return chosen
 
     def save_when_due(self) -> None:
         """Write a checkpoint if it is time."""
@@ -160,6 +165,8 @@ class Keeper:
         """
         if self._saver is None:
             return False
+        for source, positions in self._places():
+            positions.update({key: source.lasting(place) for key, place in positions.items()})
         try:
             saved = self._saver.save(self._processor.taken, self._snapshot)
         except CheckpointError:

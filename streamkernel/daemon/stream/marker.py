@@ -49,7 +49,10 @@ class Suspects(NamedTuple):
         (True, False)
 
         """
-        return position[:2] == self.first[:2] and self.first.offset <= position.offset < self.end.offset
+        first, end = self.first, self.end
+        # The first records of a file each have a name of their own.
+        named = position.stream == first.stream or first.stream != end.stream
+        return named and position.partition == first.partition and first.offset <= position.offset < end.offset
 
 
 class Marker:

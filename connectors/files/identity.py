@@ -1,0 +1,169 @@
+"""What a file is known by: a hash of its beginning, and one of the bytes just before a place in it.
+
+Both are hashes of bytes that stand before the place, so they depend neither on how far the file has grown nor on how it
+was read, and two runs give the same record the same name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+HEAD_BYTES = 4096
+# Files of one program have one header, which may be longer than that: the head reaches into the records behind it.
+BEHIND_FIRST_LINE = 2048
+LONGEST_FIRST_LINE = 2**20
+LONGEST_HEAD = LONGEST_FIRST_LINE + BEHIND_FIRST_LINE
+TAIL_BYTES = 4096
+
+_TAIL, _INODE, _UNENDED = "tail=", "inode=", "unended"
+
+
+def identity(data: bytes | bytearray) -> str:
+    """Return the length of some bytes, and their hash.
+
+    Examples
+    --------
+    >>> identity(b"x,y")[:12]
+    '3:968e772cf1'
+
+    """
+    return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
+
+
+def length_of(identity: str, longest: int) -> int | None:
+    """Return how many bytes an identity covers; None for a string that is none, or of more than `longest` bytes."""
+    length, colon, digest = identity.partition(":")
+    if not colon or len(digest) != 64 or len(length) > 7 or not (length.isascii() and length.isdigit()):
+        return None
+    return int(length) if int(length) <= longest else None
+
+
+class FilePlace(NamedTuple):
+    """What `Position.stream` says of a file.
+
+    Parameters
+    ----------
+    head
+        The identity of the first bytes.
+    tail
+        That of the last bytes before the place, at most 4096; None at the beginning, and where nobody is to go on.
+    unended
+        Whether the record before the place is the last line of a file, which had no line end when it was read.
+    inode
+        The number of a followed file in its directory: it tells which of two files that began alike was read.
+
+    """
+
+    head: str
+    tail: str | None = None
+    unended: bool = False
+    inode: int | None = None
+
+    @classmethod
+    def parse(cls, stream: str) -> Self | None:
+        """Read what `str` gives; None for the name of anything but a file.
+
+        Examples
+        --------
+        >>> place = FilePlace(identity(b"x,y"), identity(b"y"), unended=True, inode=12)
+        >>> FilePlace.parse(str(place)) == place, FilePlace.parse("synth.SEA{}")
+        (True, None)
+
+        """
+        head, *more = stream.split(";")
+        if length_of(head, LONGEST_HEAD) is None:
+            return None
+        place = cls(head)
+        for word in more:
+            number = word.removeprefix(_INODE)
+            if word == _UNENDED:
+                place = place._replace(unended=True)
+            elif word.startswith(_TAIL) and length_of(word.removeprefix(_TAIL), TAIL_BYTES) is not None:
+                place = place._replace(tail=word.removeprefix(_TAIL))
+            elif number != word and number.isascii() and number.isdigit() and len(number) <= 20:
+                place = place._replace(inode=int(number))
+            else:
+                return None
+        return place
+
+    def __str__(self) -> str:
+        words = [self.head]
+        if self.tail is not None:
+            words.append(f"{_TAIL}{self.tail}")
+        if self.unended:
+            words.append(_UNENDED)
+        if self.inode is not None:
+            words.append(f"{_INODE}{self.inode}")
+        return ";".join(words)
+
+    @property
+    def head_length(self) -> int:
+        """How many bytes the head covers."""
+        return int(self.head.partition(":")[0])
+
+    @property
+    def tail_length(self) -> int:
+        """How many bytes the tail covers."""
+        return 0 if self.tail is None else int(self.tail.partition(":")[0])
+
+
+class Head:
+    """The first bytes of a file, as far as they were read, and the identities they give.
+
+    Parameters
+    ----------
+    data
+        The bytes up to where reading begins, or the first `LONGEST_HEAD` of them.
+
+    Examples
+    --------
+    >>> head = Head()
+    >>> for _ in range(1000):
+    ...     head.add(b"1,2,3,4\\n")
+    >>> [head.identity_at(offset).partition(":")[0] for offset in (0, 8, 4088, 4096, 8000)]
+    ['0', '8', '4088', '4096', '4096']
+
+    """
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = bytearray()
+        self._length: int | None = None
+        self._whole = ""
+        self.add(data)
+
+    @classmethod
+    def of(cls, beginning: Callable[[int], bytes], offset: int) -> Self:
+        """Return the head for reading on at `offset` in a file, whose first bytes `beginning` gives."""
+        return cls(beginning(min(offset, LONGEST_HEAD)))
+
+    @property
+    def complete(self) -> bool:
+        """Whether no byte that follows belongs to it."""
+        return bool(self._whole)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes that are known of it."""
+        return bytes(self._data)
+
+    def add(self, block: bytes) -> None:
+        """Take in what follows."""
+        if self._whole:
+            return
+        known = len(self._data)
+        self._data += block[: LONGEST_HEAD - known]
+        if self._length is None:
+            end = self._data.find(b"\n", known, LONGEST_FIRST_LINE) + 1
+            if end or len(self._data) >= LONGEST_FIRST_LINE:
+                self._length = max(HEAD_BYTES, (end or LONGEST_FIRST_LINE) + BEHIND_FIRST_LINE)
+        if self._length is not None and len(self._data) >= self._length:
+            del self._data[self._length :]
+            self._whole = identity(self._data)
+
+    def identity_at(self, offset: int) -> str:
+        """Return the identity at `offset`, which was read already: of all bytes before it, or of the whole head."""
+        if self._whole and offset >= len(self._data):
+            return self._whole
+        return identity(self._data[:offset])

@@ -1,0 +1,81 @@
+"""Whether a file is the one in which a position was taken, and where to go on in it."""
+
+from __future__ import annotations
+
+from connectors.decode import shown
+from connectors.files.bytes import File
+from connectors.files.identity import TAIL_BYTES, FilePlace, identity
+from connectors.ports import Position, SourceError
+
+__all__ = ["matches", "resume_offset", "verify"]
+
+_REMEDY = "put the old file back, or start anew with --fresh"
+_LINE_BYTES = 200
+
+
+def matches(file: File, position: Position) -> bool:
+    """Tell whether this is the file, and still as long, in which `position` was taken."""
+    place = FilePlace.parse(position.stream)
+    return place is not None and _difference(file, place, position.offset) is None
+
+
+def verify(file: File, position: Position) -> None:
+    """Raise SourceError, saying why, where the file does not match `position`."""
+    place = FilePlace.parse(position.stream)
+    if place is None or position.offset < 0:
+        raise SourceError(
+            f"{file.path}: the position to resume at is not one in a file ({position.stream:.200}): "
+            "use the source it came from, or start anew with --fresh"
+        )
+    difference = _difference(file, place, position.offset)
+    if difference is not None:
+        raise SourceError(f"{file.path}: {difference}: {_REMEDY}")
+
+
+def _difference(file: File, place: FilePlace, offset: int) -> str | None:
+    length = place.head_length
+    beginning = file.beginning(length)
+    if len(beginning) == length and identity(beginning) != place.head:
+        return f"the file was replaced since the checkpoint, its first {length:,} bytes differ"
+    if len(beginning) < length or not file.reaches(offset):
+        return (
+            f"the file is shorter than the position to resume at, {offset:,} bytes; "
+            "it was truncated or replaced since the checkpoint"
+        )
+    if place.tail is not None and identity(file.before(offset, place.tail_length)) != place.tail:
+        return (
+            "the file was replaced since the checkpoint, "
+            f"its {place.tail_length:,} bytes before byte {offset:,}, where reading is to go on, differ"
+        )
+    return None
+
+
+def resume_offset(file: File, position: Position) -> int:
+    """Return where to go on: at the position, or behind a line end that was missing when it was taken.
+
+    Raises
+    ------
+    SourceError
+        The last line was learnt as it stood at the end of the file, and has grown since.
+
+    """
+    place = FilePlace.parse(position.stream)
+    if place is None or not place.unended:
+        return position.offset
+    following = file.after(position.offset, 2)
+    for end in (b"\n", b"\r\n"):
+        if following.startswith(end):
+            return position.offset + len(end)
+    if following in (b"", b"\r"):
+        return position.offset
+    before = file.before(position.offset, min(TAIL_BYTES, _LINE_BYTES)).rpartition(b"\n")[2]
+    line = before + file.after(position.offset, _LINE_BYTES).partition(b"\n")[0]
+    raise SourceError(
+        f"{file.path}: the last line was learnt as {_text(before)}, without its line end, and has grown to "
+        f"{_text(line)} since: end the line at byte {position.offset:,}, which makes what follows a line of its own, "
+        "or start anew with --fresh (with follow: true, a line is read once its end is there)"
+    )
+
+
+def _text(line: bytes) -> str:
+    return shown(line.decode("utf-8", "replace").rstrip("\r"))

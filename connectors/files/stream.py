@@ -1,0 +1,98 @@
+"""The bytes of one file in order, with the names of the places in it."""
+
+from __future__ import annotations
+
+from connectors.files.bytes import ByteStream, File
+from connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
+from connectors.files.recent import RecentBytes
+from connectors.files.resuming import resume_offset
+from connectors.ports import Position
+
+__all__ = ["FileStream"]
+
+
+class FileStream(ByteStream):
+    """A file that is read from its beginning, or from a position on that was found to be in it.
+
+    Parameters
+    ----------
+    file
+        The file; the stream closes it.
+    position
+        Where to go on; None: at its beginning.
+
+    Raises
+    ------
+    SourceError
+        When the file cannot be read, or when the line before the position has grown since.
+
+    """
+
+    _inode: int | None = None
+
+    def __init__(self, file: File, position: Position | None = None) -> None:
+        self._file = file
+        self._name: str | None = None
+        try:
+            self.seek(resume_offset(file, position) if position else 0)
+        except BaseException:
+            self.close()
+            raise
+        if position:
+            self._keep_name(position)
+
+    def _keep_name(self, position: Position) -> None:
+        """Go on with the name that checkpoints of format 1 hold, which was the same for all records of a file."""
+        place = FilePlace.parse(position.stream)
+        begun = place is not None and place.inode is not None and place.tail is None
+        if place is not None and not begun and place.head != self._head.identity_at(position.offset):
+            self._name = place.head
+
+    def seek(self, offset: int) -> None:
+        """Go on at `offset`; see `ByteStream.seek`."""
+        self._head = Head.of(self._file.beginning, offset)
+        self._recent = RecentBytes(offset, self._file.before(offset, TAIL_BYTES))
+        self._file.seek(offset)
+        self.offset = offset
+        self.ended = False
+
+    def read(self, deadline: float) -> bytes:
+        """Return the next bytes; see `ByteStream.read`."""
+        block = self._file.read(deadline)
+        self._take(block)
+        self.ended = self._file.ended
+        return block
+
+    def _take(self, block: bytes) -> None:
+        self._head.add(block)
+        self._recent.add(block)
+        self.offset += len(block)
+
+    def name_at(self, offset: int) -> str:
+        """Return the identity of what precedes `offset` of the file's head."""
+        return self._name or self._head.identity_at(offset)
+
+    def unended_name_at(self, offset: int) -> str:
+        """Return the name of the place behind a last line without a line end; see `ByteStream.unended_name_at`."""
+        return str(FilePlace(self.name_at(offset), unended=True))
+
+    def forget(self, offset: int) -> None:
+        """Forget what no place from `offset` on needs to be known again."""
+        self._recent.forget(offset)
+
+    def lasting(self, position: Position) -> Position:
+        """Return a position, of those not forgotten, with all by which it is known again."""
+        place = FilePlace.parse(position.stream)
+        tail = self._recent.before(position.offset)
+        if place is None or place.tail is not None or not tail:
+            return position
+        return position._replace(stream=str(place._replace(tail=identity(tail), inode=self._inode)))
+
+    def beginning(self) -> Position:
+        """Return the position at the beginning, known by what of the head is there now."""
+        head = Head.of(self._file.beginning, LONGEST_HEAD).data
+        return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

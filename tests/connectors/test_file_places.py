@@ -1,0 +1,383 @@
+"""A place in a file is known again by what was read before it, and by nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from draining import drain, written
+
+from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
+from connectors.files import follow
+from connectors.files.identity import FilePlace, Head, identity
+from connectors.files.recent import RecentBytes
+
+SUFFIXES = ["", ".gz", ".zst"]
+# 300 columns: a header of more than 4,096 bytes.
+COLUMNS = [f"measurement_{number}" for number in range(300)]
+HEADER = (",".join(COLUMNS) + "\n").encode()
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "PARTS_SECONDS", 0.0)
+    monkeypatch.setattr(follow, "CHECK_SECONDS", 0.001)
+
+
+def rows(first: int, count: int) -> bytes:
+    """Rows of 300 columns, each with its number in it."""
+    return b"".join(b"%d" % number + b",0" * 299 + b"\n" for number in range(first, first + count))
+
+
+def numbers(records: list[Record]) -> list[int]:
+    assert not [record.fault for record in records if record.fault]
+    return [int(record.x[COLUMNS[0]]) for record in records if record.x]
+
+
+def taken(source: CsvSource, count: int, position: Position | None = None) -> tuple[list[Record], Position]:
+    """Read some records, and the place behind them as a checkpoint stores it."""
+    records: list[Record] = []
+    with source:
+        source.open({0: position} if position else None)
+        while len(records) < count:
+            records += source.poll(count - len(records), timeout=0)
+        return records, source.lasting(records[-1].next)
+
+
+def rest(source: CsvSource, position: Position) -> list[Record]:
+    """Read what follows, until nothing comes any more."""
+    records: list[Record] = []
+    with source:
+        source.open({0: position})
+        while polled := source.poll(1000, timeout=0):
+            records += polled
+    return records
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_file_with_the_same_long_header_is_another_one(tmp_path: Path, suffix: str, count: int) -> None:
+    assert len(HEADER) > 4096
+    path = written(tmp_path / f"data.csv{suffix}", HEADER + rows(0, 250))
+    _, position = taken(CsvSource(path), count)
+    written(path, HEADER + rows(1000, 250))
+    with pytest.raises(SourceError, match=r"data.csv.*was replaced since the checkpoint.*--fresh"):
+        CsvSource(path).open({0: position})
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("alike", [100, 199])
+def test_a_file_that_began_alike_and_went_on_otherwise_is_another_one(tmp_path: Path, suffix: str, alike: int) -> None:
+    path = written(tmp_path / f"data.csv{suffix}", HEADER + rows(0, 250))
+    _, position = taken(CsvSource(path), 200)
+    written(path, HEADER + rows(0, alike) + rows(1000, 250 - alike))
+    # Rows of different lengths: the place is in the middle of one, or where it was.
+    with pytest.raises(SourceError, match=r"data.csv.*was replaced since the checkpoint, its 4,096 bytes before"):
+        CsvSource(path).open({0: position})
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_has_grown_is_the_same_one(tmp_path: Path, suffix: str) -> None:
+    path = written(tmp_path / f"data.csv{suffix}", HEADER + rows(0, 200))
+    for count in (1, 100, 200):
+        records, position = taken(CsvSource(path), count)
+        written(path, HEADER + rows(0, 250))
+        assert numbers(records + rest(CsvSource(path), position)) == list(range(250))
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("how", ["rename", "copy"])
+@pytest.mark.parametrize("count", [1, 100, 300])
+def test_a_rotation_while_nobody_reads_loses_nothing(tmp_path: Path, suffix: str, how: str, count: int) -> None:
+    """Whichever of the parts, all of one header, was read."""
+    path = written(tmp_path / "log.csv", HEADER + rows(0, 300))
+    source = CsvSource(path, follow=True)
+    records, position = taken(source, count)
+    for part in range(2):
+        if (tmp_path / "log.csv.1").exists():
+            (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
+        (path.rename if how == "rename" else lambda to: shutil.copy(path, to))(tmp_path / "log.csv.1")
+        written(path, HEADER + rows(300 * (part + 1), 300))
+    if suffix:
+        whole = tmp_path / "log.csv.2"
+        written(tmp_path / f"log.csv.2{suffix}", whole.read_bytes())
+        whole.unlink()
+    assert numbers(records + rest(source, position)) == list(range(900))
+
+
+def test_parts_of_one_length_follow_each_other_while_they_are_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", HEADER + rows(100, 300))
+    source = CsvSource(path, follow=True)
+    with source:
+        source.open()
+        records = source.poll(300, timeout=0)
+        for part in (1, 2):
+            for older in range(part, 0, -1):
+                (tmp_path / ("log.csv" if older == 1 else f"log.csv.{older - 1}")).rename(tmp_path / f"log.csv.{older}")
+            written(path, HEADER + rows(100 + 300 * part, 300))
+        names = {records[-1].position.stream}
+        while polled := source.poll(1000, timeout=0):
+            records += polled
+            names.add(polled[-1].position.stream)
+    assert numbers(records) == list(range(100, 1000))
+    assert len(names) == 3
+
+
+def test_truncated_and_written_anew_with_the_same_beginning(tmp_path: Path) -> None:
+    """A copy is made, and the file has grown beyond its old length when it is looked at again."""
+    path = written(tmp_path / "log.csv", HEADER + rows(0, 30))
+    source = CsvSource(path, follow=True)
+    with source:
+        source.open()
+        records = source.poll(25, timeout=0) + source.poll(25, timeout=0)
+        shutil.copy(path, tmp_path / "log.csv.1")
+        with (tmp_path / "log.csv.1").open("ab") as copy:
+            copy.write(rows(30, 2))
+        path.write_bytes(HEADER + rows(0, 20) + rows(1000, 30))
+        while polled := source.poll(1000, timeout=0):
+            records += polled
+        position = source.lasting(records[-1].next)
+    assert numbers(records) == [*range(32), *range(20), *range(1000, 1030)]
+    with path.open("ab") as file:
+        file.write(rows(1030, 1))
+    assert numbers(rest(source, position)) == [1030]
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[tuple[Path, Position]]:
+    """A file with a header alone, and where a source that was opened on it begins."""
+    path = written(tmp_path / "log.csv", b"a,b\n")
+    with CsvSource(path, follow=True) as source:
+        source.open()
+        assert source.poll(10, timeout=0) == []
+        (begins,) = source.beginnings.values()
+    return path, begins
+
+
+def test_what_was_rotated_before_its_first_record_was_read(empty: tuple[Path, Position]) -> None:
+    path, begins = empty
+    with path.open("ab") as file:
+        file.write(b"1,1\n")
+    path.rename(path.with_name("log.csv.1"))
+    path.write_bytes(b"a,b\n2,2\n")
+    assert [record.x["a"] for record in rest(CsvSource(path, follow=True), begins)] == [1, 2]
+
+
+def test_older_parts_of_the_same_header_stay_unread(empty: tuple[Path, Position]) -> None:
+    path, begins = empty
+    path.with_name("log.csv.1").write_bytes(b"a,b\n0,0\n")
+    path.write_bytes(b"a,b\n1,1\n")
+    assert [record.x["a"] for record in rest(CsvSource(path, follow=True), begins)] == [1]
+
+
+def test_a_file_that_is_not_followed_may_be_another_one_before_its_first_record(tmp_path: Path) -> None:
+    with CsvSource(written(tmp_path / "data.csv", b"a\n1\n")) as source:
+        source.open()
+        assert source.beginnings == {}
+
+
+def test_of_files_that_began_alike_the_one_that_was_read_goes_on(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", b"a\n1\n2\n3\n")
+    source = CsvSource(path, follow=True)
+    _, position = taken(source, 2)
+    path.rename(tmp_path / "log.csv.1")
+    path.write_bytes(b"a\n1\n2\n4\n")
+    assert [record.x["a"] for record in rest(source, position)] == [3, 1, 2, 4]
+
+
+@pytest.mark.parametrize("follow", [False, True])
+@pytest.mark.parametrize("size", [10, 700])
+def test_a_record_has_one_name_however_far_the_file_has_grown(tmp_path: Path, follow: bool, size: int) -> None:
+    """What stands in an output was written for it by a daemon that saw less of the file."""
+    whole = b"".join(b'{"a": %d}\n' % number for number in range(1000))
+    path = written(tmp_path / "data.jsonl", b"".join(whole.splitlines(keepends=True)[:size]))
+    source = JsonLinesSource(path, follow=follow)
+    with source:
+        source.open()
+        before = source.poll(10_000, timeout=0)
+    path.write_bytes(whole)
+    with source:
+        source.open()
+        assert source.poll(10_000, timeout=0)[: len(before)] == before
+
+
+def test_an_old_name_stays_the_name_of_a_file(tmp_path: Path) -> None:
+    """Checkpoints of format 1 hold one name for all records, of as much as there was of the file when it was opened."""
+    data = b"".join(b'{"a": %d}\n' % number for number in range(200))
+    path = written(tmp_path / "data.jsonl", data[:90])
+    old = Position(identity(data[:90]), 0, 18)
+    path.write_bytes(data)
+    records = drain(JsonLinesSource(path), {0: old})
+    assert {record.position.stream for record in records} == {old.stream}
+    assert len(records) == 198
+    with JsonLinesSource(path) as source:
+        source.open({0: old})
+        place = source.lasting(source.poll(5, timeout=0)[-1].next)
+    assert drain(JsonLinesSource(path), {0: place}) == records[5:]
+
+
+class TestUnended:
+    """A last line without its end is a record; when it has grown since, it was not the record it is now."""
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> tuple[Path, Position]:
+        path = written(tmp_path / "data.csv", b"a,b\n1,1\n2,12")
+        records, place = taken(CsvSource(path), 2)
+        assert [record.x["b"] for record in records] == [1, 12]
+        return path, place
+
+    @pytest.mark.parametrize("more", [b"", b"\n", b"\r\n", b"\r"])
+    def test_its_end_may_come_later(self, place: tuple[Path, Position], more: bytes) -> None:
+        path, position = place
+        with path.open("ab") as file:
+            file.write(more)
+        source = CsvSource(path)
+        assert [record for record in rest(source, position) if not record.blank] == []
+        with path.open("ab") as file:
+            file.write((b"\n" if more == b"\r" else b"" if more else b"\n") + b"3,3\n")
+        (record,) = rest(source, position)
+        assert record.x == {"a": 3, "b": 3}
+
+    @pytest.mark.parametrize("suffix", ["", ".gz"])
+    @pytest.mark.parametrize("more", [b"3.5", b"3.5\n", b",\n3,3\n", b"\r3\n"])
+    def test_a_line_that_grew_is_named(self, place: tuple[Path, Position], more: bytes, suffix: str) -> None:
+        path, position = place
+        path = written(path.with_name(path.name + suffix), path.read_bytes() + more)
+        with pytest.raises(SourceError, match=r"data.csv.*: the last line was learnt as '2,12', .* to '2,12") as raised:
+            CsvSource(path).open({0: position})
+        assert "end the line at byte 12" in str(raised.value)
+        assert "--fresh" in str(raised.value)
+
+    def test_the_remedy_is_one(self, place: tuple[Path, Position]) -> None:
+        path, position = place
+        path.write_bytes(path.read_bytes() + b"\n2,123.5\n")
+        assert [record.x["b"] for record in rest(CsvSource(path), position)] == [123.5]
+
+    def test_in_the_last_part_of_a_log_as_well(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "log.csv", b"a,b\n1,1\n2,12")
+        source, part = CsvSource(path, follow=True), tmp_path / "log.csv.1"
+        with source:
+            source.open()
+            assert len(source.poll(10, timeout=0)) == 1
+            path.rename(part)
+            path.write_bytes(b"a,b\n")
+            (record,) = source.poll(10, timeout=0)
+            assert source.poll(10, timeout=0) == []
+            place = source.lasting(record.next)
+        with part.open("ab") as file:
+            file.write(b"3.5\n")
+        with pytest.raises(SourceError, match=r"log.csv.1: the last line was learnt as '2,12'"):
+            source.open({0: place})
+
+    def test_a_line_that_is_too_long(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "data.jsonl", b"x" * 500)
+        with JsonLinesSource(path, max_record_bytes=100) as source:
+            source.open()
+            place = source.lasting(source.poll(1, timeout=0)[0].next)
+        path.write_bytes(b"x" * 501)
+        with pytest.raises(SourceError, match="has grown to 'xxx"):
+            source.open({0: place})
+
+
+def test_a_place_is_known_after_the_file_was_truncated(tmp_path: Path) -> None:
+    """By what was read, not by what the file holds when the checkpoint is due."""
+    path = written(tmp_path / "log.csv", HEADER + rows(0, 50))
+    source = CsvSource(path, follow=True)
+    with source:
+        source.open()
+        records = source.poll(20, timeout=0)
+        shutil.copy(path, tmp_path / "log.csv.1")
+        os.truncate(path, 0)
+        place = source.lasting(records[9].next)
+    path.write_bytes(HEADER + rows(50, 1))
+    assert numbers(rest(source, place)) == list(range(10, 51))
+
+
+def test_the_place_at_the_end_of_a_file_that_was_left(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", HEADER + rows(0, 20))
+    source = CsvSource(path, follow=True)
+    with source:
+        source.open()
+        records = source.poll(100, timeout=0)
+        path.rename(tmp_path / "log.csv.1")
+        path.write_bytes(HEADER)
+        # It goes on in a file that has no record yet.
+        assert source.poll(100, timeout=0) == []
+        place = source.lasting(records[-1].next)
+        with path.open("ab") as file:
+            file.write(rows(20, 10))
+        later = source.poll(100, timeout=0)
+        # Those of the file before it were handed out, and may not be learnt yet.
+        assert source.lasting(records[-1].next) == place
+        assert source.lasting(later[3].next) != place
+    assert numbers(rest(source, place)) == list(range(20, 30))
+
+
+def test_a_pipe_among_the_parts_is_passed_over(tmp_path: Path) -> None:
+    """Opening it would wait for a writer."""
+    path = written(tmp_path / "log.csv", HEADER + rows(0, 20))
+    source = CsvSource(path, follow=True)
+    _, position = taken(source, 5)
+    path.rename(tmp_path / "log.csv.2")
+    os.mkfifo(tmp_path / "log.csv.1")
+    written(path, HEADER + rows(20, 1))
+    assert numbers(rest(source, position)) == list(range(5, 21))
+
+
+@pytest.mark.parametrize("block", [1, 7, 5000])
+@pytest.mark.parametrize("first_line", [3, 4000, 5000])
+def test_the_head_reaches_behind_the_first_line(block: int, first_line: int) -> None:
+    data = b"x" * (first_line - 1) + b"\n" + b"1\n" * 5000
+    head = Head()
+    for at in range(0, len(data), block):
+        head.add(data[at : at + block])
+    length = max(4096, first_line + 2048)
+    assert head.identity_at(len(data)) == identity(data[:length])
+    assert head.identity_at(length + 1) == identity(data[:length])
+    assert head.identity_at(first_line) == identity(data[:first_line])
+
+
+def test_a_first_line_without_end_is_bounded() -> None:
+    head = Head(b"x" * 2**21)
+    assert head.complete
+    assert len(head.data) == 2**20 + 2048
+
+
+def test_what_is_kept_of_a_stream_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.files.recent.MOST_BYTES", 10_000)
+    recent = RecentBytes(0, b"")
+    recent.add(b"a" * 100)
+    recent.forget(100)
+    for _ in range(100):
+        recent.add(b"b" * 1000)
+    assert recent.before(100) == b"a" * 100
+    assert recent.before(100_100) == b"b" * 4096
+    assert recent.before(200) == b""
+
+
+def test_names_that_are_none() -> None:
+    good = str(FilePlace(identity(b"x"), identity(b"x"), unended=True, inode=3))
+    assert FilePlace.parse(good) is not None
+    for bad in (good + ";", good + ";inode=-1", good.replace("inode=3", "inode=" + 30 * "9"), "-", ""):
+        assert FilePlace.parse(bad) is None
+
+
+def test_a_gz_of_the_wrong_length_is_no_copy(tmp_path: Path) -> None:
+    """Two parts of one beginning: the shorter one was read to its end."""
+    path = written(tmp_path / "log.jsonl", b'{"a": 1}\n')
+    source = JsonLinesSource(path, follow=True)
+    with source:
+        source.open()
+        assert len(source.poll(10, timeout=0)) == 1
+        (tmp_path / "log.jsonl.2.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+        (tmp_path / "log.jsonl.1.gz").write_bytes(gzip.compress(b'{"a": 1}\n{"a": 2}\n'))
+        path.write_bytes(b'{"a": 3}\n')
+        found: list[Record] = []
+        while polled := source.poll(10, timeout=0):
+            found += polled
+    assert [record.x["a"] for record in found] == [1, 2, 3]
