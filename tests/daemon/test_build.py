@@ -151,3 +151,36 @@ class TestImports:
             "model[0]: the package missing_models is not installed"
         ]
         assert "nowhere_to_be_found" in refused(["broken_models.A"], imports=["broken_models"])[0]
+
+
+def lines_of(*steps: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        build_model(steps)
+    return caught.value.lines
+
+
+def test_a_wrong_value_is_told_beside_an_unknown_argument() -> None:
+    keywords = {"max_feature": 5, "max_features": -5, "seed": 1, "block_size": 0, "kernel": {"os.system": {}}}
+    found = lines_of({"streamkernel.KernelClassifier": keywords})
+    assert found[:2] == [
+        "model[0].max_feature: unknown argument of streamkernel.KernelClassifier, did you mean 'max_features'?",
+        "model[0].kernel: os.system is outside river and streamkernel; list its package under imports",
+    ]
+    assert [line.partition(": ")[0] for line in found[2:]] == ["model[0].block_size", "model[0].max_features"]
+
+
+def test_all_wrong_values_of_an_estimator_at_once() -> None:
+    keywords = {"max_features": -5, "batch_size": 0, "seed": 1, "regularization": -1.0}
+    found = lines_of({"streamkernel.KernelClassifier": keywords}, {"streamkernel.KernelRegressor": {"batch_size": -1}})
+    assert [line.partition(":")[0] for line in found] == [
+        "model[0].batch_size",
+        "model[0].max_features",
+        "model[0].regularization",
+        "model[1].batch_size",
+    ]
+
+
+def test_nothing_is_told_that_only_follows_from_a_mistake() -> None:
+    """The argument is required: without its value the class says so, which is no mistake of the file."""
+    (line,) = lines_of({"river.preprocessing.TargetStandardScaler": {"regressor": {"os.system": {}}}})
+    assert line == "model[0].regressor: os.system is outside river and streamkernel; list its package under imports"

@@ -60,9 +60,17 @@ class _Builder:
         positional = self.value((*path, "args"), values.pop("args", []))
         if not isinstance(positional, list):
             self.refuse((*path, "args"), f"must be a list, got {shown(positional)}")
-        self._check_keywords(path, cls, name, values)
-        made = {key: self.value((*path, key), value) for key, value in values.items()}
+        unknown = self._check_keywords(path, cls, name, values)
+        made = {}
+        for key, value in values.items():
+            noted = len(self.problems)
+            built = self.value((*path, key), value)
+            if len(self.problems) == noted and key not in unknown:
+                made[key] = built
         if len(self.problems) > before:
+            # What is right so far may be wrong for the class: all of it is told at once.
+            if isinstance(positional, list):
+                self._find_more(path, cls, positional, made)
             raise _Refused
         return self._construct(path, cls, name, positional, made)
 
@@ -88,14 +96,19 @@ class _Builder:
             self.refuse(path, f"is the name of a class; to make an object of it write {{{written}: {{}}}}")
         return written
 
-    def _check_keywords(self, path: _Path, cls: type[base.Base], name: str, values: Mapping[str, object]) -> None:
+    def _check_keywords(
+        self, path: _Path, cls: type[base.Base], name: str, values: Mapping[str, object]
+    ) -> set[object]:
+        """Note the arguments the class does not have, and give them."""
         parameters = inspect.signature(cls).parameters
         if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-            return
+            return set()
         known = [key for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
+        unknown: set[object] = {key for key in values if key not in known}
         for key in values:
-            if key not in known:
+            if key in unknown:
                 self.refuse((*path, str(key)), f"unknown argument of {name}{hint(str(key), known)}")
+        return unknown
 
     def _construct(
         self, path: _Path, cls: type[base.Base], name: str, positional: Sequence[object], values: dict[str, Any]
@@ -107,11 +120,48 @@ class _Builder:
         try:
             return cls(*positional, **values)
         except Exception as error:  # whatever a constructor raises is about the values the file gave it
-            text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
-            named = _NAMES_ITS_ARGUMENT.match(text)
-            if named and named["name"] in inspect.signature(cls).parameters:
-                raise self.refuse((*path, named["name"]), named["rest"]) from None
-            raise self.refuse(path, f"{name}: {text}") from None
+            argument, text = _argument_of(error, cls)
+            if argument is None:
+                raise self.refuse(path, f"{name}: {text}") from None
+            refused = self.refuse((*path, argument), text)
+            if argument in values:
+                left = {key: value for key, value in values.items() if key != argument}
+                self._find_more(path, cls, positional, left, (argument,))
+            raise refused from None
+
+    def _find_more(
+        self,
+        path: _Path,
+        cls: type[base.Base],
+        positional: Sequence[object],
+        values: dict[str, Any],
+        told: tuple[str, ...] = (),
+    ) -> None:
+        """Note what else is wrong with arguments, where some are wrong already; `values` are the others."""
+        values = dict(values)
+        while True:
+            try:
+                inspect.signature(cls).bind(*positional, **values)
+                cls(*positional, **values)
+            except Exception as error:  # as above
+                argument, text = _argument_of(error, cls)
+                # What is not about a value of the file, or is about one that is not there now, may be no mistake of it.
+                if argument not in values or any(re.search(rf"\b{one}\b", text) for one in told):
+                    return
+                self.refuse((*path, argument), text)
+                del values[argument]
+                told = (*told, argument)
+            else:
+                return
+
+
+def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, str]:
+    """Give the argument an error of a constructor names, and what it says of it."""
+    text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+    named = _NAMES_ITS_ARGUMENT.match(text)
+    if named and named["name"] in inspect.signature(cls).parameters:
+        return named["name"], named["rest"]
+    return None, text
 
 
 def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:

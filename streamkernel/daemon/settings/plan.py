@@ -11,9 +11,10 @@ from typing import Any
 from connectors.ports import Source
 from streamkernel.daemon.settings.build import Model, Task, build_model, task_of
 from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, KafkaSource, ReportName
-from streamkernel.daemon.settings.document import Document, Redactor, read
+from streamkernel.daemon.settings.document import Document, read
 from streamkernel.daemon.settings.files import problems as file_problems
 from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.settings.validate import validate
 from streamkernel.daemon.settings.wiring import make_sink, make_source
 from streamkernel.daemon.stream.quality import REPORTS
@@ -42,7 +43,7 @@ class Plan:
     report
         The metrics to report.
     redact
-        Takes the values of environment variables out of a text.
+        Takes the secrets of the configuration out of a text.
 
     """
 
@@ -97,23 +98,38 @@ def plan_of(path: Path, document: Document) -> Plan:
         problems += file_problems(config, path)
     model, model_problems = _model(document, problems)
     problems = _first_for_each_key([*document.problems, *problems, *model_problems])
+    if config is not None:
+        source, labels, connector_problems = _connectors(config)
+        problems += connector_problems
     if model is not None and config is not None:
         task = task_of(model)
         problems += _task_problems(config, task)
-        labels = None
-        try:
-            source = make_source(config.source, config.limits, checkpoint=config.checkpoint)
-            if config.labels is not None:
-                labels = make_source(config.labels.source, config.limits, "labels.source", config.checkpoint)
-            for key in ("predictions", "dead_letters"):
-                make_sink(getattr(config, key), key)
-        except ConfigError as error:
-            problems += error.lines
-        if not problems:
+        if source is not None and not problems:
             report = config.metrics.report if config.metrics is not None else None
             names = tuple(report or REPORTS[task])
             return Plan(path, config, document.raw, source, model, task, names, document.redact, labels)
-    raise ConfigError([document.redact(line) for line in problems])
+    raise ConfigError([document.redact(document.as_written(line)) for line in problems])
+
+
+def _connectors(config: Config) -> tuple[Source | None, Source | None, list[str]]:
+    """Make the sources of records and of late labels, unopened, and try what the sinks are made of."""
+    source = labels = None
+    problems = []
+    try:
+        source = make_source(config.source, config.limits, checkpoint=config.checkpoint)
+    except ConfigError as error:
+        problems += error.lines
+    try:
+        if config.labels is not None:
+            labels = make_source(config.labels.source, config.limits, "labels.source", config.checkpoint)
+    except ConfigError as error:
+        problems += error.lines
+    for key in ("predictions", "dead_letters"):
+        try:
+            make_sink(getattr(config, key), key)
+        except ConfigError as error:
+            problems += error.lines
+    return source, labels, problems
 
 
 def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[str]]:
