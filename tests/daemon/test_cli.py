@@ -146,18 +146,6 @@ def test_log_lines_as_json(here: Home, launcher: Launcher) -> None:
     assert any(line["message"].startswith("checkpoint checkpoint-000000000001.skc at record 500") for line in lines)
 
 
-def test_a_secret_is_in_no_log_line(here: Home, launcher: Launcher) -> None:
-    here.configure(source={"kind": "csv", "path": "${PLACE}/stream.csv", "target": "y"}, log={"level": "debug"})
-    ended = launcher.call(here, "run", "config.yaml", PLACE=str(here.folder))
-    assert ended.returncode == 0
-    assert "reading csv file ${PLACE}/stream.csv" in ended.stderr
-    assert str(here.folder) not in ended.stderr
-    ended = launcher.call(here, "run", "config.yaml", PLACE="/sesame/open")
-    assert ended.returncode == 1
-    assert "${PLACE}/stream.csv" in ended.stderr
-    assert "sesame" not in ended.stderr
-
-
 def test_a_progress_bar_where_standard_error_is_a_terminal(here: Home, launcher: Launcher) -> None:
     ours, inside = pty.openpty()
     terminal = Path(os.ttyname(inside))

@@ -251,14 +251,23 @@ def test_a_topic_of_kafka(tmp_path: Path) -> None:
 
 
 class TestEnvironment:
-    """`${VAR}`: secrets and places come from the environment, and are shown nowhere."""
+    """`${VAR}`: secrets and places come from the environment; secrets are shown nowhere."""
 
     def test_it_is_taken_in_values_and_stays_a_name_in_what_is_kept(self, tmp_path: Path) -> None:
         text = "source: {kind: csv, path: '${PLACE}/a.csv', target: y}\n" + MODEL
         plan = plan_of(tmp_path, text, PLACE="/data")
         assert plan.config.source.path == "/data/a.csv"  # type: ignore[union-attr]
         assert plan.raw["source"]["path"] == "${PLACE}/a.csv"
-        assert plan.redact("cannot read /data/a.csv") == "cannot read ${PLACE}/a.csv"
+        assert plan.redact("cannot read /data/a.csv") == "cannot read /data/a.csv"
+
+    def test_what_is_no_secret_is_no_secret_anywhere(self, tmp_path: Path) -> None:
+        text = GOOD.replace("KernelClassifier", "KernelClassifier: {seed: '${SEED}'}") + (
+            "metrics: {basic_auth: {username: me, password: '${PASSWORD}'}}"
+        )
+        plan = plan_of(tmp_path, text, SEED="1", PASSWORD="hunter2")
+        line = "reading record 1 of 11"
+        assert plan.redact(line) == line
+        assert plan.redact(f"{line} of hunter2") == f"{line} of ${{PASSWORD}}"
 
     def test_numbers_become_numbers(self, tmp_path: Path) -> None:
         text = f"""{SOURCE}

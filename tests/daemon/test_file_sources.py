@@ -67,7 +67,10 @@ def test_a_last_line_that_has_grown_since_it_was_learnt(home: Home, launcher: La
     stream.write_text(stream.read_text() + "23.5\n")
     ended = launcher.call(home, "run", "config.yaml")
     assert ended.returncode == 1
-    assert "stream.csv: the last line was learnt as '0,1', without its line end, and has grown to '0,123.5'" in ended.stderr
+    assert (
+        "stream.csv: the last line was learnt as '0,1', without its line end, and has grown to '0,123.5'"
+        in ended.stderr
+    )
     assert home.result() == before
     stream.write_text(stream.read_text()[:-5] + "\n0,1\n")
     assert launcher.call(home, "run", "config.yaml").returncode == 0
@@ -94,12 +97,12 @@ def test_an_output_knows_the_records_of_a_file_that_grew(
 
     home = homes("one")
     monkeypatch.chdir(home.folder)
-    monkeypatch.setattr("streamkernel.daemon.runtime.make_sink", lambda settings, key: Topic())
+    monkeypatch.setattr("streamkernel.daemon.runtime.make_sink", lambda *_: Topic())
     stream = home.folder / "stream.csv"
     config = home.configure(model=MODEL, checkpoint={"directory": "out/state", "every_records": 10_000})
     stream.write_text("a,y\n" + "1,0\n" * 100)
 
-    def power_fails(self: Any) -> None:
+    def power_fails(_: Any) -> None:
         raise Stopped
 
     told.append([])

@@ -18,7 +18,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointSto
 from streamkernel.daemon.group.partition import _Partition, _Signals
 from streamkernel.daemon.group.reports import Inbox, Report, Reporter
 from streamkernel.daemon.settings.config import Log
-from streamkernel.daemon.settings.document import Redactor
+from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped
 

@@ -119,7 +119,7 @@ def test_the_share_of_one_partition() -> None:
     # What is stored and shown keeps its variables.
     assert plan.raw["dead_letters"]["path"] == "${OUT}/dead-12.csv"
     assert plan.raw["checkpoint"]["directory"] == "${OUT}/state/partition-12"
-    assert plan.redact("in /mnt/out") == "in ${OUT}"
+    assert plan.redact("in /mnt/out") == "in /mnt/out"
     # The whole stays what it was.
     assert whole.values["source"]["group"] == "g"
     assert share(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None

@@ -12,43 +12,15 @@ from typing import Any
 import yaml
 
 from streamkernel.daemon.settings.problems import ConfigError, dotted
+from streamkernel.daemon.settings.secrets import Redactor, secrets
 
-__all__ = ["Document", "Redactor", "parse", "read"]
+__all__ = ["Document", "parse", "read"]
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+_LONGEST_WORD = 3
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Values under these keys have no schema that would turn the text of a variable into a number, so YAML's own rules do.
 _FREELY_TYPED = (("model",), ("source", "args"), ("labels", "source", "args"))
-
-
-class Redactor:
-    """Puts the name of a variable back where its value would be shown.
-
-    Parameters
-    ----------
-    values
-        Name and value of every environment variable the configuration took.
-
-    Examples
-    --------
-    >>> Redactor({"TOKEN": "hunter2"})("cannot log in with hunter2")
-    'cannot log in with ${TOKEN}'
-
-    """
-
-    def __init__(self, values: Mapping[str, str]) -> None:
-        self._names = {value: name for name, value in values.items() if value}
-        # A short value (a port, a digit) is looked for as a whole word: inside longer words it gives nothing away.
-        alternatives = (
-            re.escape(value) if len(value) > 3 else rf"(?<!\w){re.escape(value)}(?!\w)"
-            for value in sorted(self._names, key=len, reverse=True)
-        )
-        self._pattern = re.compile("|".join(alternatives)) if self._names else None
-
-    def __call__(self, text: str) -> str:
-        if self._pattern is None:
-            return text
-        return self._pattern.sub(lambda match: f"${{{self._names[match.group()]}}}", text)
 
 
 @dataclass(frozen=True)
@@ -64,7 +36,9 @@ class Document:
     problems
         Mistakes found so far, one line each.
     redact
-        Takes the variables' values out of a text.
+        Takes the secrets out of a text.
+    variables
+        Name and value of the environment variables that were taken, by the dotted path of the key.
 
     """
 
@@ -72,6 +46,28 @@ class Document:
     values: dict[str, Any]
     problems: list[str] = field(default_factory=list)
     redact: Redactor = field(default_factory=lambda: Redactor({}))
+    variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def as_written(self, problem: str) -> str:
+        """Write what the file says into a line about a mistake in it, in place of what its variables held.
+
+        Examples
+        --------
+        >>> document = parse("{mode: '${MODE}', seed: '${SEED}'}", environment={"MODE": "lern", "SEED": "1"})
+        >>> document.as_written("mode: must be learn or predict, got 'lern' (1)")
+        "mode: must be learn or predict, got '${MODE}' (1)"
+
+        """
+        key, colon, text = problem.partition(": ")
+        for path, taken in self.variables.items():
+            if not path.startswith(key):
+                continue
+            for name, value in taken.items():
+                # What stands somewhere below the key may not be meant: no short value of it is.
+                if value and (path == key or len(value) > _LONGEST_WORD):
+                    found = re.escape(value) if len(value) > _LONGEST_WORD else rf"(?<!\w){re.escape(value)}(?!\w)"
+                    text = re.sub(found, f"${{{name}}}", text)
+        return key + colon + text
 
 
 class _Loader(yaml.SafeLoader):
@@ -89,7 +85,7 @@ class _Expansion:
     def __init__(self, loader: _Loader, environment: Mapping[str, str]) -> None:
         self._loader = loader
         self._environment = environment
-        self.taken: dict[str, str] = {}
+        self.taken: dict[str, dict[str, str]] = {}
         self.problems: list[str] = []
 
     def expand(self, node: yaml.ScalarNode, path: tuple[str | int, ...]) -> None:
@@ -103,8 +99,9 @@ class _Expansion:
             elif name not in self._environment:
                 self.problems.append(f"{dotted(path)}: the environment variable {name} is not set")
             else:
-                self.taken[name] = self._environment[name]
-                return self.taken[name]
+                value = self._environment[name]
+                self.taken.setdefault(dotted(path), {})[name] = value
+                return value
             return match.group()
 
         alone = _VARIABLE.fullmatch(node.value) is not None
@@ -164,12 +161,12 @@ def parse(text: str, name: str = "configuration", environment: Mapping[str, str]
     """
     raw, _, problems = _load(text, name, None)
     values, taken, missing = _load(text, name, environment)
-    return Document(raw, values, problems + missing, Redactor(taken))
+    return Document(raw, values, problems + missing, Redactor(secrets(raw, values)), taken)
 
 
 def _load(
     text: str, name: str, environment: Mapping[str, str] | None
-) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+) -> tuple[dict[str, Any], dict[str, dict[str, str]], list[str]]:
     """Load one tree; the problems are the double keys where there is no environment, else those of the variables."""
     try:
         loader = _Loader(text)

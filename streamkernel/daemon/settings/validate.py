@@ -14,6 +14,7 @@ from streamkernel.daemon.settings.config import Config, Labels
 from streamkernel.daemon.settings.document import Document
 from streamkernel.daemon.settings.grouped import problems as group_problems
 from streamkernel.daemon.settings.problems import dotted, hint, shown
+from streamkernel.daemon.settings.secrets import is_secret
 from streamkernel.daemon.settings.topics import problems as topic_problems
 
 __all__ = ["validate"]
@@ -108,7 +109,7 @@ def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
     if kind == "invalid_key":
         return f"{dotted(path[:-1]) or 'configuration'}: a key must be a text, got {shown(path[-1])}"
     value = _value_at(raw, path)
-    got = "" if _is_secret(path) else f", got {shown(value)}"
+    got = "" if any(map(is_secret, path)) else f", got {shown(value)}"
     if kind == "literal_error":
         return f"{name}: {_choice(str(context['expected']), str(value), shown(value))}"
     if kind in _COMPARISONS:
@@ -128,10 +129,6 @@ def _listed(expected: str) -> str:
 def _choice(expected: str, word: str, got: str) -> str:
     names = _listed(expected)
     return f"must be one of {names}, got {got}{hint(word, names.split(', '))}"
-
-
-def _is_secret(path: Sequence[str | int]) -> bool:
-    return str(path[-1]).endswith("password")
 
 
 def _value_at(raw: Any, path: Sequence[str | int]) -> Any:

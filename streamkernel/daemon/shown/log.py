@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streamkernel.daemon.settings.config import Log
-from streamkernel.daemon.settings.document import Redactor
+from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.visible import visible
 
 __all__ = ["start_logging"]
 
 
 class _Formatter(logging.Formatter):
-    """One line a record, without what the configuration took from the environment."""
+    """One line a record, without the secrets of the configuration."""
 
     def __init__(self, redact: Redactor, as_json: bool, partition: int | None) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def start_logging(settings: Log, redact: Redactor, partition: int | None = None)
     settings
         Level and format.
     redact
-        Takes the values of environment variables out of a line.
+        Takes the secrets out of a line.
     partition
         What every line is about, in the daemon of one partition.
 
