@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,23 @@ import yaml
 
 _MAIN = "import sys; from streamkernel.daemon.cli import main; sys.exit(main())"
 _ROOT = Path(__file__).parents[2]
+
+
+def program(name: str) -> str:
+    """Find a program of Debian's prometheus; without it a test is skipped, but for CI, where it fails."""
+    found = shutil.which(name)
+    if found is not None:
+        return found
+    missing = f"{name} is not installed (Debian: prometheus)"
+    if os.environ.get("CI"):
+        pytest.fail(missing, pytrace=False)
+    pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def promtool() -> str:
+    """What checks metrics and rules."""
+    return program("promtool")
 
 
 class Home:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -86,8 +85,7 @@ def test_no_children_is_no_trouble() -> None:
     assert "streamkernel_group_partitions 0.0" in generate_latest(federation.registry).decode()
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
-def test_promtool_finds_no_fault() -> None:
+def test_promtool_finds_no_fault(promtool: str) -> None:
     model = AdaptiveKernelClassifier(seed=1)
     model.learn_one({"a": 1.0}, "x")
     exporters = [Exporter(model, ["accuracy"], 100) for _ in range(2)]
@@ -98,7 +96,7 @@ def test_promtool_finds_no_fault() -> None:
     finally:
         for server in servers:
             server.close()
-    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, check=False)
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, b"")
     # Nothing that a daemon tells is missing, and each is what it was.
     said = {line for line in generate_latest(exporters[0].registry).splitlines() if line.startswith(b"#")}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import time
 
-import pytest
 from prometheus_client import generate_latest
 from river import linear_model
 
@@ -53,11 +51,10 @@ def test_a_chunk_is_counted() -> None:
         assert values[name] == count, name
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
-def test_promtool_finds_no_fault() -> None:
+def test_promtool_finds_no_fault(promtool: str) -> None:
     exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, Ledger("id", "y", 3600.0, 2))
     ended = subprocess.run(
-        ["promtool", "check", "metrics"], input=generate_latest(exporter.registry), capture_output=True, check=False
+        [promtool, "check", "metrics"], input=generate_latest(exporter.registry), capture_output=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 

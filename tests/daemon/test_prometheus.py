@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,13 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 import yaml
 
-from tests.daemon.conftest import Home, Launcher, Running, write_stream
+from tests.daemon.conftest import Home, Launcher, Running, program, write_stream
 from tests.daemon.labels_stream import sections, write_pair
 
-PROMETHEUS = shutil.which("prometheus")
 DASHBOARD = Path(__file__).parents[2] / "configs/grafana/streamkernel.json"
 # Files do not say how many records are still to come; see tests/kafka/test_shown.py.
 OF_TOPICS = {"Lag"}
@@ -40,12 +37,11 @@ def prometheus(folder: Path, targets: list[str]) -> Iterator[str]:
     scrape = {"job_name": "streamkernel", "static_configs": [{"targets": targets}]}
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump({"global": {"scrape_interval": "200ms"}, "scrape_configs": [scrape]}))
-    assert PROMETHEUS is not None
     address = f"127.0.0.1:{free_port()}"
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(
             [
-                PROMETHEUS,
+                program("prometheus"),
                 f"--config.file={config}",
                 f"--storage.tsdb.path={folder / 'prometheus'}",
                 f"--web.listen-address={address}",
@@ -93,7 +89,6 @@ def followed(home: Home, launcher: Launcher, estimator: str) -> tuple[Running, s
     return daemon, daemon.wait_for(r"serving metrics at http://(127\.0\.0\.1:\d+)/metrics")[1]
 
 
-@pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed (Debian: prometheus)")
 def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], launcher: Launcher) -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
     missing = {panel["title"]: [target["expr"] for target in panel["targets"]] for panel in panels}

@@ -11,10 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.daemon.conftest import Home, Launcher
-from tests.daemon.test_prometheus import DASHBOARD, OF_TOPICS, PROMETHEUS, answer, prometheus
+from tests.daemon.test_prometheus import DASHBOARD, OF_TOPICS, answer, prometheus
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce
 
@@ -62,7 +60,6 @@ def test_the_lag_is_right_at_any_moment(broker: Cluster, topic: Topics, home: Ho
     assert daemon.wait().returncode == 0
 
 
-@pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed (Debian: prometheus)")
 def test_the_panels_of_topics_get_data(
     broker: Cluster, topic: Topics, home: Home, launcher: Launcher, tmp_path: Path
 ) -> None:
