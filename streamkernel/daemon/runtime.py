@@ -15,6 +15,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.late.alternation import Alternation
 from streamkernel.daemon.late.processor import LateProcessor
+from streamkernel.daemon.settings.build import last_step
 from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
@@ -129,11 +130,12 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
 def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
     """Set a model and its books up as a configuration says."""
     bad = plan.config.dead_letters or NoDeadLetters(kind="none")
-    window = (plan.config.metrics or Metrics()).window
+    shown = plan.config.metrics or Metrics()
+    max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
     books = (
         learner_for(start.model, learn=plan.config.mode == "learn"),
-        Quality(plan.task, plan.report, window),
-        ProgressiveLoss(window),
+        Quality(plan.task, plan.report, shown.window, max_classes),
+        ProgressiveLoss(shown.window),
         DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
         start.account,
     )

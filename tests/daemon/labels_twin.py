@@ -214,7 +214,8 @@ class Daemon:
         assert [key for key, _ in late.pending] == list(twin.pending)
         assert [(key, early.y) for key, early in late.waiting] == [(key, y) for key, (y, _) in twin.waiting.items()]
         assert list(late.settled) == list(twin.settled.items())
-        assert list(self.quality._pairs) == twin.judged
+        number = self.quality._classes.of
+        assert list(self.quality._pairs) == [tuple(number(pair)) for pair in twin.judged]
         balances(late, account)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from streamkernel.daemon.stream.finite import clamped, clipped
+
 __all__ = ["Moments"]
 
 
@@ -23,13 +25,14 @@ class Moments(NamedTuple):
     m2: float = 0.0
 
     def after(self, y: float) -> Moments:
-        """Give the moments with one more target."""
+        """Give the moments with one more target; one whose square overflows counts as the largest that does not."""
         n = self.n + 1
+        y = clipped(y)
         delta = y - self.mean
         mean = self.mean + delta / n
-        return Moments(n, mean, self.m2 + delta * (y - mean))
+        return Moments(n, mean, clamped(self.m2 + delta * (y - mean)))
 
     @property
     def deviation(self) -> float:
         """The deviation; 1 where the targets do not differ, as in our regressors."""
-        return (self.m2 / self.n) ** 0.5 if self.m2 > 0 else 1.0
+        return (self.m2 / self.n) ** 0.5 or 1.0 if self.m2 > 0 else 1.0

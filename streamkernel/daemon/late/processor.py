@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -117,6 +118,7 @@ class LateProcessor(ChunkProcessor):
             step = late.decide(record, key, len(rows))
             steps.append(step)
             rows += step.rows
+        before = self.learner.n_ignored_labels
         lesson = self.learner.teach(
             [x for x, _, _ in rows],
             [y for _, y, _ in rows],
@@ -125,6 +127,9 @@ class LateProcessor(ChunkProcessor):
             until_refused=True,
         )
         crash.point("mid-batch")
+        done.n_ignored += self.learner.n_ignored_labels - before
+        done.n_not_finite += lesson.n_not_finite
+        done.n_clipped += lesson.n_clipped
         # Only the last row done may have been refused.
         taken = len(lesson.predictions) - len(lesson.refused)
         whole = next((i for i, step in enumerate(steps) if step.row + len(step.rows) > taken), len(steps))
@@ -227,8 +232,10 @@ class LateProcessor(ChunkProcessor):
             late.moments = late.moments.after(float(step.y))  # type: ignore[arg-type]
         at_once = step.fate is Fate.LABELLED
         loss = lesson.losses[step.row] if at_once else self.learner.loss(step.y, said, late.moments.deviation)
-        if loss == loss:
+        if math.isfinite(loss):
             done.losses.append(loss)
+        elif math.isinf(loss):
+            done.n_losses_not_finite += 1
 
     def _mark(self, targets: Sequence[Label], saids: Sequence[Said]) -> None:
         # What came before the first label was not predicted; whether a model gives probabilities shows in the others.
@@ -273,7 +280,8 @@ class LateProcessor(ChunkProcessor):
         """Add the chunk to the books."""
         late, books = self.late, done.late
         assert books is not None
-        done.account.unlabelled = books.account.keyless + books.account.repeated
+        done.account.unlabelled = books.account.keyless + books.account.repeated + done.n_ignored
+        done.account.learnt -= done.n_ignored
         self.account.add(done.account)
         late.account.add(books.account)
         late.recent_dead = self.label_rate.recent

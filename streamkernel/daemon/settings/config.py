@@ -230,6 +230,9 @@ class Metrics(Section):
     window: Positive = Field(
         default=1000, description="How many records the rolling metrics and progressive_loss look back."
     )
+    max_classes: Positive = Field(
+        default=1000, description="How many classes the report metrics tell apart; those past it count as one."
+    )
     report: list[ReportName] | None = Field(
         default=None, description="Which metrics to report; null: all that fit the model."
     )

@@ -88,7 +88,15 @@ class Exporter:
         self.registry.register(self._intake)
         self._learned = self._counter("records_learned", "Records the model learnt from.")
         self._predicted = self._counter("records_predicted", "Records the model gave a prediction for.")
-        self._unlabelled = self._counter("records_unlabelled", "Records without a target: predicted only.")
+        self._unlabelled = self._counter("records_unlabelled", "Records predicted only, mostly without a target.")
+        self._ignored = self._counter(
+            "ignored_labels", "Records not learnt, for their class came past the limit of the model."
+        )
+        self._clipped = self._counter("clipped_targets", "Targets beyond 1e150, which were learnt as that.")
+        not_finite = self._counter(
+            "not_finite", "Predictions and losses of the model that were no finite numbers.", ["value"]
+        )
+        self._not_finite = {name: not_finite.labels(name) for name in ("prediction", "loss")}
         self._skipped = self._counter("records_skipped", "Empty lines and tombstones.")
         self._dead = self._counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
         # Bound beforehand: a rate needs the 0 before the first one.
@@ -131,6 +139,10 @@ class Exporter:
         self._learned.inc(counts.learnt)
         self._predicted.inc(counts.predicted)
         self._unlabelled.inc(counts.unlabelled)
+        self._ignored.inc(processed.n_ignored)
+        self._clipped.inc(processed.n_clipped)
+        self._not_finite["prediction"].inc(processed.n_not_finite)
+        self._not_finite["loss"].inc(processed.n_losses_not_finite)
         self._skipped.inc(counts.skipped)
         for reason, count in processed.dead.items():
             if reason not in self._dead_children:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.mixture import experts_of, important_inputs
+from streamkernel.daemon.shown.notices import Notices
 from streamkernel.daemon.shown.view import View, growth_of
 from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
 
@@ -73,6 +74,7 @@ class Watch:
         self._line_after = self._start + _LINE_SECONDS
         self._offset = offset
         self._last_record = math.nan
+        self._notices = Notices(clock)
         self.view = View()
         self.refresh()
 
@@ -81,6 +83,7 @@ class Watch:
         if processed.next is not None:
             self._offset = processed.next.offset
         self._last_record = time.time()
+        self._notices.chunk(processed, self._offset)
         if self._exporter is not None:
             self._exporter.chunk(processed)
 

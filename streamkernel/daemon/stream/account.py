@@ -27,7 +27,7 @@ class Account(Counts):
     learnt
         Records the model learnt from.
     unlabelled
-        Records without a target: predicted only.
+        Records that are predicted only: without a target, or of a class past the limit of the model.
     skipped
         Empty lines and tombstones.
     dead

@@ -62,6 +62,12 @@ class Processed:
         Where the record of each of them begins.
     losses
         Losses of the records that have one.
+    n_not_finite, n_losses_not_finite
+        Records of which a prediction, and losses that, were no finite numbers.
+    n_clipped
+        Targets so large that their squares overflow.
+    n_ignored
+        Records that were not learnt, for their class came past the model's limit; they count as unlabelled.
     next
         Where the source goes on; None where nothing was done.
     predict_seconds, learn_seconds
@@ -82,6 +88,10 @@ class Processed:
     predict_seconds: float | None = None
     learn_seconds: float | None = None
     late: LateChunk | None = None
+    n_not_finite: int = 0
+    n_losses_not_finite: int = 0
+    n_clipped: int = 0
+    n_ignored: int = 0
 
     @property
     def taken(self) -> int:
@@ -150,19 +160,21 @@ class ChunkProcessor:
 
         """
         usable = [record for record in records if record.fault is None and not record.blank]
+        before = self.learner.n_ignored_labels
         lesson = self.learner.teach([record.x for record in usable], [record.y for record in usable], stopped)
         crash.point("mid-batch")
         if len(lesson.predictions) < len(usable):  # it was stopped: what follows the last record done is not consumed
             following = usable[len(lesson.predictions)]
             records = records[: next(index for index, record in enumerate(records) if record is following)]
-        return self._settle(records, lesson)
+        return self._settle(records, lesson, self.learner.n_ignored_labels - before)
 
     def condemn(self, record: Record, reason: str, detail: str) -> Processed:
         """Make a dead letter of a record without showing it to the model."""
         return self._settle([record], Lesson([None], None, [math.nan], {0: (reason, detail)}))
 
-    def _settle(self, records: Sequence[Record], lesson: Lesson) -> Processed:
+    def _settle(self, records: Sequence[Record], lesson: Lesson, n_ignored: int = 0) -> Processed:
         done = Processed(predict_seconds=lesson.predict_seconds, learn_seconds=lesson.learn_seconds)
+        done.n_not_finite, done.n_clipped, done.n_ignored = lesson.n_not_finite, lesson.n_clipped, n_ignored
         told, said = records, lesson
         if lesson.refused or len(lesson.predictions) < len(records):
             told, said = self._sort_out(records, lesson, done)
@@ -177,9 +189,10 @@ class ChunkProcessor:
             given = None if given is None else list(compress(given, labelled))
         if records:
             done.next = records[-1].next
-        self._book(done, len(records), len(done.lines), len(targets), len(done.letters))
+        self._book(done, len(records), len(done.lines), len(targets) - n_ignored, len(done.letters))
         self.quality.add(targets, labels, given)
-        done.losses = [loss for loss in lesson.losses if loss == loss]
+        done.losses = list(filter(math.isfinite, lesson.losses))
+        done.n_losses_not_finite = lesson.losses.count(math.inf) + lesson.losses.count(-math.inf)
         self.loss.add(done.losses)
         return done
 

@@ -7,15 +7,16 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import compress, repeat
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from river import base, proba
 from river.optim.losses import BinaryLoss, Squared
 
 from streamkernel.daemon.settings.build import Model, last_step, task_of
+from streamkernel.daemon.stream.finite import LARGEST, clipped, loss_of
+from streamkernel.daemon.stream.lesson import Lesson, Said
 from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.losses import Softmax
 
@@ -24,57 +25,7 @@ __all__ = ["Learner", "Lesson", "Said", "learner_for"]
 Target = str | int | float | bool | None
 
 _SMALLEST_PROBABILITY = 1e-15
-
-
-class Said(NamedTuple):
-    """What a model said to one record: the label or number it predicts, None before it knows any, and probabilities."""
-
-    label: Any
-    probabilities: Mapping[Any, float] | None = None
-
-
-@dataclass(slots=True)
-class Lesson:
-    """What a model said to a chunk of records.
-
-    Attributes
-    ----------
-    predictions
-        One a record, None where the model had none to give (no class known yet, or refused).
-    probabilities
-        One mapping a record for classifiers that give them, else None.
-    losses
-        The model's own loss before it learnt the record; NaN without a label.
-    refused
-        A short code and a sentence why the model cannot take a record, by its place in the chunk.
-    predict_seconds, learn_seconds
-        Seconds a record, or None where they were not measured.
-    deviations
-        The standard deviation of each prediction, for regressors with a distribution; NaN where it has none.
-
-    """
-
-    predictions: list[Any] = field(default_factory=list)
-    probabilities: list[Mapping[Any, float]] | None = None
-    losses: list[float] = field(default_factory=list)
-    refused: dict[int, tuple[str, str]] = field(default_factory=dict)
-    predict_seconds: float | None = None
-    learn_seconds: float | None = None
-    deviations: list[float] | None = None
-
-    def part(self, chosen: Sequence[bool]) -> Lesson:
-        """Give what was said to some of the records: predictions, probabilities and deviations.
-
-        Examples
-        --------
-        >>> part = Lesson([1.0, 2.0], deviations=[0.1, 0.2]).part([False, True])
-        >>> part.predictions, part.probabilities, part.deviations
-        ([2.0], None, [0.2])
-
-        """
-        probabilities = None if self.probabilities is None else list(compress(self.probabilities, chosen))
-        deviations = None if self.deviations is None else list(compress(self.deviations, chosen))
-        return Lesson(list(compress(self.predictions, chosen)), probabilities, deviations=deviations)
+_SQUARED = Squared()
 
 
 class Learner(ABC):
@@ -93,6 +44,17 @@ class Learner(ABC):
         self.model = model
         self.learn = learn
         self._call: Any = model  # River's annotations differ from class to class
+        self._numbers = task_of(model) == "regression"
+        self._last_step: Any = last_step(model)
+
+    @property
+    def n_ignored_labels(self) -> int:
+        """Records the model did not learn, for their class came past its limit; 0 where it has none."""
+        return int(getattr(self._last_step, "n_ignored_labels", 0))
+
+    def _beyond(self, ys: Sequence[Target]) -> int:
+        """Count the numbers among targets whose squares overflow."""
+        return sum([y is not None and abs(y) > LARGEST for y in ys]) if self._numbers else 0  # type: ignore[arg-type]
 
     @abstractmethod
     def teach(
@@ -163,6 +125,7 @@ class _OurLearner(Learner):
         if not xs:
             return Lesson()
         targets = ys if self.learn else [None] * len(xs)
+        n_clipped = self._beyond(targets)
         start = time.perf_counter()
         try:
             outcome = self._call.advance(xs, targets)
@@ -171,14 +134,17 @@ class _OurLearner(Learner):
                 return Lesson([None], None, [math.nan], {0: ("refused", str(error))})
             return self._one_by_one(xs, ys, stopped, until_refused)
         seconds = (time.perf_counter() - start) / len(xs)
-        return Lesson(
+        lesson = Lesson(
             outcome.predictions,
             outcome.probabilities,
             outcome.losses.tolist(),
             predict_seconds=None if self.learn else seconds,
             learn_seconds=seconds if self.learn else None,
             deviations=None if outcome.deviations is None else outcome.deviations.tolist(),
+            n_clipped=n_clipped,
         )
+        lesson.sift()
+        return lesson
 
     def _one_by_one(
         self, xs: Sequence[Mapping[str, Any]], ys: Sequence[Target], stopped: Callable[[], bool], until_refused: bool
@@ -195,6 +161,8 @@ class _OurLearner(Learner):
             has_deviations |= one.deviations is not None
             deviations += one.deviations or [math.nan]
             whole.losses += one.losses
+            whole.n_not_finite += one.n_not_finite
+            whole.n_clipped += one.n_clipped
             if one.refused:
                 whole.refused[index] = one.refused[0]
             if stopped() or (until_refused and whole.refused):
@@ -209,7 +177,7 @@ class _OurLearner(Learner):
         own = getattr(self.model, "loss", None)
         given = said.probabilities
         if given is None:
-            return float((own or Squared())(float(y) / deviation, said.label / deviation))
+            return loss_of(own or _SQUARED, float(y), said.label, deviation)
         if y not in given:
             return math.nan
         p = min(max(given[y], _SMALLEST_PROBABILITY), 1.0 - _SMALLEST_PROBABILITY)
@@ -229,7 +197,7 @@ class _RiverLearner(Learner):
 
     def __init__(self, model: Model, learn: bool = True) -> None:
         super().__init__(model, learn)
-        self._classifies = task_of(model) == "classification"
+        self._classifies = not self._numbers
         self._has_probabilities = self._classifies
         # Most classifiers predict the label of the highest probability, ours among them: asking for both would cost the
         # work twice.
@@ -247,7 +215,7 @@ class _RiverLearner(Learner):
         asked: Sequence[bool] | None = None,
         until_refused: bool = False,
     ) -> Lesson:
-        lesson = Lesson()
+        lesson = Lesson(n_clipped=self._beyond(ys) if self.learn else 0)
         probabilities: list[Mapping[Any, float]] = []
         deviations: list[float] = []
         for index, (x, y, ask) in enumerate(zip(xs, ys, asked or repeat(True, len(xs)), strict=True)):
@@ -258,9 +226,10 @@ class _RiverLearner(Learner):
                     label, given, deviation = self._predict(x)
                 predicted = time.perf_counter()
                 if self.learn and y is not None:
+                    target = self._bounded(y)
                     if ask:
-                        loss = self._loss(y, label, given)
-                    self._call.learn_one(x, y)
+                        loss = self._loss(target, label, given)
+                    self._call.learn_one(x, target)
                     if (
                         lesson.learn_seconds is None
                     ):  # one record a chunk is timed: an observation costs half a microsecond
@@ -281,7 +250,11 @@ class _RiverLearner(Learner):
                 break
         lesson.probabilities = probabilities if self._has_probabilities else None
         lesson.deviations = deviations if self._has_deviations else None
+        lesson.sift()
         return lesson
+
+    def _bounded(self, y: Any) -> Any:
+        return clipped(y) if self._numbers and abs(y) > LARGEST else y
 
     def _predict(self, x: Mapping[str, Any]) -> tuple[Any, Mapping[Any, float] | None, float]:
         if self._classifies:
@@ -297,14 +270,15 @@ class _RiverLearner(Learner):
 
     def _classify(self, x: Mapping[str, Any]) -> tuple[Any, Mapping[Any, float] | None]:
         if not self._has_probabilities:
-            return self._call.predict_one(x), None
+            return _label(self._call.predict_one(x)), None
         try:
             given = dict(self._call.predict_proba_one(x))  # a copy: the model may go on counting in its own
         except NotImplementedError:
             self._has_probabilities = False
-            return self._call.predict_one(x), None
+            return _label(self._call.predict_one(x)), None
+        float(sum(given.values()))  # raises here, where it is borne, where they are no numbers
         if self._predicts_by_itself:
-            return self._call.predict_one(x), given
+            return _label(self._call.predict_one(x)), given
         return max(given, key=lambda label: given[label]) if given else None, given
 
     def loss(self, y: Any, said: Said, deviation: float) -> float:  # noqa: ARG002 - its unit is the target's own
@@ -312,10 +286,17 @@ class _RiverLearner(Learner):
 
     def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None) -> float:
         if not self._classifies:
-            return math.nan if label is None else (float(y) - label) ** 2
+            return math.nan if label is None or not math.isfinite(label) else loss_of(_SQUARED, float(y), label)
         if given is None:
             return float(label != y)
         return float(log_losses([y], [given])[0])
+
+
+def _label(said: Any) -> Any:
+    """Give what a model predicted, which may be anything, where it has a place in a line and in a metric."""
+    if said is None or isinstance(said, str | int | float | np.generic):
+        return said
+    raise TypeError(f"the model predicted {said!r:.40}, which is no label")
 
 
 def learner_for(model: Model, learn: bool = True) -> Learner:

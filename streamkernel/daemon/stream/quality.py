@@ -1,7 +1,8 @@
 """How good the predictions are: River's metrics over everything and over the last records, fed by the chunk.
 
-Metrics are updated per chunk: a confusion matrix by its counts, a mean by an array. One `update` a record and metric
-would cost more than learning the record.
+Metrics are updated per chunk: those of classes by counts, a mean by an array. One `update` a record and metric would
+cost more than learning the record. A confusion matrix would grow with each pair of labels; counts grow with the
+classes, which are limited.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
-from river import metrics, stats
+from river import stats
+
+from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
+from streamkernel.daemon.stream.finite import LARGEST, clamped, finite_mean, finite_sum
 
 __all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
 
@@ -64,18 +68,22 @@ class _Tally(ABC):
 
 
 class _Classification(_Tally):
+    """Counts by class: pairs are numbers of classes, and None for a prediction past the limit that is wrong."""
+
     def __init__(self) -> None:
-        matrix = metrics.ConfusionMatrix()
-        self._matrix = matrix
-        self._labels: dict[str, Any] = {
-            "accuracy": metrics.Accuracy(matrix),
-            "macro_f1": metrics.MacroF1(matrix),
-        }
+        self._correct: Counter[int] = Counter()
+        self._targets: Counter[int] = Counter()
+        self._predictions: Counter[int] = Counter()
+        self._n = 0
         self._log_loss = stats.Mean()
 
     def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
         for (target, prediction), count in Counter(pairs).items():
-            self._matrix.update(target, prediction, count)
+            self._n += count
+            self._targets[target] += count
+            self._predictions[OTHER if prediction is None else prediction] += count
+            if target == prediction:
+                self._correct[target] += count
         losses = losses[~np.isnan(losses)]
         if len(losses):
             self._log_loss.update_many(losses)
@@ -83,35 +91,46 @@ class _Classification(_Tally):
     def get(self, name: str) -> float:
         if name == "log_loss":
             return float(self._log_loss.get()) if self._log_loss.n else math.nan
-        return float(self._labels[name].get()) if self._matrix.total_weight else math.nan
+        if not self._n:
+            return math.nan
+        if name == "accuracy":
+            return self._correct.total() / self._n
+        # F1 of a class: twice those that are right, of all that came or were predicted; as River, of each class seen.
+        seen = self._targets + self._predictions
+        return math.fsum(2 * self._correct[one] / count for one, count in seen.items()) / len(seen)
 
 
 class _Regression(_Tally):
     def __init__(self) -> None:
         self._absolute = stats.Mean()
         self._squared = stats.Mean()
-        self._target = stats.Var()
+        self._mean = 0.0
+        self._variance = 0.0
 
     def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:  # noqa: ARG002 - a number has none
         if not pairs:
             return
-        table = np.array(pairs, dtype=float)
+        table = np.clip(np.array(pairs, dtype=float), -LARGEST, LARGEST)
         errors = table[:, 0] - table[:, 1]
+        before, here = self._absolute.n, float(len(pairs))
         self._absolute.update_many(np.abs(errors))
         self._squared.update_many(errors * errors)
-        self._target.update_many(table[:, 0])
+        # Means of squares, never their sum, which overflows.
+        share = here / (before + here)
+        delta = float(table[:, 0].mean()) - self._mean
+        spread = float(table[:, 0].var()) - self._variance
+        self._mean += share * delta
+        self._variance += share * (spread + (1.0 - share) * delta * delta)
 
     def get(self, name: str) -> float:
-        n = self._absolute.n
-        if not n:
+        if not self._absolute.n:
             return math.nan
         if name == "mae":
             return float(self._absolute.get())
         squared = float(self._squared.get())
         if name == "rmse":
             return math.sqrt(squared)
-        spread = (n - 1) * float(self._target.get())
-        return 1.0 - n * squared / spread if spread > 0 else 0.0
+        return clamped(1.0 - squared / self._variance) if self._variance > 0 else 0.0
 
 
 class Quality:
@@ -125,6 +144,8 @@ class Quality:
         The metrics, of `REPORTS`.
     window
         How many labelled records the rolling ones look back.
+    max_classes
+        How many classes are told apart; those past it count as one.
 
     Examples
     --------
@@ -135,12 +156,13 @@ class Quality:
 
     """
 
-    def __init__(self, task: str, names: Sequence[str], window: int) -> None:
+    def __init__(self, task: str, names: Sequence[str], window: int, max_classes: int = 1000) -> None:
         self._make = _Classification if task == "classification" else _Regression
         self._tally: _Tally = self._make()
         self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
         self._losses: deque[float] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
+        self._classes = ClassNumbers(max_classes)
         self.names = tuple(names)
         self.of_numbers = task == "regression"
         self.window = window
@@ -149,7 +171,9 @@ class Quality:
         self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Mapping[Any, float]] | None
     ) -> None:
         """Take in labelled records; one that got no prediction yet (no class was known) is left out, as in River."""
-        pairs = list(zip(targets, predictions, strict=True))
+        pairs = list(
+            zip(targets, predictions, strict=True) if self.of_numbers else self._numbered(targets, predictions)
+        )
         if self._wants_log_loss and probabilities is not None:
             losses = log_losses(targets, probabilities)
         else:
@@ -161,6 +185,14 @@ class Quality:
         self._tally.add(pairs, losses)
         self._pairs.extend(pairs)
         self._losses.extend(losses.tolist())
+
+    def _numbered(self, targets: Sequence[Any], predictions: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
+        """Give pairs of class numbers, that of the prediction None where it is wrong and neither is told apart."""
+        numbers = self._classes.of(targets), self._classes.of(predictions)
+        if OTHER not in numbers[0]:
+            return zip(*numbers, strict=True)
+        pairs = zip(targets, predictions, *numbers, strict=True)
+        return [(t, None if t == p == OTHER and target != prediction else p) for target, prediction, t, p in pairs]
 
     def overall(self) -> dict[str, float]:
         """Give each metric over all records; NaN before the first."""
@@ -196,12 +228,12 @@ class ProgressiveLoss:
         self.sum = 0.0
 
     def add(self, losses: Iterable[float]) -> None:
-        """Take in the losses of a chunk, NaN where there was no label."""
-        seen = [loss for loss in losses if loss == loss]
+        """Take in the losses of a chunk, NaN where there was no label; what is not finite is left out."""
+        seen = list(filter(math.isfinite, losses))
         self._window.extend(seen)
         self.count += len(seen)
-        self.sum += math.fsum(seen)
+        self.sum = clamped(self.sum + finite_sum(seen))
 
     def mean(self) -> float:
         """Give the mean over the window, NaN before the first loss."""
-        return math.fsum(self._window) / len(self._window) if self._window else math.nan
+        return finite_mean(self._window)

@@ -1,0 +1,50 @@
+"""Log lines about what is wrong with numbers: the first at once, then one a minute that says how many there were."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+
+from streamkernel.daemon.stream.chunks import Processed
+
+__all__ = ["Notices"]
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 60.0
+_SENTENCES = {
+    "n_not_finite": "%d predictions were no finite numbers, the last before offset %d: their lines say null",
+    "n_losses_not_finite": "%d losses were infinite, the last before offset %d: the metrics leave them out",
+    "n_clipped": "%d targets were beyond 1e150, the last before offset %d: they are learnt as 1e150 or -1e150",
+    "n_ignored": "%d records were not learnt, the last before offset %d: their classes are past max_classes",
+}
+
+
+class Notices:
+    """Tells of predictions and losses that are not finite, and of targets that were not taken as they came.
+
+    Parameters
+    ----------
+    clock
+        Gives seconds, and never goes back.
+
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._untold = dict.fromkeys(_SENTENCES, 0)
+        self._next = dict.fromkeys(_SENTENCES, -math.inf)
+
+    def chunk(self, processed: Processed, offset: int) -> None:
+        """Take note of a chunk that ends at an offset."""
+        for name, sentence in _SENTENCES.items():
+            count = getattr(processed, name)
+            if not count:
+                continue
+            self._untold[name] += count
+            now = self._clock()
+            if now >= self._next[name]:
+                _log.warning(sentence, self._untold[name], offset)
+                self._untold[name], self._next[name] = 0, now + _PAUSE_SECONDS

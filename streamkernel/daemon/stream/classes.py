@@ -1,0 +1,66 @@
+"""The classes that the report metrics tell apart, each with a number."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["OTHER", "ClassNumbers"]
+
+#: All classes past the limit.
+OTHER = 0
+
+# Python finds whole numbers below this by their own value; larger ones may be made to collide by the thousand.
+_HASHED_AS_THEMSELVES = 2**61 - 1
+
+
+class ClassNumbers:
+    """Numbers labels in the order in which they come, up to a limit.
+
+    What a stream brings as labels is not to be trusted: there may be a new one in each record, or only such as Python
+    cannot tell apart by their hashes. Neither costs memory or time here.
+
+    Parameters
+    ----------
+    limit
+        How many classes have a number of their own.
+
+    Examples
+    --------
+    >>> numbers = ClassNumbers(2)
+    >>> numbers.of(["a", "b", "a", "c", "d", None])
+    [1, 2, 1, 0, 0, None]
+
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._numbers: dict[Hashable, int | None] = {None: None}
+
+    def of(self, labels: Iterable[Any]) -> list[int | None]:
+        """Give the number of each label, `OTHER` past the limit and None for None."""
+        numbers = self._numbers
+        try:
+            return [numbers[label] for label in labels]
+        except (KeyError, TypeError):  # a new one, or one without a hash
+            return [self._number(label) for label in labels]
+
+    def _number(self, label: Any) -> int | None:
+        key = _key(label)
+        number = self._numbers.get(key, OTHER)
+        if number == OTHER and len(self._numbers) <= self.limit:
+            number = self._numbers[key] = len(self._numbers)
+        return number
+
+
+def _key(label: Any) -> Hashable:
+    """Give what stands for a label in a dict: labels that are equal have the same."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if isinstance(label, int) and abs(label) >= _HASHED_AS_THEMSELVES:
+        return label.to_bytes(label.bit_length() // 8 + 1, "little", signed=True)  # bytes have a hash with a seed
+    return label if isinstance(label, Hashable) else repr(label)

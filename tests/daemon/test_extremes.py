@@ -1,0 +1,198 @@
+"""Numbers of any magnitude: predictions, metrics and checkpoints stay finite, and what is not is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from river import base
+
+from streamkernel import AdaptiveKernelRegressor, KernelRegressor
+from streamkernel.daemon.late import saved
+from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.stream.classes import ClassNumbers
+from streamkernel.daemon.stream.learner import Said, learner_for
+from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
+from tests.daemon.conftest import Home, Launcher
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+STREAM = st.lists(FINITE | st.sampled_from([0.0, 1.0, 1.3e154, -1.7e308, 1.7976931348623157e308, 5e-324]), max_size=30)
+
+
+def all_finite(values: Any) -> bool:
+    return all(map(math.isfinite, values))
+
+
+@settings(deadline=None)
+@given(STREAM)
+@example([0.0, 5e-324, 0.0])
+@example([1e200] * 3)
+def test_the_moments_of_late_targets_are_finite_and_come_back(targets: list[float]) -> None:
+    ledger = Ledger("id", "y", 60.0, 10)
+    for target in targets:
+        ledger.moments = ledger.moments.after(target)
+        assert all_finite(ledger.moments)
+        assert 0 < ledger.moments.deviation < math.inf
+    header, blob = saved.dump(ledger)
+    again = Ledger("id", "y", 60.0, 10)
+    saved.restore(again, json.loads(json.dumps(header, allow_nan=False)), blob)
+    assert again.moments == ledger.moments
+
+
+@settings(deadline=None)
+@given(STREAM, STREAM, st.integers(1, 40))
+@example([1.3e154] * 3, [0.0] * 3, 2)
+@example([1.7e308] * 9, [-1.7e308] * 9, 40)
+@example([0.0, 5e-324], [1.7e308] * 2, 40)
+def test_no_report_metric_of_finite_numbers_is_infinite(targets: list[float], said: list[float], window: int) -> None:
+    n = min(len(targets), len(said))
+    quality = Quality("regression", REPORTS["regression"], window)
+    for start in range(0, n, 7):
+        quality.add(targets[start : min(n, start + 7)], said[start : min(n, start + 7)], None)
+        assert all_finite(quality.overall().values())
+        assert all_finite(quality.rolling().values())
+
+
+@settings(deadline=None)
+@given(STREAM, st.integers(1, 40))
+@example([1.7e308] * 9, 40)
+@example([1.7e308, -1.7e308] * 9, 40)
+def test_the_sum_and_the_mean_of_any_losses_are_finite(losses: list[float], window: int) -> None:
+    loss = ProgressiveLoss(window)
+    for one in losses:
+        loss.add([one, math.inf, math.nan])
+        loss.add(losses)
+        assert all_finite((loss.sum, loss.mean()))
+
+
+@settings(deadline=None)
+@given(FINITE, FINITE, FINITE.map(abs))
+@example(1.7e308, -1.7e308, 5e-324)
+@example(1.0, 2.0, 0.0)
+def test_the_loss_of_what_was_said_before_is_finite(y: float, said: float, deviation: float) -> None:
+    for model in (KernelRegressor(), AdaptiveKernelRegressor(), Constant(0.0)):
+        assert math.isfinite(learner_for(model).loss(y, Said(said), deviation))
+
+
+class Constant(base.Regressor):
+    """Predicts what it is told to, in turn, and remembers what it was given to learn."""
+
+    def __init__(self, *says: float) -> None:
+        self.says = list(says)
+        self.learnt: list[float] = []
+
+    def predict_one(self, _x: dict[str, Any]) -> float:
+        return self.says[len(self.learnt) % len(self.says)]
+
+    def learn_one(self, _x: dict[str, Any], y: float) -> None:
+        self.learnt.append(y)
+
+
+def test_a_prediction_that_is_no_finite_number_is_none_and_counted() -> None:
+    model = Constant(1.0, math.inf, math.nan, 1.6e308)
+    lesson = learner_for(model).teach([{}] * 4, [1e200, 2.0, 3.0, -1e200])
+    assert lesson.predictions == [1.0, None, None, 1.6e308]
+    assert (lesson.n_not_finite, lesson.n_clipped) == (2, 2)
+    assert model.learnt == [1e150, 2.0, 3.0, -1e150]
+    assert [math.isfinite(loss) for loss in lesson.losses] == [True, False, False, True]
+
+
+class TestClasses:
+    """Neither many labels nor labels of one hash cost memory or time; counted, not timed."""
+
+    def test_labels_past_the_limit_count_as_one(self) -> None:
+        quality = Quality("classification", ["accuracy", "macro_f1"], 100, max_classes=2)
+        quality.add(["a", "b", "c", "d", "e", "a"], ["a", "b", "c", "x", "a", "e"], None)
+        # Classes a, b and the others; of the others c was right, d and e were not, and twice others were predicted.
+        assert quality.overall()["accuracy"] == pytest.approx(3 / 6)
+        assert quality.overall()["macro_f1"] == pytest.approx((2 / 4 + 1 + 2 / 6) / 3)
+        assert quality.rolling() == quality.overall()
+
+    def test_what_is_kept_does_not_grow_with_the_labels(self) -> None:
+        quality = Quality("classification", ["accuracy", "macro_f1"], 10, max_classes=50)
+        for start in range(0, 3000, 100):
+            labels = [f"label {number}" for number in range(start, start + 100)]
+            quality.add(labels, labels, None)
+        assert len(quality._classes._numbers) == 51
+        assert len(quality._tally._targets) == 51  # type: ignore[attr-defined]
+        assert quality.overall() == {"accuracy": 1.0, "macro_f1": 1.0}
+
+    def test_labels_of_one_hash_are_told_apart_without_being_compared(self) -> None:
+        colliding = [number * (2**61 - 1) for number in range(1, 200)]
+        assert len({hash(label) for label in colliding}) == 1
+        numbers = ClassNumbers(1000)
+        assert numbers.of(colliding) == list(range(1, 200)) == numbers.of(colliding)
+        assert len({hash(key) for key in numbers._numbers}) == 200
+
+    @pytest.mark.parametrize("other", [True, 1.0, 1])
+    def test_equal_labels_are_one_class(self, other: Any) -> None:
+        assert ClassNumbers(10).of([1, other, 0, "1"]) == [1, 1, 2, 3]
+
+    def test_a_label_without_a_hash_is_one(self) -> None:
+        assert ClassNumbers(10).of([["a"], ["b"], ["a"]]) == [1, 2, 1]
+
+
+MODEL = """
+from river import linear_model
+
+class Overflowing(linear_model.LinearRegression):
+    def predict_one(self, x):
+        return float("inf") if x["a"] == 7 else super().predict_one(x)
+"""
+
+
+def write(home: Home, label: str, late: bool = False, **sections: Any) -> None:
+    """Write 60 records, three of them with a label of their own, which come late or at once."""
+    labels = [label if number in (20, 30, 40) else f"{number % 7}.5" for number in range(60)]
+    key = [f'"id": "k{number}", ' if late else "" for number in range(60)]
+    rows = [f'{{{key[n]}"a": {n}}}\n' if late else f'{{"a": {n}, "y": {y}}}\n' for n, y in enumerate(labels)]
+    (home.folder / "records.jsonl").write_text("".join(rows))
+    (home.folder / "labels.jsonl").write_text("".join(f'{{{key[n]}"y": {y}}}\n' for n, y in enumerate(labels)))
+    source = {"kind": "jsonl", "path": "records.jsonl", "target": "y", "target_type": "float"}
+    if late:
+        sections["labels"] = {"source": {**source, "path": "labels.jsonl"}, "key": "id"}
+    home.configure(source=source, checkpoint={"directory": "out/state", "every_records": 10}, **sections)
+
+
+MODELS = {
+    "growing": {"streamkernel.KernelRegressor": {"seed": 1, "max_features": 64}},
+    "adaptive": {"streamkernel.AdaptiveKernelRegressor": {"seed": 1, "n_features": 32}},
+    "river": "river.linear_model.LinearRegression",
+    "tree": "river.tree.HoeffdingTreeRegressor",
+}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+@pytest.mark.parametrize(
+    ("model", "label"),
+    [("growing", "1e200"), ("adaptive", "1e200"), ("tree", "1e200"), ("river", "1.3e154"), ("river", "-1.7e308")],
+)
+def test_huge_labels_end_no_daemon_and_spoil_no_checkpoint(
+    home: Home, launcher: Launcher, model: str, late: bool, label: str
+) -> None:
+    write(home, label, late, model=[MODELS[model]])
+    done = launcher.call(home, "run", "config.yaml", "--max-records", "45")
+    assert done.returncode == 0, done.stderr
+    assert "targets were beyond 1e150" in done.stderr
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    assert home.header()["account"]["learnt"] == 60
+    for path in Path(home.folder, "out/state").glob("*.skc"):
+        assert not re.search(rb"[:\[, ](NaN|-?Infinity)[,\]} ]", path.read_bytes().split(b"\n")[0])
+
+
+def test_a_model_that_predicts_infinity_is_told_of(home: Home, launcher: Launcher) -> None:
+    (home.folder / "overflowing.py").write_text(MODEL)
+    write(home, "1.5", model=["overflowing.Overflowing"], imports=["overflowing"])
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "1 predictions were no finite numbers" in done.stderr
+    lines = home.lines("out/predictions.jsonl")
+    assert [number for number, line in enumerate(lines) if line["prediction"] is None] == [7]
+    assert home.header()["account"]["learnt"] == 60
