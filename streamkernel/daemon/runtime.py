@@ -108,6 +108,7 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
                     marker=_marker(store, "learning", stack),
                     label_marker=_marker(store, "learning-labels", stack) if plan.labels is not None else None,
                     stopped=stopped,
+                    at_work=stopped.at_work,
                     max_records=max_records,
                 )
                 try:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from river import dummy
 
+from connectors.memory import MemorySource, NullSink
 from connectors.ports import Position
 from streamkernel.daemon.checkpoints.directory import StateDirectory
+from streamkernel.daemon.stream.account import Account, DeadLetterRate
+from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.marker import Marker, Suspects
+from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from tests.daemon.conftest import Home, Launcher
 
 MODEL = """
@@ -130,3 +139,85 @@ class TestMarker:
     def test_a_damaged_file_accuses_nobody(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "learning").write_bytes(content)
         assert marker_of(tmp_path).suspects is None
+
+
+RAISING = """
+import numpy as np
+from river import dummy
+from streamkernel.estimators.base import Outcome
+
+class Raising(dummy.PriorClassifier):
+    '''Learns by the chunk, as the estimators of streamkernel do, and is no match for one record.'''
+
+    def advance(self, xs, ys):
+        for x in xs:
+            if x.get("die"):
+                raise OverflowError("too large")
+        return Outcome(["p"] * len(xs), None, np.zeros(len(xs)))
+"""
+
+
+@pytest.fixture
+def raising(home: Home) -> Home:
+    (home.folder / "raising.py").write_text(RAISING)
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
+    home.configure(source=source, model=["raising.Raising"], imports=["raising"])
+    write(home, "yes", records=120, at=77)
+    return home
+
+
+@pytest.mark.long
+def test_what_a_model_raises_at_each_start_costs_one_record_and_no_other(raising: Home, launcher: Launcher) -> None:
+    assert run(raising, launcher, 8) == [1] * 4 + [0]
+    assert [letter["reason"] for letter in raising.lines("out/dead.jsonl")] == ["kills_process"]
+    assert raising.header()["account"]["learnt"] == 119
+
+
+def test_records_a_model_raises_for_are_learnt_one_by_one_at_the_next_start(raising: Home, launcher: Launcher) -> None:
+    assert "unexpected OverflowError: too large" in launcher.call(raising, "run", "config.yaml").stderr
+    assert "they are learnt one by one" in launcher.call(raising, "run", "config.yaml").stderr
+    page = (raising.folder / "out/state/learning").read_bytes()
+    assert page.startswith(b"A")
+    assert b", 1, 0]" in page  # one record, which ended a process for the first time by itself
+
+
+class TestSearch:
+    """Who is suspected is looked for among the records up to them, and no further."""
+
+    def test_it_ends_when_the_suspects_have_passed(self, tmp_path: Path) -> None:
+        first, end = Position("memory", 0, 20), Position("memory", 0, 40)
+        marker_of(tmp_path).set(first, end, 20)
+        marker = marker_of(tmp_path)
+        sizes = passed(marker, 200)
+        assert marker.suspects is None
+        # None but those that came up to the suspects went alone; how many others did is a matter of the first chunk.
+        assert 1 in sizes
+        assert max(sizes[sizes.index(1) :]) > 1
+        assert sum(sizes) == 200
+
+    def test_suspects_of_elsewhere_stay(self, tmp_path: Path) -> None:
+        for stream, partition in (("other", 0), ("memory", 1)):
+            marker_of(tmp_path).set(Position(stream, partition, 20), Position(stream, partition, 40), 20)
+            marker = marker_of(tmp_path)
+            assert set(passed(marker, 64)) != {1}
+            assert marker.suspects is not None
+            marker.acquit()
+
+
+def passed(marker: Marker, records: int) -> list[int]:
+    """Give the sizes of the chunks in which records of a stream called memory were learnt."""
+    source = MemorySource([({"a": float(n)}, "pq"[n % 2]) for n in range(records)])
+    source.open()
+    processor = ChunkProcessor(
+        learner_for(dummy.PriorClassifier()),
+        Quality("classification", ["accuracy"], 10),
+        ProgressiveLoss(10),
+        DeadLetterRate(1.0, 10),
+        Account(),
+    )
+    sizes: list[int] = []
+    observer = SimpleNamespace(turn=lambda: None, chunk=lambda processed: sizes.append(processed.taken))
+    keeper = SimpleNamespace(room=lambda _: None, begun=lambda: None, save_when_due=lambda: None)
+    outbox = Outbox({"predictions": NullSink(), "dead_letters": NullSink()})
+    Loop(source, processor, outbox, {}, observer, keeper, marker=marker).run()  # type: ignore[arg-type]
+    return sizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from connectors.ports import Position, Record
@@ -21,6 +21,8 @@ __all__ = ["DaemonError", "Loop", "Observer", "TooManyDeadLettersError"]
 
 _log = logging.getLogger(__name__)
 
+# The most bytes of records between two looks at the clock and at signals: what a record costs goes with its length.
+_MOST_BYTES = 2**20
 # How long to wait for records before looking round for signals and checkpoints that are due.
 _POLL_SECONDS = 0.2
 
@@ -91,6 +93,8 @@ class Loop:
         The write-ahead markers of records and late labels; None without a checkpoint directory.
     stopped
         Whether to stop.
+    at_work
+        Told when the model is given records, and when it is done with them.
     max_records
         How many records to take at most; None: no limit.
 
@@ -108,6 +112,7 @@ class Loop:
         marker: Marker | None = None,
         label_marker: Marker | None = None,
         stopped: Callable[[], bool] = lambda: False,
+        at_work: Callable[[bool], None] = lambda _: None,
         max_records: int | None = None,
     ) -> None:
         self._feed = feed
@@ -118,6 +123,7 @@ class Loop:
         self._keeper = keeper
         self._markers = {Record: marker, LabelRecord: label_marker}
         self._stopped = stopped
+        self._at_work = at_work
         self._last = None if max_records is None else processor.account.consumed + max_records
         self._pace = Pace()
 
@@ -180,9 +186,15 @@ class Loop:
         return limit if self._last is None else min(limit, self._last - self._processor.account.consumed)
 
     def _take(self, records: Sequence[Record]) -> None:
-        if self._innocent or not any(map(self._suspects, records)):
-            self._learn(records)
-            return
+        for part in _in_parts(records):
+            if self._innocent or not any(map(self._suspects, part)):
+                self._learn(part)
+            else:
+                self._take_one_by_one(part)
+            if self._stopped():
+                return
+
+    def _take_one_by_one(self, records: Sequence[Record]) -> None:
         for record in records:
             suspects = self._suspects(record)
             if suspects is not None and suspects.records == 1:
@@ -202,12 +214,31 @@ class Loop:
         suspects = marker.suspects if marker is not None else None
         return suspects if suspects is not None and suspects.hold(record.position) else None
 
+    def _acquit_passed(self, kind: type[Record], following: Position | None) -> None:
+        """Forget the suspects once the source has passed them, so that no later record is compared with them."""
+        marker = self._markers[kind]
+        if following is None or marker is None or marker.suspects is None:
+            return
+        end = marker.suspects.end
+        if following[:2] == end[:2] and following.offset >= end.offset:
+            marker.acquit()
+
     def _learn(self, records: Sequence[Record]) -> None:
         start = time.perf_counter()
         for kind, marker in self._markers.items():
             if marker is not None and (alike := [record for record in records if type(record) is kind]):
                 marker.set(alike[0].position, alike[-1].next, len(alike))
-        processed = self._processor.process(records, self._stopped)
+        self._at_work(True)
+        try:
+            processed = self._processor.process(records, self._stopped)
+        except Exception:
+            # What is raised here would be raised again at every start: the record is looked for as one that kills.
+            for marker in self._markers.values():
+                if marker is not None:
+                    marker.abandon()
+            raise
+        finally:
+            self._at_work(False)
         for marker in self._markers.values():
             if marker is not None:
                 marker.clear()
@@ -240,6 +271,8 @@ class Loop:
     def _book(self, processed: Processed) -> None:
         if processed.next is not None:
             self._positions[processed.next.partition] = processed.next
+        self._acquit_passed(Record, processed.next)
+        self._acquit_passed(LabelRecord, None if processed.late is None else processed.late.next)
         self._observer.chunk(processed)
         self._outbox.write(
             {"predictions": processed.lines, "dead_letters": processed.letters},
@@ -254,3 +287,18 @@ class Loop:
                 f"(the last one: {processed.letters[-1]['reason']}, {processed.letters[-1]['detail']}): "
                 "the source is not what the configuration says"
             )
+
+
+def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    """Cut a stretch so that no part has more than so many bytes, or more than one record."""
+    sizes = [len(record.raw) for record in records]
+    if sum(sizes) <= _MOST_BYTES:
+        yield records
+        return
+    start = size = 0
+    for place, more in enumerate(sizes):
+        if size + more > _MOST_BYTES and place > start:
+            yield records[start:place]
+            start, size = place, 0
+        size += more
+    yield records[start:]

@@ -1,13 +1,21 @@
-"""SIGTERM and SIGINT as a wish to stop, granted between two records."""
+"""SIGTERM and SIGINT as a wish to stop, granted between two records, or after some seconds in the middle of one."""
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 __all__ = ["StopSignals", "Stopped"]
+
+
+_log = logging.getLogger(__name__)
+
+# A supervisor kills after ten seconds, as often as not; a record that takes longer is not worth waiting for.
+_GRACE_SECONDS = 8.0
 
 
 class Stopped(Exception):
@@ -29,10 +37,20 @@ class StopSignals:
     def __init__(self) -> None:
         self.name: str | None = None
         self._before: dict[int, Any] = {}
+        self._at_work = False
+        self._left = threading.Event()
 
     def __call__(self) -> bool:
         """Say whether to stop."""
         return self.name is not None
+
+    def at_work(self, at_work: bool) -> None:
+        """Note that the model is given records, or that it is done with them.
+
+        One that is not done some seconds after the signal is not waited for: the process ends as if it were killed.
+        That is safe, a restart goes on from the last checkpoint.
+        """
+        self._at_work = at_work
 
     def check(self) -> None:
         """Go no further where it is to stop, while nothing is begun.
@@ -55,11 +73,25 @@ class StopSignals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._left.set()
         self._restore(self._before)
 
     def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.name = signal.Signals(number).name
         self._restore(dict.fromkeys(self._before, signal.SIG_DFL))
+        threading.Thread(target=self._end_the_record, name="stop", daemon=True).start()
+
+    def _end_the_record(self) -> None:
+        pause = _GRACE_SECONDS
+        while not self._left.wait(pause):
+            if self._at_work:
+                _log.error(
+                    "%s came %.0f s ago, and the model is not done with the record in work: the process ends without "
+                    "it, and a restart goes on from the last checkpoint",
+                    *(self.name, _GRACE_SECONDS),
+                )
+                os._exit(1)
+            pause = 0.1
 
     def _restore(self, handlers: dict[int, Any]) -> None:
         for number, handler in handlers.items():

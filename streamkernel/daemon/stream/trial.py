@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
@@ -58,5 +58,9 @@ def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopp
 def _attempt(connection: Connection, learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(True)
-    with contextlib.suppress(Exception):  # an exception is no death: the parent meets it again, and can bear it
+    try:
         learner.teach([x for x, _ in rows], [y for _, y in rows])
+    except MemoryError:
+        return  # that the machine is short of memory says nothing about the record
+    except Exception:
+        sys.exit(1)  # what a learner does not bear ends the daemon as well
