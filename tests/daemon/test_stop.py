@@ -77,11 +77,11 @@ def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher:
         source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
         model=["hasty.Hasty"],
         imports=["hasty"],
+        checkpoint={"directory": "out/state", "every_records": 300},
     )
     daemon = launcher.start(home, "run", "config.yaml")
     daemon.wait_for("reading csv")
-    predictions = Path(home.folder, "out/predictions.jsonl")
-    while not predictions.exists():
+    while not Path(home.folder, "out/state/checkpoint-000000000001.skc").exists():  # all records are dealt with
         time.sleep(0.01)
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0
