@@ -192,3 +192,60 @@ def test_numbers_too_long_to_tell_apart_are_no_keys() -> None:
     daemon.take([record, label])
     assert (daemon.late.account.keyless, daemon.late.account.dead) == (1, 1)
     assert daemon.letters == [("labels", 0, "key")]
+
+
+class TestBytes:
+    """What waits is bounded by its bytes as well: the oldest make room, and how a stream was cut shows in nothing."""
+
+    def take(self, cuts: list[int], again: bool = False) -> Daemon:
+        daemon = Daemon(1000, Counting(), self.ledger())
+        left = [wide(number, number % 3 == 2) for number in range(90)]
+        while left:
+            cut = cuts[len(left) % len(cuts)]
+            daemon.take(left[:cut])
+            left = left[cut:]
+            if again:
+                header, blob = dump(daemon.late)
+                ledger = self.ledger()
+                restore(ledger, header, blob)
+                assert [held.n_bytes for held in (ledger.pending, ledger.waiting, ledger.settled)] == [
+                    held.n_bytes for held in (daemon.late.pending, daemon.late.waiting, daemon.late.settled)
+                ]
+                daemon.late = daemon.processor.late = ledger
+        return daemon
+
+    def ledger(self) -> Ledger:
+        return Ledger("id", "y", 3600.0, 1000, max_bytes=3000)
+
+    @pytest.mark.parametrize("again", [False, True])
+    def test_the_oldest_make_room(self, again: bool) -> None:
+        one = self.take([90], again)
+        assert one.late.account.expired > 10
+        assert one.late.account.unmatched > 10
+        assert 1000 < one.late.pending.n_bytes <= 3000
+        assert one.late.waiting.n_bytes <= 3000
+        balances(one.late, one.processor.account)
+        for cuts in ([1], [7, 2], [20]):
+            other = self.take(cuts, again)
+            assert other.late.account == one.late.account
+            assert list(map(str, other.late.settled)) == list(map(str, one.late.settled))
+            assert [key for key, _ in other.late.pending] == [key for key, _ in one.late.pending]
+
+    def test_one_is_kept_however_large(self) -> None:
+        daemon = Daemon(1000, Counting(), Ledger("id", "y", 3600.0, 1000, max_bytes=10))
+        daemon.take([wide(0, False), wide(1, False)])
+        assert [key for key, _ in daemon.late.pending] == ["k1"]
+
+    def test_what_is_given_up_takes_nothing_any_more(self) -> None:
+        daemon = self.take([5])
+        for held in (daemon.late.pending, daemon.late.waiting, daemon.late.settled):
+            while len(held):
+                held.pop_oldest()
+            assert held.n_bytes == 0
+
+
+def wide(number: int, late: bool) -> Record:
+    """A record of some hundred bytes, or a label for one that will never come."""
+    key = f"nobody {number}" if late else f"k{number}"
+    record = event(late, number, key, 300 * "a" if late else None, "good")
+    return record if late else record._replace(x={**record.x, "text": "x" * (number % 200)})

@@ -387,3 +387,13 @@ def test_labels_that_are_not_what_the_configuration_says_stop_it(home: Home, lau
     ended = launcher.call(home, "run", "config.yaml")
     assert ended.returncode == 1
     assert "of the last 1,000 labels were dead letters (the last one: key, there is no a to know" in ended.stderr
+
+
+def test_what_waits_is_bounded_by_its_bytes(home: Home, launcher: Launcher) -> None:
+    write_pair(home.folder, "jsonl", 600)
+    home.configure(**sections(max_pending_bytes=6000))
+    assert launcher.call(home, "run", "config.yaml", "--max-records", "500").returncode == 0
+    adds_up(home.header())
+    labels = home.header()["labels"]
+    assert 20 < labels["pending"] < 60  # of some hundred bytes each, where 250 might wait
+    assert labels["account"]["expired"] > 100

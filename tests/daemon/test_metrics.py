@@ -58,7 +58,15 @@ ADAPTIVE = OURS | {"expert_weight", "input_importance"}
 LATE = {
     *("labels_consumed_total", "labels_matched_total", "labels_expired_total", "labels_early_total"),
     *("labels_unmatched_total", "labels_doubled_total", "labels_skipped_total", "labels_dead_lettered_total"),
-    *("labels_pending", "labels_waiting", "labels_max_pending", "label_delay_seconds", "record_keys_refused_total"),
+    *(
+        "labels_pending",
+        "labels_waiting",
+        "labels_max_pending",
+        "labels_pending_bytes",
+        "labels_max_pending_bytes",
+        "label_delay_seconds",
+        "record_keys_refused_total",
+    ),
 }
 
 

@@ -119,7 +119,9 @@ def begin(plan: Plan) -> Start:
         return Start(plan.model)
     target = getattr(labels.source, "target", None) or "target"
     learn = plan.config.mode == "learn"
-    return Start(plan.model, late=Ledger(labels.key, target, labels.timeout_seconds, labels.max_pending, learn=learn))
+    most = labels.max_pending_bytes
+    late = Ledger(labels.key, target, labels.timeout_seconds, labels.max_pending, max_bytes=most, learn=learn)
+    return Start(plan.model, late=late)
 
 
 def resume(plan: Plan, store: CheckpointStore | None) -> Start:

@@ -53,6 +53,13 @@ class Held(Generic[Value]):
     ----------
     journal
         Where changes are noted.
+    size
+        Gives the size of a value under its key, in bytes, which never changes.
+
+    Attributes
+    ----------
+    n_bytes
+        The size of all that is held.
 
     Examples
     --------
@@ -69,8 +76,10 @@ class Held(Generic[Value]):
 
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, size: Callable[[str, Value], int] = lambda _key, _value: 0) -> None:
         self._journal = journal
+        self._size = size
+        self.n_bytes = 0
         self._values: dict[str, Value] = {}
         # A place stays where its value was taken out, until it is the oldest or there are too many of them.
         self._places: deque[tuple[str, Value]] = deque()
@@ -92,7 +101,7 @@ class Held(Generic[Value]):
 
     def put(self, key: str, value: Value) -> None:
         """Hold a value, as the newest, under a key that holds none."""
-        self._values[key] = value
+        self._put(key, value)
         self._places.append((key, value))
         self._journal.note(partial(self._remove_newest, key))
 
@@ -100,7 +109,8 @@ class Held(Generic[Value]):
         """Take a value out; None where there is none."""
         value = self._values.pop(key, None)
         if value is not None:
-            self._journal.note(partial(self._values.__setitem__, key, value))
+            self.n_bytes -= self._size(key, value)
+            self._journal.note(partial(self._put, key, value))
         return value
 
     def oldest(self) -> tuple[str, Value] | None:
@@ -131,6 +141,10 @@ class Held(Generic[Value]):
         key, value = place
         return self._values.get(key) is value
 
+    def _put(self, key: str, value: Value) -> None:
+        self._values[key] = value
+        self.n_bytes += self._size(key, value)
+
     def _remove_newest(self, key: str) -> None:
-        del self._values[key]
+        self.n_bytes -= self._size(key, self._values.pop(key))
         self._places.pop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from typing import Any
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.late.account import LateAccount
@@ -15,6 +16,7 @@ from streamkernel.daemon.late.alternation import LabelRecord
 from streamkernel.daemon.late.held import Held, Journal
 from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.packed import Kept, Packer
+from streamkernel.daemon.late.sizes import size_of_key, size_of_label, size_of_record
 from streamkernel.daemon.late.step import Early, Entry, Fate, Step
 
 __all__ = ["Ledger"]
@@ -32,6 +34,8 @@ class Ledger:
         labels wait in their source, and their records must not expire meanwhile.
     limit
         The most records, labels and remembered keys, each.
+    max_bytes
+        The most bytes of each of them, as `late.sizes` counts; but one is kept, however large.
     learn
         False: labels judge predictions, and nothing is learnt.
     clock
@@ -69,6 +73,7 @@ class Ledger:
         timeout: float,
         limit: int,
         *,
+        max_bytes: int = 2**28,
         learn: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -76,11 +81,12 @@ class Ledger:
         self.target = target
         self.timeout = timeout
         self.limit = limit
+        self.max_bytes = max_bytes
         self.learn = learn
         self.journal = Journal()
-        self.pending: Held[Entry] = Held(self.journal)
-        self.waiting: Held[Early] = Held(self.journal)
-        self.settled: Held[bool] = Held(self.journal)
+        self.pending: Held[Entry] = Held(self.journal, lambda _, entry: entry.size)
+        self.waiting: Held[Early] = Held(self.journal, lambda key, early: size_of_label(key, early.y))
+        self.settled: Held[bool] = Held(self.journal, lambda key, _: size_of_key(key))
         self.account = LateAccount()
         self.positions: dict[int, Position] = {}
         self.recent_dead: list[int] = []
@@ -113,10 +119,10 @@ class Ledger:
         self.journal.forget()
         given_up = LateAccount()
         too_old = self.read_clock() - self.timeout
-        while (oldest := self.pending.oldest()) and (oldest[1].arrived < too_old or len(self.pending) > self.limit):
+        while (oldest := self.pending.oldest()) and (oldest[1].arrived < too_old or self._too_many(self.pending)):
             given_up.expired += 1
             self.release(self._expire())
-        while (first := self.waiting.oldest()) and (first[1].arrived < too_old or len(self.waiting) > self.limit):
+        while (first := self.waiting.oldest()) and (first[1].arrived < too_old or self._too_many(self.waiting)):
             given_up.unmatched += 1
             self.waiting.pop_oldest()
         self._forget_keys()
@@ -157,9 +163,9 @@ class Ledger:
         """Let the record of a step wait for its label; the oldest makes room where too many wait."""
         assert step.key is not None
         step.fate = Fate.KEPT
-        step.entry = Entry(self.now, step.record.x)
+        step.entry = Entry(self.now, size_of_record(step.key, step.record.x), step.record.x)
         self.pending.put(step.key, step.entry)
-        while len(self.pending) > self.limit:
+        while self._too_many(self.pending):
             step.expired.append(self._expire())
 
     def pack(self, key: str) -> None:
@@ -223,13 +229,16 @@ class Ledger:
         else:
             step.fate = Fate.EARLY
             self.waiting.put(key, Early(record.y, self.now, record.position))
-            while len(self.waiting) > self.limit:
+            while self._too_many(self.waiting):
                 self.waiting.pop_oldest()
                 step.dropped += 1
 
     @property
     def _no_key(self) -> str:
         return f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
+
+    def _too_many(self, held: Held[Any]) -> bool:
+        return len(held) > self.limit or (held.n_bytes > self.max_bytes and len(held) > 1)
 
     def _expire(self) -> Entry:
         key, entry = self.pending.pop_oldest()
@@ -241,5 +250,5 @@ class Ledger:
         self._forget_keys()
 
     def _forget_keys(self) -> None:
-        while len(self.settled) > self.limit:
+        while self._too_many(self.settled):
             self.settled.pop_oldest()

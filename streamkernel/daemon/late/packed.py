@@ -56,7 +56,7 @@ class _Table:
 
     def take(self, value: tuple[Any, ...]) -> int:
         """Give the place of a value, which has one more user now."""
-        identity = (value, *map(type, value))  # True and 1 are equal, and are two labels
+        identity = _identity(value)
         place = self._places.get(identity)
         if place is None:
             place = self._places[identity] = self._next
@@ -71,7 +71,7 @@ class _Table:
         self._users[place] -= 1
         if not self._users[place]:
             value = self._values.pop(place)
-            del self._users[place], self._places[(value, *map(type, value))]
+            del self._users[place], self._places[_identity(value)]
 
     def __getitem__(self, place: int) -> tuple[Any, ...]:
         return self._values[place]
@@ -84,7 +84,7 @@ class _Table:
         """Take what `dump` gave; ValueError, TypeError or LookupError where it is something else."""
         for place, items in dumped:
             value = tuple(untag(item) for item in items)
-            identity = (value, *map(type, value))
+            identity = _identity(value)
             if type(place) is not int or place < 0 or place in self._values or identity in self._places:
                 raise ValueError("a table gives a place twice")
             self._places[identity], self._values[place], self._users[place] = place, value, 0
@@ -99,6 +99,14 @@ class _Table:
     def unused(self) -> bool:
         """Whether there is a value that no record uses."""
         return 0 in self._users.values()
+
+
+def _identity(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give what a value is known by: True and 1 are equal, and are two labels; whole numbers may collide by design."""
+    kinds = set(map(type, value))
+    if int not in kinds:
+        return (value, *map(type, value)) if kinds != {str} else value
+    return (tuple(map(repr, value)), None)
 
 
 class Packer:

@@ -21,6 +21,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointError
 from streamkernel.daemon.late.account import LateAccount
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.late.moments import Moments
+from streamkernel.daemon.late.sizes import size_of_record
 from streamkernel.daemon.late.step import Early, Entry
 
 __all__ = ["dump", "part", "restore"]
@@ -143,7 +144,7 @@ def _restore_blob(ledger: Ledger, blob: bytes) -> None:
     for kept, data in zip(ledger.packer.load(head["tables"], records), records, strict=True):
         before = _time(kept.arrived, now, before)
         _refuse_double(ledger, kept.key)
-        ledger.pending.put(kept.key, Entry(before, data=data))
+        ledger.pending.put(kept.key, Entry(before, size_of_record(kept.key, kept.x), data=data))
     before = 0.0
     for key, y, arrived, stream, partition, offset in head["waiting"]:
         before = _time(arrived, now, before)

@@ -35,6 +35,8 @@ class Entry:
     ----------
     arrived
         When it came, in seconds of the ledger's clock.
+    size
+        Its size in bytes; see `late.sizes`.
     x, said
         Its inputs, and what the model said to them; None once it is packed.
     data
@@ -42,10 +44,11 @@ class Entry:
 
     """
 
-    __slots__ = ("arrived", "data", "said", "x")
+    __slots__ = ("arrived", "data", "said", "size", "x")
 
-    def __init__(self, arrived: float, x: dict[str, Any] | None = None, data: bytes | None = None) -> None:
+    def __init__(self, arrived: float, size: int, x: dict[str, Any] | None = None, data: bytes | None = None) -> None:
         self.arrived = arrived
+        self.size = size
         self.x = x
         self.said: Said | None = None
         self.data = data

@@ -204,6 +204,10 @@ class Labels(Section):
     max_pending: Positive = Field(
         default=100_000, description="How many records may wait for labels, and labels for records."
     )
+    max_pending_bytes: Positive = Field(
+        default=2**28,
+        description="How many bytes may wait of records, and of labels: names, text, and 16 bytes for each input.",
+    )
 
 
 class BasicAuth(Section):

@@ -63,8 +63,10 @@ class LabelMetrics:
         for reason in _REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
         self._pending = gauge("pending", "Records that wait for their label.")
+        self._pending_bytes = gauge("pending_bytes", "Size of the records that wait for their label.")
         self._waiting = gauge("waiting", "Labels that wait for their record.")
         gauge("max_pending", "The most records, and labels, that may wait.").set(ledger.limit)
+        gauge("max_pending_bytes", "The most bytes of records, and of labels, that may wait.").set(ledger.max_bytes)
         self._delay = Histogram(
             f"{prefix}_label_delay_seconds",
             "Seconds a record waited for its label, one sample a chunk.",
@@ -85,4 +87,5 @@ class LabelMetrics:
     def refresh(self) -> None:
         """Bring the gauges up to date."""
         self._pending.set(len(self._ledger.pending))
+        self._pending_bytes.set(self._ledger.pending.n_bytes)
         self._waiting.set(len(self._ledger.waiting))
