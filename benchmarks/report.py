@@ -11,7 +11,8 @@ def machine() -> str:
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        model = next((line.split(":", 1)[1].strip() for line in info.open() if line.startswith("model name")), model)
+        lines = info.read_text().splitlines()
+        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
     packages = ", ".join(f"{name} {version(name)}" for name in ("river", "numpy", "numba"))
     return f"{model}, Python {platform.python_version()}, {packages}"
 

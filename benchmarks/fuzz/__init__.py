@@ -1,0 +1,1 @@
+"""Fuzzing with a time limit: bytes, checkpoints, marks, configurations and requests that nobody would write."""

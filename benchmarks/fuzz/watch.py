@@ -1,0 +1,95 @@
+"""Runs a target in a child process, and notes cases it dies of or hangs at."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.fuzz.child import DONE
+
+#: What takes longer hangs.
+HANG_SECONDS = 5.0
+#: Before the first case everything is imported and compiled.
+START_SECONDS = 180.0
+#: What a process may take more than after its first case: the caches of the models and one large record.
+GROWTH_MB = 768.0
+
+
+@dataclass
+class Tried:
+    """What came of a target.
+
+    Attributes
+    ----------
+    cases
+        How many were tried.
+    seconds
+        How long.
+    growth_mb
+        How much the memory grew after the first case, of the process it grew in most.
+    found
+        A case and a sentence each.
+
+    """
+
+    cases: int = 0
+    seconds: float = 0.0
+    growth_mb: float = 0.0
+    found: list[tuple[int, str]] = field(default_factory=list)
+
+
+def tried(dotted: str, seed: int, seconds: float, folder: Path) -> Tried:
+    """Try a target for some seconds; a child that died or hung is followed by another, from the next case on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    result = Tried()
+    start, first = time.monotonic(), 0
+    while (left := seconds - (time.monotonic() - start)) > 0:
+        (folder / "progress").write_bytes(b"%20d" % first)
+        ended = _watched([dotted, str(seed), str(first), str(left), str(folder)], folder / "progress")
+        case = int((folder / "progress").read_bytes())
+        if ended is None:
+            break
+        result.found.append((case, ended))
+        if case == DONE:
+            break
+        result.cases += case + 1 - first
+        first = case + 1
+    _read(folder / "found", result)
+    result.seconds = time.monotonic() - start
+    if result.growth_mb > GROWTH_MB:
+        result.found.append((-1, f"the memory grew by {result.growth_mb:.0f} MB"))
+    return result
+
+
+def _watched(arguments: list[str], progress: Path) -> str | None:
+    """Run a child; a sentence where it did not end well."""
+    errors = progress.with_name("errors")
+    with errors.open("w") as file:
+        child = subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz.child", *arguments], stderr=file)
+    at, since, patience = progress.read_bytes(), time.monotonic(), START_SECONDS
+    while (status := child.poll()) is None:
+        time.sleep(0.1)
+        now = progress.read_bytes()
+        if now != at:
+            at, since = now, time.monotonic()
+            patience = START_SECONDS if int(now) == DONE else HANG_SECONDS
+        elif time.monotonic() - since > patience:
+            child.kill()
+            child.wait()
+            return f"it hung for more than {patience:g} s"
+    if status == 0:
+        return None
+    last = errors.read_text().strip().splitlines()[-1:]
+    return f"the process ended with status {status}: {''.join(last):.200}"
+
+
+def _read(path: Path, result: Tried) -> None:
+    for line in path.read_text().splitlines() if path.exists() else []:
+        said = json.loads(line)
+        if "found" in said:
+            result.found.append((said["case"], said["found"]))
+        else:
+            result.cases += said["cases"]
+            result.growth_mb = max(result.growth_mb, said["peak"] - said["start"])
