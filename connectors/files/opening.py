@@ -126,7 +126,8 @@ def find_problem(path: Path, mark: Mark | None, existing: Existing) -> None:
     except OSError as error:
         raise SinkError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        _find_length(path, descriptor, known, existing)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            _find_length(path, descriptor, known, existing)
     finally:
         os.close(descriptor)
 

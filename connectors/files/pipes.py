@@ -9,8 +9,9 @@ import stat
 
 __all__ = ["write_to_pipe"]
 
-# How long a reader may take for a page before what is for it waits elsewhere: a stop must not wait for a reader.
-_PATIENCE_MILLISECONDS = 1000
+# How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
+# over in ten seconds.
+_PATIENCE_MILLISECONDS = 300
 
 
 def write_to_pipe(descriptor: int, data: bytes) -> int:
@@ -24,7 +25,7 @@ def write_to_pipe(descriptor: int, data: bytes) -> int:
     Raises
     ------
     BlockingIOError
-        When a pipe takes nothing for a second.
+        When a pipe takes nothing for a while.
     OSError
         When the system refuses.
 

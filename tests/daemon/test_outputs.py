@@ -341,10 +341,19 @@ def offsets_of(home: Home) -> list[int]:
 class TestABlockedOutput:
     """What waits for an output is bounded by bytes, nothing of it is lost, and a stop is obeyed."""
 
-    @pytest.mark.parametrize(("key", "records", "length"), [("predictions", 20_000, 1), ("dead_letters", 100, 100_000)])
+    @pytest.mark.parametrize(
+        ("key", "path", "records", "length"),
+        [
+            ("predictions", "/dev/full", 14_000, 1),
+            ("dead_letters", "/dev/full", 100, 100_000),
+            ("dead_letters", "pipe", 100, 100_000),
+        ],
+    )
     def test_the_daemon_stops_reading(
-        self, home: Home, launcher: Launcher, key: str, records: int, length: int
+        self, home: Home, launcher: Launcher, key: str, path: str, records: int, length: int
     ) -> None:
+        os.mkfifo(home.folder / "pipe")
+        idle = os.open(home.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
         bad = [] if key == "dead_letters" else 0
         with (home.folder / "stream.jsonl").open("w") as file:
             for number in range(records):
@@ -360,12 +369,13 @@ class TestABlockedOutput:
                 key: predictions(path, **more),
             }
 
-        configured(home, **writing_to("/dev/full"))
+        configured(home, **writing_to(path))
         running = launcher.start(home, "run", "config.yaml")
         waiting = running.wait_for(r"([\d,]+) bytes of lines wait for an output: no more records are read")
         assert 2**20 <= int(waiting[1].replace(",", "")) < 2**24  # a chunk more at the most
         running.signal(signal.SIGTERM)
         assert running.wait().returncode == 1
+        os.close(idle)
         assert running.log.count("no more records are read") == 1
         assert "the last checkpoint could not be written" in running.log
         assert home.header()["account"]["consumed"] == 0
