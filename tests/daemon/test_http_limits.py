@@ -163,6 +163,7 @@ class TestConnections:
     def test_where_there_are_no_descriptors_it_waits_for_some(self, caplog: pytest.LogCaptureFixture) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         with served() as port, socket.socket() as client:
+            assert answers(port)  # all is imported
             free = os.dup(0)
             os.close(free)
             resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))

@@ -67,6 +67,7 @@ class BackgroundServer:
             # Kept longer than ours, which ends the connection.
             timeout_keep_alive=int(limits.receive_seconds) + 1,
         )
+        self._config.load()  # here, where a failure is raised to whoever starts the server
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(_note)
         self._stopping = asyncio.Event()
@@ -85,11 +86,11 @@ class BackgroundServer:
             self._loop.run_until_complete(self._serve())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         finally:
+            self._listening.close()
             self._loop.close()
 
     async def _serve(self) -> None:
         state = ServerState()
-        self._config.load()
         listener = Listener(
             self._listening,
             lambda: BoundedProtocol(self._config, state, self._limits, self._loop),
