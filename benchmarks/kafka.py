@@ -111,7 +111,9 @@ def sourced(bootstrap: str, topic: str, n_records: int) -> float:
 def daemon(broker: Broker, topic: str, n_records: int, output: str | None, folder: Path) -> Run:
     """The daemon from the first record of the backlog to the last, watched by its own metrics."""
     config = folder / "kafka.yaml"
-    predictions = f"{{kind: kafka, bootstrap_servers: {broker.bootstrap}, topic: {output}}}" if output else "null"
+    # Runs come one after the other, and write the same records' lines each time.
+    to = f"kind: kafka, bootstrap_servers: {broker.bootstrap}, topic: {output}, existing: append"
+    predictions = f"{{{to}}}" if output else "null"
     config.write_text(
         CONFIG.format(
             bootstrap=broker.bootstrap, topic=topic, features=FEATURES, predictions=predictions, folder=folder

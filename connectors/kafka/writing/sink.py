@@ -137,7 +137,8 @@ class KafkaSink(Sink):
     def open(self, mark: Mark | None = None) -> None:
         """Connect, for some seconds; where no broker answers, it goes on while lines wait. See `Sink.open`.
 
-        What a topic holds already cannot be cut off: without a mark, lines are appended to it.
+        What a topic holds already cannot be cut off: without a mark, lines are appended to it, but for those of records
+        that have one there (see `existing`).
 
         Raises
         ------
