@@ -352,6 +352,16 @@ sections = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.parametrize("key", ['"\\uD800"', '"\\0"', "1", "null", "? [a]\n"])
+def test_a_key_that_is_no_text_is_one_clear_line(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"{key}: 1\n")
+    with pytest.raises(ConfigError) as caught:
+        prepare(path, {})
+    assert caught.value.lines
+    assert all(line and "\n" not in line for line in caught.value.lines)
+
+
 @settings(max_examples=60, deadline=None)
 @given(sections)
 def test_anything_is_a_configuration_or_clear_lines(

@@ -134,7 +134,8 @@ def _connectors(config: Config) -> tuple[Source | None, Source | None, list[str]
 
 def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[str]]:
     """Build the model even where other sections are wrong, so that all mistakes are told at once."""
-    if any(line.startswith(("model:", "imports")) for line in [*problems, *document.problems]):
+    wrong = any(line.startswith(("model:", "imports")) for line in [*problems, *document.problems])
+    if wrong or "model" not in document.values:
         return None, []
     try:
         return build_model(document.values["model"], document.values.get("imports") or []), []

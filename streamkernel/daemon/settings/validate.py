@@ -108,6 +108,8 @@ def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
         return f"{name}.kind: {_choice(str(context['expected_tags']), str(word), shown(word))}"
     if kind == "invalid_key":
         return f"{dotted(path[:-1]) or 'configuration'}: a key must be a text, got {shown(path[-1])}"
+    if not path:  # nothing in it can be named, as where a key is no text that can be written
+        return f"configuration: {details['msg']}"
     value = _value_at(raw, path)
     got = "" if any(map(is_secret, path)) else f", got {shown(value)}"
     if kind == "literal_error":
