@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: run test lint types kafka-demo clean
+.PHONY: run test lint types lock kafka-demo clean
 
 # The stamp is renewed whenever the dependencies change, so a second run starts at once.
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("streamkernel needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": set PYTHON=python3.12 or so")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 run: .venv/ready
@@ -24,6 +25,13 @@ lint: .venv/ready
 
 types: .venv/ready
 	$(BIN)/mypy
+
+# The newest versions that pyproject.toml allows, for every Python it allows, with the hashes of their files.
+lock:
+	$(PYTHON) -m venv .venv/lock
+	.venv/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv/lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
+		--no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements.lock
 
 kafka-demo: .venv/ready
 	$(BIN)/python -m examples.kafka_demo
