@@ -186,7 +186,8 @@ class Source(ABC):
     def beginnings(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for, where a later run might choose another place.
 
-        Known before the first record is handed out, and stored before it is learnt. Empty by default.
+        Known before the first record of a partition is handed out, and stored before it is learnt, or where none comes.
+        Empty by default.
         """
         return {}
 
@@ -220,7 +221,7 @@ class Source(ABC):
 
     @property
     def trouble(self) -> str | None:
-        """Why no record can come for now, one sentence; None where one may, as by default."""
+        """Why records that are there do not come for now, one sentence; None where they may, as by default."""
         return None
 
     @abstractmethod

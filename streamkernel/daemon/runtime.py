@@ -90,6 +90,7 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
         with show_progress(plan.path.stem, total, offset, herald.alone) as show:
             watch = Watch(processor, exporter, keeper.describe, show, offset)
             health.trouble = watch.trouble
+            health.obstacle = lambda: _obstacle(plan)
             health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
             keeper.begin(start, stopped)
             _log.info("reading %s from record %d on", plan.source.describe(), start.account.consumed + 1)
@@ -150,6 +151,15 @@ def feed_of(plan: Plan, start: resume.Start) -> Feed:
     if plan.labels is None or start.late is None:
         return plan.source
     return Alternation(plan.source, plan.labels, start.late.label_next)
+
+
+def _obstacle(plan: Plan) -> str | None:
+    """Say why no records or labels come for now; None where they may."""
+    for source in (plan.source, plan.labels):
+        trouble = None if source is None else source.trouble
+        if trouble is not None:
+            return plan.redact(trouble)
+    return None
 
 
 def _open_labels(plan: Plan, start: resume.Start, stack: contextlib.ExitStack, stopped: StopSignals) -> Feed:

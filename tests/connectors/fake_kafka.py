@@ -10,7 +10,8 @@ from typing import Any
 from kafka.consumer.fetcher import ConsumerRecord
 
 from connectors.kafka.client import Unreachable
-from connectors.kafka.reading.topic import Bounds, OutOfRange, Unreadable
+from connectors.kafka.reading.damage import Unreadable
+from connectors.kafka.reading.topic import Bounds, OutOfRange
 from connectors.ports import SourceError
 
 
@@ -43,6 +44,8 @@ class FakeCluster:
         Why no broker answers; None while one does.
     failure
         What is wrong with the topic for good; None while nothing is.
+    committed
+        By partition, the first offset of a transaction that is still open; nothing from there on is handed out.
     connections
         How often the topic was connected to.
 
@@ -54,6 +57,7 @@ class FakeCluster:
         self.identity = identity
         self.down: str | None = None
         self.failure: str | None = None
+        self.committed: dict[int, int] = {}
         self.connections = 0
         self.closed = 0
         self.changed = threading.Condition()
@@ -70,6 +74,12 @@ class FakeCluster:
         """Make messages unreadable."""
         for offset in offsets:
             self.logs[partition][offset] = None
+
+    def add(self, *partitions: int) -> None:
+        """Add partitions to the topic."""
+        with self.changed:
+            self.first |= dict.fromkeys(partitions, 0)
+            self.logs |= {partition: [] for partition in partitions}
 
     def remove(self, partition: int, before: int) -> None:
         """Let retention pass an offset."""
@@ -110,10 +120,20 @@ class FakeTopic:
     def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
         self._answer()
         cluster = self._cluster
-        return {one: Bounds(cluster.first[one], len(cluster.logs[one])) for one in partitions}
+        return {one: Bounds(cluster.first[one], self._committed(one)) for one in partitions}
+
+    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
+        self._answer()
+        return {one: len(self._cluster.logs[one]) for one in partitions}
+
+    def _committed(self, partition: int) -> int:
+        return self._cluster.committed.get(partition, len(self._cluster.logs[partition]))
 
     def start(self, offsets: Mapping[int, int]) -> None:
         self._places = dict(offsets)
+
+    def add(self, offsets: Mapping[int, int]) -> None:
+        self._places |= offsets
 
     def poll(self, seconds: float) -> Mapping[int, list[Any]]:
         deadline = time.monotonic() + seconds
@@ -133,13 +153,14 @@ class FakeTopic:
                 raise OutOfRange(partition)
             self._ends[partition] = len(log)
             chunk: list[Any] = []
-            while place < len(log) and log[place] is not None and len(chunk) < 100:
+            committed = self._committed(partition)
+            while place < committed and log[place] is not None and len(chunk) < 100:
                 chunk += [log[place]] if log[place] is not ... else []
                 place += 1
             if chunk:
                 self._places[partition] = place
                 return {partition: chunk}
-            if place < len(log):
+            if place < committed:
                 raise Unreadable(partition, place, place + 1, "it is damaged")
         return {}
 

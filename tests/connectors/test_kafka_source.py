@@ -421,19 +421,6 @@ class TestOutages:
         with pytest.raises(SourceError, match="the client of Kafka failed: ZeroDivisionError: division by zero"):
             make().open()
 
-    def test_new_partitions_are_told_of_once(
-        self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        source = make()
-        source.open()
-        cluster.logs[1], cluster.logs[2] = [], []
-        cluster.produce(values(5), 1)
-        until(lambda: len(caplog.records) > 0)
-        assert source.poll(10, 0.1) == []
-        assert [record.message for record in caplog.records] == [
-            "kafka topic t at broker:9092 has new partitions (1, 2): they are read from the next start on"
-        ]
-
 
 class TestLoggedOrder:
     def test_a_restart_repeats_what_the_checkpoint_does_not_hold(

@@ -37,12 +37,16 @@ class Metadata:
     def partitions_for_topic(self, _: str) -> set[int] | None:
         return {0} if self._numbers[0] else None
 
+    def available_partitions_for_topic(self, topic: str) -> set[int] | None:
+        return self.partitions_for_topic(topic)
+
     def topic_id(self, _: str) -> uuid.UUID | None:
         return self._numbers[0]
 
 
 class Consumer:
     config: ClassVar = {"fetch_max_wait_ms": 500, "sasl_plain_username": None}
+    _fetcher = SimpleNamespace()
 
     def poll(self, timeout_ms: int) -> None:  # noqa: ARG002
         raise errors.LogTruncationError({TopicPartition("t", 0): None})

@@ -360,6 +360,9 @@ class TestServer:
             assert get(f"{url}/readyz") == (503, "not ready\n")
             health.ready = True
             assert get(f"{url}/readyz") == (200, "ready\n")
+            health.obstacle = lambda: "no broker answers"
+            assert get(f"{url}/readyz") == (503, "no broker answers\n")
+            assert get(f"{url}/healthz") == (200, "ok\n")
             health.trouble = lambda: "the loop has not turned for 130 s"
             assert get(f"{url}/healthz") == (503, "the loop has not turned for 130 s\n")
 

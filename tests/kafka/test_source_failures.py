@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 import time
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
@@ -207,8 +208,12 @@ class TestBroker:
         own_broker.kill()
         running.wait_for("no broker answers")
         assert lag.format(0, name, 0) in shown("metrics")
-        for path in ("healthz", "readyz", ""):
+        for path in ("healthz", ""):
             assert shown(path)
+        with pytest.raises(urllib.error.HTTPError, match="503") as not_ready:
+            shown("readyz")
+        with not_ready.value as answer:
+            assert re.fullmatch(rf"kafka topic {name} at \S+: no broker answers \(.*\)\n", answer.read().decode())
         stop(running)
 
 

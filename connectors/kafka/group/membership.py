@@ -201,6 +201,7 @@ class Membership:
         return consumer, link
 
     def _take_part(self, consumer: Any, link: Link) -> None:
+        self._offsets.reconnect()
         try:
             consumer.subscribe([self.topic], listener=_Listener(self._standing, consumer))
             while not self._leaving.is_set():

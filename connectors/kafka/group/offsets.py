@@ -43,6 +43,10 @@ class Offsets:
         with self._changed:
             self._pending.update(offsets)
 
+    def reconnect(self) -> None:
+        """Note that the client is another one: what the one before had begun to commit may never be answered."""
+        self._committing = False
+
     def commit(self, consumer: Any, mine: Collection[int]) -> None:
         """Begin to commit what waits of the member's partitions; the rest is for their new members."""
         if self._committing or time.monotonic() < self._after:

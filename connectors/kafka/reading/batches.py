@@ -1,92 +1,127 @@
-"""Which messages of a topic count, told from the topic itself: without waiting for transactions of others.
+"""Batches of messages within bounds, whatever a producer put into them.
 
-A consumer that reads what is committed stops at the first open transaction, whoever began it. One that reads everything
-gets past it, but kafka-python keeps from it whose messages these are and how their transaction ended. Both are in the
-batches it reads, which are noted here as they pass.
+kafka-python unpacks a batch as far as its lengths and counts say. Three of them cost much more memory than bytes on the
+network: what is compressed, the number of headers of a record (an empty one is two bytes, and sixty in memory), and
+both together.
 """
 
 from __future__ import annotations
 
 import warnings
-from bisect import bisect_right
-from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
+
+from connectors.kafka.reading.decompression import decompress
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer
+    from kafka.consumer.fetcher import Fetcher
+    from kafka.errors import CorruptRecordError
+    from kafka.record.default_records import DefaultRecordBatch
+    from kafka.record.legacy_records import LegacyRecordBatch
+    from kafka.record.util import decode_varint
 
-__all__ = ["Batches", "note_batches"]
+__all__ = ["MOST_BYTES", "bound"]
+
+MOST_BYTES = 2**26
+"""How large a batch may be once it is decompressed, where nothing else is said."""
+
+_MOST_HEADERS = 10_000
+# The headers of a batch that is shorter than this cannot take much memory, and need not be counted.
+_LONG = 2**20
 
 
-class Batches:
-    """The transactional batches of one partition, and how the transactions ended.
+def bound(consumer: Any, most_bytes: int) -> None:
+    """Let a consumer unpack no batch that is larger than a bound.
 
-    Examples
-    --------
-    >>> batches = Batches()
-    >>> batches.add(0, 9, producer=7)
-    >>> batches.end(10, producer=7, committed=True)
-    >>> batches.add(11, 19, producer=7)
-    >>> batches.add(20, 29, producer=None)
-    >>> [batches.committed(offset) for offset in (5, 11, 25)]
-    [True, None, True]
+    Parameters
+    ----------
+    consumer
+        A `kafka.KafkaConsumer`. Its polls raise `TooLargeError` where a batch is larger, and `CorruptRecordError` for a
+        record with more than 10,000 headers in a long batch.
+    most_bytes
+        The most bytes of a batch once it is decompressed.
 
     """
 
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._spans: list[tuple[int, int]] = []
-        self._ends: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+    class Default(_DefaultBatch):
+        most = most_bytes
 
-    def add(self, first: int, last: int, producer: int | None) -> None:
-        """Note a batch, in the order of the log; its producer, or None where it is in no transaction."""
-        # What is asked for once more begins where it began before.
-        if producer is not None and (not self._starts or first > self._starts[-1]):
-            self._starts.append(first)
-            self._spans.append((last, producer))
+    class Legacy(_LegacyBatch):
+        most = most_bytes
 
-    def end(self, offset: int, producer: int, committed: bool) -> None:
-        """Note that a producer's transaction ended."""
-        self._ends[producer].append((offset, committed))
+    class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
+        def _unpack_records(self, tp: Any, records: Any, *deserializers: Any) -> Any:
+            return super()._unpack_records(tp, _Batches(records, Default, Legacy), *deserializers)
 
-    def committed(self, offset: int) -> bool | None:
-        """Say whether the message at an offset counts; None where its transaction is open as far as was read."""
-        found = bisect_right(self._starts, offset) - 1
-        if found < 0 or offset > self._spans[found][0]:
-            return True
-        ends = self._ends.get(self._spans[found][1], [])
-        after = bisect_right(ends, (offset, True))
-        return ends[after][1] if after < len(ends) else None
+    consumer._fetcher.PartitionRecords = PartitionRecords
 
 
-def note_batches(consumer: KafkaConsumer, noted: defaultdict[int, Batches]) -> None:
-    """Have a consumer that reads everything note the batches it reads, by partition."""
-    fetcher = consumer._fetcher
-    kind = fetcher.PartitionRecords
+class _Batches:
+    """The batches of a fetch, as `Fetcher.PartitionRecords` asks for them."""
 
-    class Noting(kind):  # type: ignore[misc, valid-type]
-        def __init__(self, fetch_offset: int, place: Any, records: Any, **more: Any) -> None:
-            super().__init__(fetch_offset, place, _Passing(records, noted[place.partition]), **more)
-
-    fetcher.PartitionRecords = Noting
-
-
-class _Passing:
-    """The batches of one answer, noted when they are taken."""
-
-    def __init__(self, records: Any, noted: Batches) -> None:
+    def __init__(self, records: Any, default: type[_DefaultBatch], legacy: type[_LegacyBatch]) -> None:
         self._records = records
-        self._noted = noted
+        self._default = default
+        self._legacy = legacy
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
-        if batch is not None and batch.magic == 2 and batch.is_transactional:
-            if not batch.is_control_batch:
-                self._noted.add(batch.base_offset, batch.last_offset, batch.producer_id)
-            else:
-                # From a copy: whoever takes the batch has not checked it yet, which must come before it is read.
-                copy = type(batch)(batch._buffer)
-                if copy.validate_crc():
-                    self._noted.end(batch.base_offset, batch.producer_id, next(iter(copy)).commit)
-        return batch
+        if batch is None or not (batch.compression_type or batch.size_in_bytes > _LONG):
+            return batch
+        if batch.magic < 2:
+            return self._legacy(batch._buffer, batch.magic)
+        return self._default(batch._buffer)
+
+
+class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
+    """A batch of today's format."""
+
+    most: int
+    _buffer: bytearray
+    _pos: int
+    _decompressed: bool
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.compression_type and not self._decompressed:
+            data = bytes(memoryview(self._buffer)[self._pos :])
+            self._buffer = bytearray(decompress(self.compression_type, data, self.most))
+            self._pos = 0
+            self._decompressed = True
+        records: Iterator[Any] = super().__iter__()
+        return self._counted(records) if len(self._buffer) > _LONG else records
+
+    def _counted(self, records: Iterator[Any]) -> Iterator[Any]:
+        while self._next_record_index < self._num_records:
+            self._count_headers()
+            yield next(records)
+        # It looks whether anything is left.
+        yield from records
+
+    def _count_headers(self) -> None:
+        try:
+            # The length of the record, its attributes, time and offset.
+            place = self._pos
+            for _ in range(4):
+                _, place = decode_varint(self._buffer, place)
+            # The key and the value.
+            for _ in range(2):
+                length, place = decode_varint(self._buffer, place)
+                place += max(0, length)
+            headers, _ = decode_varint(self._buffer, place)
+        except (ValueError, IndexError):
+            return  # it is damaged, which is told when it is read
+        if headers > _MOST_HEADERS:
+            raise CorruptRecordError(f"a record has {headers:,} headers, more than {_MOST_HEADERS:,}")
+
+
+class _LegacyBatch(LegacyRecordBatch):  # type: ignore[misc]
+    """A batch of the formats before Kafka 0.11, which still lie in old topics."""
+
+    most: int
+
+    def _decompress(self, key_offset: int) -> bytes:
+        _, value = self._read_key_value(key_offset)
+        if value is None:
+            raise CorruptRecordError("Value of compressed message is None")
+        return decompress(self.compression_type, value, self.most)

@@ -15,7 +15,16 @@ __all__ = ["Buffers", "Stretch"]
 _MOST_MESSAGES, _MOST_BYTES = 4096, 2**24
 
 _offset = attrgetter("offset")
-_size = itemgetter(11)  # serialized_value_size of a ConsumerRecord, -1 for a message without a value
+# Of a ConsumerRecord: its headers, and the serialized sizes of its key, value and headers, -1 where there is none.
+_headers, _sizes = itemgetter(8), (itemgetter(10), itemgetter(11), itemgetter(12))
+# What a header takes in memory, however short it is.
+_HEADER_BYTES = 64
+
+
+def _bytes(messages: Sequence[Any]) -> int:
+    """Tell how much memory messages take, about."""
+    headers = sum(map(len, map(_headers, messages)))
+    return sum(sum(map(size, messages)) for size in _sizes) + _HEADER_BYTES * headers
 
 
 class Stretch(NamedTuple):
@@ -31,6 +40,8 @@ class Stretch(NamedTuple):
         None where they could not be read.
     reason
         Why not.
+    fault
+        The reason of the `Fault` that they are.
 
     """
 
@@ -39,6 +50,7 @@ class Stretch(NamedTuple):
     end: int
     messages: Sequence[Any] | None
     reason: str = ""
+    fault: str = "corrupt"
 
     @property
     def size(self) -> int:
@@ -58,8 +70,8 @@ class Stretch(NamedTuple):
         Examples
         --------
         >>> Stretch(0, 5, 8, None).cut(2)
-        (Stretch(partition=0, first=5, end=7, messages=None, reason=''), \
-Stretch(partition=0, first=7, end=8, messages=None, reason=''))
+        (Stretch(partition=0, first=5, end=7, messages=None, reason='', fault='corrupt'), \
+Stretch(partition=0, first=7, end=8, messages=None, reason='', fault='corrupt'))
         >>> Stretch(0, 5, 8, None).cut(9, before=5)[0] is None
         True
 
@@ -92,10 +104,15 @@ class Buffers:
     partitions
         Which ones there are.
 
+    Attributes
+    ----------
+    partitions
+        These, and those that were added.
+
     """
 
     def __init__(self, partitions: Collection[int]) -> None:
-        self.partitions = tuple(partitions)
+        self.partitions: tuple[int, ...] = tuple(partitions)
         self._changed = threading.Condition()
         self._waiting: dict[int, deque[Stretch]] = {partition: deque() for partition in self.partitions}
         self._counts = dict.fromkeys(self.partitions, 0)
@@ -106,9 +123,16 @@ class Buffers:
         self._ends: dict[int, int] = {}
         self._woken = False
 
+    def add(self, partition: int) -> None:
+        """Make room for one more partition."""
+        with self._changed:
+            self._waiting[partition] = deque()
+            self._counts[partition] = self._taken[partition] = 0
+            self.partitions = (*self.partitions, partition)
+
     def put(self, stretch: Stretch) -> None:
         """Add what was read, behind what waits of its partition."""
-        size = 0 if stretch.messages is None else sum(map(_size, stretch.messages))
+        size = 0 if stretch.messages is None else _bytes(stretch.messages)
         with self._changed:
             waiting = self._waiting[stretch.partition]
             if waiting and waiting[-1].messages is not None and stretch.messages is not None:
@@ -164,7 +188,7 @@ class Buffers:
             self._counts[partition] -= head.size
             self._taken[partition] += head.size
             if head.messages is not None:
-                self._bytes -= sum(map(_size, head.messages))
+                self._bytes -= _bytes(head.messages)
             self._changed.notify_all()
             return head
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -50,9 +49,9 @@ class Commits:
         self._thread.start()
 
     def put(self, offsets: Mapping[int, int]) -> None:
-        """Commit these offsets, by partition, when there is time; they replace what waits."""
+        """Commit these offsets, by partition, when there is time; they replace what waits of these partitions."""
         with self._changed:
-            self._pending = dict(offsets)
+            self._pending.update(offsets)
             self._changed.notify_all()
 
     def close(self, seconds: float) -> None:
@@ -78,12 +77,18 @@ class Commits:
                     self._failed = False
                 except (Unreachable, ConnectorError, errors.KafkaError, RuntimeError) as error:
                     self._note(error)
-                    if not ending:
-                        time.sleep(_PAUSE)
+                    self._put_back(offsets)
             if ending:
                 break
         if consumer is not None:
             consumer.close(autocommit=False, timeout_ms=1000)
+
+    def _put_back(self, offsets: Mapping[int, int]) -> None:
+        """Try again later: where no more records come, no later checkpoint brings these offsets."""
+        with self._changed:
+            # What came meanwhile is newer.
+            self._pending = {**offsets, **self._pending}
+            self._changed.wait_for(lambda: self._ending, _PAUSE)
 
     def _note(self, error: Exception) -> None:
         if not self._failed:

@@ -54,7 +54,7 @@ class Messages:
 
         """
         if stretch.messages is None:
-            fault = Fault("corrupt", f"the message cannot be read: {stretch.reason}")
+            fault = Fault(stretch.fault, f"the message cannot be read: {stretch.reason}")
             places = _positions(stream, stretch.partition, range(stretch.first, stretch.end + 1))
             return [Record({}, None, place, following, b"", fault) for place, following in pairwise(places)]
         messages = stretch.messages

@@ -343,7 +343,8 @@ class LoggedOrder(Order):
         there = None if partition is None else buffers.waiting(partition)
         if partition is None or there is None:
             return None
-        entry = Entry(partition, self._next[partition], there[1])
+        # One that was added to the topic is read from its first offset on.
+        entry = Entry(partition, self._next.get(partition, 0), there[1])
         try:
             self._file.append(entry)
         except OSError as error:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from connectors.kafka.client import Unreachable
 from connectors.kafka.reading.buffers import Buffers, Stretch
-from connectors.kafka.reading.topic import Bounds, OutOfRange, Topic, Unreadable
+from connectors.kafka.reading.damage import Unreadable
+from connectors.kafka.reading.topic import Bounds, OutOfRange, Topic
+from connectors.kafka.reading.transactions import OpenTransactions
 from connectors.ports import ConnectorError, SourceError
 
-__all__ = ["Begin", "Connect", "Reader"]
+__all__ = ["Added", "Begin", "Connect", "Reader"]
 
 Connect: TypeAlias = Callable[[int, Callable[[], bool]], Topic]
 """Makes the topic, given how many attempts failed before, and what says that this one is to end."""
 
 Begin: TypeAlias = Callable[[Topic], Mapping[int, int]]
 """Says at which offset each partition begins, once the topic is known; raises `SourceError` where it cannot."""
+
+Added: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
+"""Says which of the partitions that were added to the topic are to be read, and from which offset on."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +48,8 @@ class Reader:
         Makes the topic.
     begin
         Called on the reader's thread after the first connection.
+    added
+        Called there where partitions were added to the topic.
     skip_gaps
         Whether to go on where retention removed messages before they were read.
 
@@ -52,26 +59,31 @@ class Reader:
         What was read; None until the first connection.
     failure
         Why reading ended, None while it goes on.
-    trouble
-        Why nothing comes for now, None where all is well.
 
     """
 
-    def __init__(self, place: str, connect: Connect, begin: Begin, skip_gaps: bool) -> None:
+    def __init__(self, place: str, connect: Connect, begin: Begin, added: Added, skip_gaps: bool) -> None:
         self.buffers: Buffers | None = None
         self.failure: SourceError | None = None
-        self.trouble: str | None = None
+        self._outage: str | None = None
+        self._transactions = OpenTransactions(place)
         self._place = place
         self._connect = connect
         self._begin = begin
+        self._added = added
         self._skip_gaps = skip_gaps
         self._identity = ""
         self._trouble_since = 0.0
         self._looked = self._polled = 0.0
-        self._told_of: frozenset[int] = frozenset()
+        self._known: frozenset[int] = frozenset()
         self._settled = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kafka-reader", daemon=True)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why records do not come for now, None where they may."""
+        return self._outage or self._transactions.trouble
 
     def start(self, seconds: float) -> None:
         """Begin to read, and wait until it is known whether that works, but no longer than some seconds."""
@@ -118,7 +130,7 @@ class Reader:
         if self.buffers is None:
             offsets = self._begin(topic)
             self._identity = topic.identity
-            self._told_of = topic.partitions
+            self._known = topic.partitions
             buffers = Buffers(offsets)
         else:
             if topic.identity != self._identity:
@@ -126,12 +138,31 @@ class Reader:
             buffers = self.buffers
             offsets = buffers.reached()
         bounds = topic.bounds(offsets)
-        offsets = {one: self._fitted(one, offset, bounds[one]) for one, offset in offsets.items()}
+        offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
         topic.start(offsets)
         for partition, offset in offsets.items():
             buffers.note(partition, offset, bounds[partition].end)
         self.buffers = buffers
         self._settled.set()
+
+    def _grow(self, topic: Topic, buffers: Buffers) -> None:
+        """Read the partitions that were added to the topic, where they are to be read."""
+        new = topic.partitions - self._known
+        if not new:
+            return
+        offsets = self._added(new)
+        if offsets:
+            bounds = topic.bounds(offsets)
+            begins = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
+            topic.add(begins)
+            for partition, offset in sorted(begins.items()):
+                buffers.add(partition)
+                buffers.note(partition, offset, bounds[partition].end)
+            _log.info(
+                "%s has new partitions, which are read from their first record on: %s",
+                *(self._place, ", ".join(map(str, sorted(begins)))),
+            )
+        self._known |= new
 
     def _read(self, topic: Topic) -> None:
         assert self.buffers is not None
@@ -151,7 +182,7 @@ class Reader:
                 "%s, partition %d: offsets %d to %d cannot be read and are dead letters: %s",
                 *(self._place, damage.partition, damage.first, damage.end - 1, damage),
             )
-            buffers.put(Stretch(damage.partition, damage.first, damage.end, None, str(damage)))
+            buffers.put(Stretch(damage.partition, damage.first, damage.end, None, str(damage), damage.fault))
             topic.seek(damage.partition, damage.end)
             return True
         except OutOfRange as error:
@@ -159,7 +190,7 @@ class Reader:
             topic.refresh()
             topic.verify()
             offset = buffers.reached()[error.partition]
-            offset = self._fitted(error.partition, offset, topic.bounds([error.partition])[error.partition])
+            offset = self._fitted(topic, error.partition, offset, topic.bounds([error.partition])[error.partition])
             topic.seek(error.partition, offset)
             buffers.note(error.partition, offset, None)
             return True
@@ -184,27 +215,26 @@ class Reader:
             self._down(topic.failure())
             return
         self._up()
-        if topic.partitions != self._told_of:
-            added = sorted(topic.partitions - self._told_of)
-            self._told_of |= topic.partitions
-            if added:
-                _log.warning(
-                    "%s has new partitions (%s): they are read from the next start on",
-                    *(self._place, ", ".join(map(str, added))),
-                )
+        self._grow(topic, buffers)
         for partition in buffers.partitions:
             # Also where nothing was read: there may be no messages, but the marks of a transaction.
-            buffers.note(partition, topic.reached(partition), topic.end(partition))
+            reached, end = topic.reached(partition), topic.end(partition)
+            buffers.note(partition, reached, end)
+            self._transactions.look(topic, partition, reached, end)
         if now - self._polled > _END_SECONDS:
             self._polled = now
             for partition, bounds in topic.bounds(buffers.partitions).items():
                 buffers.note(partition, topic.reached(partition), bounds.end)
 
-    def _fitted(self, partition: int, offset: int, bounds: Bounds) -> int:
+    def _fitted(self, topic: Topic, partition: int, offset: int, bounds: Bounds) -> int:
         """Give where to go on, which is `offset` unless retention has removed it."""
         if offset > bounds.end:
+            end = topic.high_watermarks([partition])[partition]
+            if offset <= end:
+                self._transactions.found(partition, offset, bounds.end)
+                return offset
             raise SourceError(
-                f"partition {partition} ends at offset {bounds.end}, before offset {offset} where it is to be read on: "
+                f"partition {partition} ends at offset {end}, before offset {offset} where it is to be read on: "
                 "the topic lost records, or was replaced; put it back, or start anew with --fresh"
             )
         if offset >= bounds.first:
@@ -219,15 +249,15 @@ class Reader:
         return bounds.first
 
     def _down(self, reason: str) -> None:
-        if self.trouble is None:
+        if self._outage is None:
             self._trouble_since = time.monotonic()
             _log.warning("%s: no broker answers (%s): trying again until one does", self._place, reason)
-        self.trouble = f"no broker answers ({reason})"
+        self._outage = f"no broker answers ({reason})"
         self._settled.set()
 
     def _up(self) -> None:
-        if self.trouble is not None:
-            self.trouble = None
+        if self._outage is not None:
+            self._outage = None
             _log.info("%s: a broker answers again after %.0f s", self._place, time.monotonic() - self._trouble_since)
 
     def _fail(self, reason: str) -> None:

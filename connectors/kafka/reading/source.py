@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from connectors.kafka.options import client_settings
-from connectors.kafka.reading.buffers import Buffers
+from connectors.kafka.reading.batches import MOST_BYTES
+from connectors.kafka.reading.beginnings import Beginnings
+from connectors.kafka.reading.buffers import Buffers, Stretch
 from connectors.kafka.reading.commits import Commits
 from connectors.kafka.reading.messages import Include, Messages
-from connectors.kafka.reading.order import ArrivalOrder, LoggedOrder, Order, OrderLog
+from connectors.kafka.reading.order import ArrivalOrder, Entry, Order
+from connectors.kafka.reading.ordering import SingleOrder, logged_order
 from connectors.kafka.reading.reader import Reader
 from connectors.kafka.reading.topic import KafkaTopic, Topic
 from connectors.objects import JsonObjects
@@ -44,8 +47,9 @@ class KafkaSource(Source):
     some, and transactions leave marks) is passed over; the position behind a record is its offset + 1. A message that
     is there and cannot be read is a record with the fault ``"corrupt"``, a tombstone (null) a blank one.
 
-    Partitions that are added to the topic are told of in the log once, and read from the next start on, each from its
-    first message. A partition that is left out of `partitions` keeps its place in the checkpoint.
+    Partitions that are added to the topic are read too, unless `partitions` lists others, each from its first message:
+    what retention removed of it before is a gap. They are noticed with the next answer about the topic (the option
+    ``metadata_max_age_ms``, 10 s). A partition that is left out of `partitions` keeps its place in the checkpoint.
 
     Parameters
     ----------
@@ -81,8 +85,16 @@ class KafkaSource(Source):
         The longest value, in bytes; a longer one is a fault.
     max_string
         The most characters of a name or a string value; more is a fault.
+    max_batch_bytes
+        The largest batch of messages once it is decompressed, in bytes; its messages are faults where it is larger.
     connect
         Makes the topic; a test may have another one than that of kafka-python.
+
+    Attributes
+    ----------
+    came_later
+        Whether the partitions that no position is known of were added to the topic after the very first run: they are
+        read from offset 0, whatever `start` says. To be set before `open`.
 
     Raises
     ------
@@ -112,6 +124,7 @@ class KafkaSource(Source):
         checkpoints_kept: int = 3,
         max_record_bytes: int = 2**20,
         max_string: int = 256,
+        max_batch_bytes: int = MOST_BYTES,
         connect: Connect = KafkaTopic,
     ) -> None:
         self.topic = topic
@@ -121,6 +134,8 @@ class KafkaSource(Source):
         self.skip_gaps = on_gap == "skip"
         self.order_log = order_log
         self.checkpoints_kept = checkpoints_kept
+        self.came_later = False
+        self.max_batch_bytes = max_batch_bytes
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
@@ -131,7 +146,7 @@ class KafkaSource(Source):
         self._order: Order = ArrivalOrder()
         self._stream = ""
         self._positions: Mapping[int, Position] = {}
-        self._beginnings: Mapping[int, Position] = {}
+        self._beginnings = Beginnings(partitions, start, {}, came_later=False)
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Connect, for some seconds; where no broker answers, polls go on trying. See `Source.open`.
@@ -145,12 +160,14 @@ class KafkaSource(Source):
         """
         self.close()
         self._positions = dict(positions or {})
-        self._beginnings = {}
+        self._beginnings = Beginnings(self.partitions, self.begin_at, self._positions, self.came_later)
         settings = {**self._settings, "enable_auto_commit": False, "auto_offset_reset": "none"}
+        reading = {**settings, "max_batch_bytes": self.max_batch_bytes}
         self._reader = Reader(
             self.describe(),
-            lambda attempt, cancelled: self._connect(self.topic, settings, attempt, cancelled),
+            lambda attempt, cancelled: self._connect(self.topic, reading, attempt, cancelled),
             self._begin,
+            self._beginnings.add,
             self.skip_gaps,
         )
         self._reader.start(_OPEN_SECONDS)
@@ -163,33 +180,16 @@ class KafkaSource(Source):
 
     def _begin(self, topic: Topic) -> Mapping[int, int]:
         """Find out where each partition is read on; called by the reader, on its thread."""
-        for position in self._positions.values():
-            if position.stream != topic.identity:
-                raise SourceError(_another(position.stream, topic.identity))
-        there = topic.partitions
-        chosen = sorted(there if self.partitions == "all" else set(self.partitions))
-        missing = sorted(set(chosen) - there)
-        if missing:
-            raise SourceError(
-                f"the topic has no partition {', '.join(map(str, missing))}, only {min(there)} to {max(there)}: "
-                "look at partitions"
-            )
-        offsets = {partition: self._positions[partition].offset for partition in chosen if partition in self._positions}
-        new = [partition for partition in chosen if partition not in offsets]
-        # A partition that came later holds nothing from before the first start.
-        latest = self.begin_at == "latest" and not self._positions
-        begins = {partition: bounds.end if latest else bounds.first for partition, bounds in topic.bounds(new).items()}
-        offsets = dict(sorted((offsets | begins).items()))
-        if self.order_log is not None and len(chosen) > 1:
-            log = OrderLog(self.order_log, self.checkpoints_kept)
-            try:
-                replayed = log.open({one: position.offset for one, position in self._positions.items()})
-            except OSError as error:
-                raise SourceError(f"{self.order_log}: cannot be written: {error.strerror}") from None
-            self._order = LoggedOrder(log, replayed, offsets)
+        offsets = self._beginnings.begin(topic)
         self._stream = topic.identity
-        self._beginnings = {one: Position(topic.identity, one, offset) for one, offset in begins.items()}
+        if self.order_log is not None:
+            self._order.close()
+            self._order = self._logged_order(self.order_log, offsets)
         return offsets
+
+    def _logged_order(self, path: Path, offsets: Mapping[int, int], alone: Entry | None = None) -> Order:
+        positions = {one: position.offset for one, position in self._positions.items()}
+        return logged_order(path, self.checkpoints_kept, offsets, positions, alone)
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out records of one partition; see `Source.poll`.
@@ -208,7 +208,7 @@ class KafkaSource(Source):
         while True:
             # What was read before the failure is handed out before it is told.
             failure, buffers = reader.failure, reader.buffers
-            stretch = None if buffers is None else self._order.take(buffers, max_records)
+            stretch = None if buffers is None else self._take(buffers, max_records)
             if stretch is not None:
                 return self._messages.records(self._stream, stretch)
             if failure is not None:
@@ -221,10 +221,18 @@ class KafkaSource(Source):
             else:
                 buffers.wait(remaining, self._order.wanted)
 
+    def _take(self, buffers: Buffers, most: int) -> Stretch | None:
+        order = self._order
+        if isinstance(order, SingleOrder) and len(buffers.partitions) > 1:
+            assert self.order_log is not None
+            alone = order.handed
+            order = self._order = self._logged_order(self.order_log, {alone.partition: alone.end}, alone)
+        return order.take(buffers, most)
+
     @property
     def beginnings(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for; empty until the topic is reached."""
-        return self._beginnings
+        return self._beginnings.chosen
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Shorten the log of the order, and commit the offsets to the group; see `Source.saved`."""
@@ -252,7 +260,7 @@ class KafkaSource(Source):
 
     @property
     def trouble(self) -> str | None:
-        """Why no record can come for now; None where one may."""
+        """Why records do not come for now: no broker answers, or a transaction is open; None where they may."""
         reader = self._reader
         trouble = None if reader is None else reader.trouble
         return None if trouble is None else f"{self.describe()}: {trouble}"
@@ -285,16 +293,3 @@ class KafkaSource(Source):
         self._order.close()
         self._order = ArrivalOrder()
         self._reader = self._commits = None
-
-
-def _another(before: str, now: str) -> str:
-    """Say how the topic of a position differs from the one that is there."""
-    cluster, _, rest = before.partition("/")
-    topic, _, _ = rest.rpartition("/")
-    if cluster != now.partition("/")[0]:
-        what = f"the checkpoint was taken from the cluster {cluster}, this is {now.partition('/')[0]}"
-    elif topic != now.partition("/")[2].rpartition("/")[0]:
-        what = f"the checkpoint was taken from the topic {topic}"
-    else:
-        what = "the topic was deleted and made anew since the checkpoint"
-    return f"{what}: go back to that one, or start anew with --fresh"

@@ -6,11 +6,12 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from connectors.kafka.client import Link, Unreachable, connect
-from connectors.kafka.reading.batches import Batches, note_batches
+from connectors.kafka.reading.batches import MOST_BYTES, bound
+from connectors.kafka.reading.damage import damage
+from connectors.kafka.reading.transactions import Batches, note_batches
 from connectors.ports import ConnectorError, SourceError
 
 with warnings.catch_warnings():
@@ -18,7 +19,7 @@ with warnings.catch_warnings():
     from kafka import KafkaConsumer, TopicPartition, errors
     from kafka.consumer.fetcher import Fetcher
 
-__all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange", "Topic", "Unreadable"]
+__all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange", "Topic"]
 
 Message: TypeAlias = Any
 """A `kafka.consumer.fetcher.ConsumerRecord`: ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, as bytes."""
@@ -32,29 +33,13 @@ _MOST_MESSAGES = 2048
 
 
 class Bounds(NamedTuple):
-    """Where a partition begins and ends: the offset of its first message, and that of the next one to come."""
+    """Where a partition begins and ends: the offset of its first message, and that of the next one to come.
+
+    To a reader of what is committed, a partition ends before the first transaction that is still open.
+    """
 
     first: int
     end: int
-
-
-class Unreadable(Exception):
-    """Messages of a partition are there and cannot be read.
-
-    Attributes
-    ----------
-    partition
-        Which one.
-    first, end
-        From the first of them to the one behind the last.
-
-    """
-
-    def __init__(self, partition: int, first: int, end: int, reason: str) -> None:
-        super().__init__(reason)
-        self.partition = partition
-        self.first = first
-        self.end = end
 
 
 class OutOfRange(Exception):
@@ -74,7 +59,7 @@ class Topic(Protocol):
 
     @property
     def partitions(self) -> frozenset[int]:
-        """All partitions there are."""
+        """All partitions there are: those there were at the beginning, and those that came and have a leader."""
 
     @property
     def patience(self) -> float:
@@ -83,8 +68,14 @@ class Topic(Protocol):
     def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
         """Ask where partitions begin and end."""
 
+    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Ask where partitions end, with what belongs to transactions that are still open."""
+
     def start(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions, from these offsets on."""
+
+    def add(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions too, from these offsets on."""
 
     def poll(self, seconds: float) -> Mapping[int, list[Message]]:
         """Wait for messages; raises `Unreadable` and `OutOfRange`, each once for its cause."""
@@ -122,7 +113,8 @@ class KafkaTopic:
     name
         The topic.
     settings
-        What `kafka.KafkaConsumer` is made with.
+        What `kafka.KafkaConsumer` is made with, and ``max_batch_bytes``: the most bytes of a batch once it is
+        decompressed, 64 MiB by default.
     attempt
         How many attempts to connect failed before.
     cancelled
@@ -146,9 +138,11 @@ class KafkaTopic:
     ) -> None:
         self.name = name
         settings = {**settings, "max_poll_records": _MOST_MESSAGES}
+        most_bytes = settings.pop("max_batch_bytes", MOST_BYTES)
         consumer, link = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
         self._consumer = consumer
         self._link: Link = link
+        bound(consumer, most_bytes)
         self._cluster = link.cluster
         self._wait: float = consumer.config["fetch_max_wait_ms"] / 1000
         self._missing_since: float | None = None
@@ -205,9 +199,27 @@ class KafkaTopic:
             raise self._trouble(error) from None
         return {place.partition: Bounds(first[place], end[place]) for place in places}
 
+    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Ask where partitions end, with what is not committed; see `Topic.high_watermarks`."""
+        places = [TopicPartition(self.name, partition) for partition in partitions]
+        # The consumer's own asks as it reads. This one sends nothing but the question.
+        asking = Fetcher(self._link, self._consumer._subscription, isolation_level="read_uncommitted")
+        try:
+            ends = asking.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
+        except (errors.KafkaError, RuntimeError) as error:
+            raise self._trouble(error) from None
+        return {place.partition: ends[place] for place in places}
+
     def start(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on; see `Topic.start`."""
-        self._consumer.assign([TopicPartition(self.name, partition) for partition in offsets])
+        self._assign(offsets, offsets)
+
+    def add(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions too; see `Topic.add`."""
+        self._assign({place.partition for place in self._consumer.assignment()} | offsets.keys(), offsets)
+
+    def _assign(self, partitions: Iterable[int], offsets: Mapping[int, int]) -> None:
+        self._consumer.assign([TopicPartition(self.name, partition) for partition in partitions])
         for partition, offset in offsets.items():
             self.seek(partition, offset)
 
@@ -229,44 +241,15 @@ class KafkaTopic:
         except errors.LogTruncationError as error:
             raise self._truncated(error) from None
         except Exception as error:
-            damage = self._damage(error)
-            if damage is not None:
-                raise damage from error
+            unreadable = damage(error, self.end)
+            if unreadable is not None:
+                raise unreadable from error
             if isinstance(error, errors.RetriableError):
                 return {}
             if isinstance(error, errors.KafkaError | RuntimeError):
                 raise self._trouble(error) from None
             raise
         return {place.partition: messages for place, messages in found.items()}
-
-    def _damage(self, error: Exception) -> Unreadable | None:
-        """Find out what could not be read; None where the error is another one.
-
-        The client says it nowhere. But what it was unpacking stands where the error was raised: the part of the
-        partition it fetched, and the batch of messages, which is all that is lost.
-        """
-        part, batch = None, None
-        trace: TracebackType | None = error.__traceback__
-        while trace is not None:
-            here = trace.tb_frame.f_locals
-            if isinstance(here.get("self"), Fetcher.PartitionRecords):
-                part, batch = here["self"], here.get("batch", batch)
-            trace = trace.tb_next
-        if part is None:
-            return None
-        if isinstance(error, errors.UnsupportedCodecError | NotImplementedError):
-            raise SourceError(
-                f"partition {part.topic_partition.partition}, offset {part.next_fetch_offset}: the messages are "
-                f"compressed in a way that cannot be read here ({error.args[0] if error.args else error}): "
-                "pip install 'streamkernel[kafka-codecs]'"
-            )
-        first = max(part.next_fetch_offset, part.fetch_offset)
-        end = first + 1
-        if batch is not None and batch.magic == 2 and batch.base_offset <= first < batch.next_offset:
-            # What a damaged batch says of its own length is believed up to where the partition ends.
-            known = self.end(part.topic_partition.partition)
-            end = max(end, min(batch.next_offset, known or end))
-        return Unreadable(part.topic_partition.partition, first, end, f"{type(error).__name__}: {error}"[:200])
 
     def reached(self, partition: int) -> int:
         """Tell where a partition is read on; see `Topic.reached`."""
@@ -306,7 +289,8 @@ class KafkaTopic:
         there = self._cluster.partitions_for_topic(self.name)
         if there:
             self._missing_since = None
-            self.partitions = frozenset(there)
+            # One without a leader cannot be asked where it begins.
+            self.partitions |= frozenset(self._cluster.available_partitions_for_topic(self.name) or ())
             if self._id() != self.identity.rpartition("/")[2]:
                 raise SourceError("the topic was deleted and made anew while it was read")
         elif self.name in self._cluster.unauthorized_topics:

@@ -106,10 +106,10 @@ class Keeper:
         marks = self._marks(stopped)
         if marks is None:
             return
-        self._note_beginnings()  # those known by now are in number 0
+        begun = self._adopt()  # where sources begin, as far as that is known by now
         # An output that was not written to before holds lines of this run from now on: a restart must know whose.
         known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in marks}
-        if (not start.resumed or marks != known) and not self.save():
+        if (begun or not start.resumed or marks != known) and not self.save():
             if not start.resumed:
                 raise DaemonError("the first checkpoint could not be written, nothing was begun")
             if any(known[key] is None and mark is not None for key, mark in marks.items()):
@@ -133,20 +133,25 @@ class Keeper:
         return None if self._saver is None else self._saver.room(taken)
 
     def begun(self) -> None:
-        """Write down where a source begins by its own choice, before its first record is learnt.
+        """Write down where a source begins by its own choice, before its first record is learnt, or without any.
 
-        After a restart it might choose another place: the end of a topic has moved by then.
+        After a restart it might choose another place: the end of a topic has moved by then, or its first records were
+        removed and nobody would know that they were missed.
         """
-        if self._note_beginnings():
+        if self._adopt():
             self.save()
 
-    def _note_beginnings(self) -> bool:
-        """Take over where sources begin by their own choice; tell whether that was not known."""
+    def _adopt(self) -> bool:
+        """Take over where partitions begin; say whether there were any of which that was not known."""
         chosen = False
         for source, positions in self._places():
-            new = {key: place for key, place in source.beginnings.items() if key not in positions}
-            positions.update(new)
-            chosen |= bool(new)
+            beginnings = source.beginnings
+            if beginnings.keys() <= positions.keys():
+                continue
+            positions.update({key: place for key, place in beginnings.items() if key not in positions})
+            chosen = True
+        if chosen and self._saver is not None:
+            self._saver.moved()
         return chosen
 
     def save_when_due(self) -> None:
@@ -200,7 +205,7 @@ class Keeper:
             if attempt:
                 time.sleep(1.0)
             if self._saver is not None:
-                if self._saver.consumed == self._processor.taken or self.save():
+                if self._saver.holds(self._processor.taken) or self.save():
                     return
             else:
                 try:

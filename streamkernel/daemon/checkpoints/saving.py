@@ -64,6 +64,7 @@ class Saver:
         self._backoff = Backoff(clock)
         self._told = False
         self._saved_at = clock()
+        self._moved = False
         self.consumed: int | None = None
         self.last: Saved | None = None
 
@@ -75,10 +76,20 @@ class Saver:
         """Give the number of records until the next multiple."""
         return self._every_records - consumed % self._every_records
 
+    def moved(self) -> None:
+        """Note that there is something to save though no record came."""
+        self._moved = True
+
+    def holds(self, consumed: int) -> bool:
+        """Say whether everything up to a record is saved."""
+        return consumed == self.consumed and not self._moved
+
     def due(self, consumed: int) -> bool:
         """Say whether it is time."""
-        if self._backoff.waiting or consumed == self.consumed:
+        if self._backoff.waiting or self.holds(consumed):
             return False
+        if self._moved:
+            return True
         passed = self._every_records * (consumed // self._every_records)
         return (self.consumed or 0) < passed or self._clock() - self._saved_at >= self._every_seconds
 
@@ -133,6 +144,7 @@ class Saver:
             _log.info("checkpoints are written again, this one at record %d", consumed)
         self._told = False
         self._backoff.succeeded()
+        self._moved = False
         self._saved_at = self._clock()
         self.consumed = consumed
         self.last = Saved(path.name, size, time.perf_counter() - start, consumed)

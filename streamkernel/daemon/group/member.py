@@ -88,6 +88,7 @@ class _Member:
         self._crew = crew
         self._health = Health()
         self._health.trouble = self._trouble
+        self._health.obstacle = lambda: self._ask("/readyz")
         self._health.page = lambda: member_page(
             plan.path.name,
             self._redact(membership.trouble or membership.describe()),
@@ -138,7 +139,11 @@ class _Member:
             return f"the member has not turned for {silence:.0f} s"
         if self._membership.trouble is not None:
             return self._redact(self._membership.trouble)
-        for partition, (status, text) in ask(self._crew.addresses(), "/healthz").items():
+        return self._ask("/healthz")
+
+    def _ask(self, path: str) -> str | None:
+        """Ask the children what is wrong with them; None where nothing is."""
+        for partition, (status, text) in ask(self._crew.addresses(), path).items():
             if status != 200:
                 return f"partition {partition}: {text.strip()}"
         return None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
 
+from connectors.kafka.reading.source import KafkaSource
 from connectors.ports import Position
 from streamkernel.daemon.checkpoints.store import CheckpointStore, DirectoryInUseError
 from streamkernel.daemon.failure import sentence
@@ -56,9 +57,9 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     reporter = Reporter(_take_standard_output())
     try:
         document = share(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
-        if came_later(Path(document.values["checkpoint"]["directory"]).parent, partition):
-            document.values["source"]["start"] = "earliest"
         plan = plan_of(path, document)
+        if isinstance(plan.source, KafkaSource):
+            plan.source.came_later = came_later(Path(document.values["checkpoint"]["directory"]).parent, partition)
         start_logging(plan.config.log, plan.redact, partition)
         run(plan, herald=_Partition(reporter, member))
     except Stopped as stop:

@@ -86,9 +86,10 @@ class _Routes:
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, trouble or "ok")
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002
+        obstacle = "not ready"
         if self._health.ready:
-            return _text(HTTPStatus.OK, "ready")
-        return _text(HTTPStatus.SERVICE_UNAVAILABLE, "not ready")
+            obstacle = await to_thread.run_sync(lambda: self._health.obstacle() or "", limiter=self._probes)
+        return _text(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
 
     def _scrape(self, request: Request) -> Response:
         """Answer as prometheus_client does, which knows formats and compression, by its application for threads."""

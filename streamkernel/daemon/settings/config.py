@@ -260,6 +260,9 @@ class Limits(Section):
     max_waiting_bytes: Annotated[Whole, Field(ge=2**20)] = Field(
         default=2**26, description="How many bytes of lines may wait in memory for an output; then reading waits, too."
     )
+    max_batch_bytes: Positive = Field(
+        default=67_108_864, description="The largest batch of a topic once it is decompressed, in bytes."
+    )
 
 
 class Log(Section):

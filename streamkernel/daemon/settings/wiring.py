@@ -81,6 +81,7 @@ def make_source(
                 checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
                 max_record_bytes=limits.max_record_bytes,
                 max_string=limits.max_string,
+                max_batch_bytes=limits.max_batch_bytes,
             )
         from connectors.river import RiverSource
 

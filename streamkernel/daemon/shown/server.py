@@ -25,6 +25,8 @@ class Health:
     ----------
     ready
         Whether the daemon takes records.
+    obstacle
+        Asked for a sentence on why no records come though it would take them; None: they may come.
     trouble
         Asked for a sentence on what is wrong; None: the daemon is well.
     page
@@ -34,6 +36,7 @@ class Health:
 
     def __init__(self) -> None:
         self.ready = False
+        self.obstacle: Callable[[], str | None] = lambda: None
         self.trouble: Callable[[], str | None] = lambda: None
         self.page: Callable[[], str] = lambda: ""
 

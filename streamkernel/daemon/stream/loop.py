@@ -63,7 +63,7 @@ class Keeper(Protocol):
         """Give how many records may come before the next checkpoint; None: any number."""
 
     def begun(self) -> None:
-        """Write down where the source begins, if that is not known yet."""
+        """Write down where the source begins, where that is not known yet."""
 
     def save_when_due(self) -> None:
         """Write a checkpoint if it is time."""
@@ -168,8 +168,8 @@ class Loop:
                 time.sleep(_POLL_SECONDS)
                 continue
             records = self._feed.poll(limit, _POLL_SECONDS)
+            self._keeper.begun()
             if records:
-                self._keeper.begun()
                 self._take(records)
             elif self._feed.exhausted:
                 return "exhausted"

@@ -1,0 +1,112 @@
+"""Where the partitions of a topic are read on: where a checkpoint says, or where a run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+from connectors.kafka.reading.topic import Topic
+from connectors.ports import Position, SourceError
+
+__all__ = ["Beginnings"]
+
+
+class Beginnings:
+    """Finds out at which offset each partition is read on; called on the thread of the reader.
+
+    Parameters
+    ----------
+    partitions
+        ``"all"``, or the numbers of those to read.
+    start
+        Where the very first run begins.
+    positions
+        Where the checkpoint goes on.
+    came_later
+        Whether all partitions without a position were added to the topic after the very first run.
+
+    Attributes
+    ----------
+    chosen
+        Where the partitions begin that the checkpoint does not know; for any thread.
+
+    """
+
+    def __init__(
+        self,
+        partitions: Literal["all"] | Collection[int],
+        start: Literal["earliest", "latest"],
+        positions: Mapping[int, Position],
+        came_later: bool,
+    ) -> None:
+        self.chosen: Mapping[int, Position] = {}
+        self._partitions = partitions
+        self._latest = start == "latest" and not positions
+        self._positions = positions
+        self._came_later = came_later or (bool(positions) and partitions == "all")
+        self._stream = ""
+
+    def begin(self, topic: Topic) -> dict[int, int]:
+        """Give the offset of each partition that is to be read.
+
+        Raises
+        ------
+        SourceError
+            When the topic is another one than that of the checkpoint, or has not all partitions that are to be read.
+        Unreachable
+            When no broker answers.
+
+        """
+        known = self._known()
+        for position in known.values():
+            if position.stream != topic.identity:
+                raise SourceError(_another(position.stream, topic.identity))
+        there = topic.partitions
+        wanted = sorted(there if self._partitions == "all" else set(self._partitions))
+        missing = sorted(set(wanted) - there)
+        if missing:
+            raise SourceError(
+                f"the topic has no partition {', '.join(map(str, missing))}, only {min(there)} to {max(there)}: "
+                "look at partitions"
+            )
+        self._stream = topic.identity
+        new = [partition for partition in wanted if partition not in known]
+        # A connection may be lost when this is known, and it must not be asked again: the end of the topic moves on.
+        self._note(self._first(topic, new))
+        known = self._known()
+        return {partition: known[partition].offset for partition in wanted}
+
+    def add(self, partitions: Collection[int]) -> dict[int, int]:
+        """Give the offsets of those that are to be read of partitions that were added to the topic."""
+        if self._partitions != "all":
+            return {}
+        self._note(dict.fromkeys(partitions - self._known().keys(), 0))
+        known = self._known()
+        return {partition: known[partition].offset for partition in partitions}
+
+    def _first(self, topic: Topic, new: Sequence[int]) -> dict[int, int]:
+        if self._came_later:
+            # Not with what is there of it: what is not there any more was never read.
+            return dict.fromkeys(new, 0)
+        bounds = topic.bounds(new)
+        return {one: bounds[one].end if self._latest else bounds[one].first for one in new}
+
+    def _known(self) -> dict[int, Position]:
+        return {**self.chosen, **self._positions}
+
+    def _note(self, offsets: Mapping[int, int]) -> None:
+        # Another mapping, because another thread may be looking at this one.
+        self.chosen = {**self.chosen, **{one: Position(self._stream, one, offsets[one]) for one in sorted(offsets)}}
+
+
+def _another(before: str, now: str) -> str:
+    """Say how the topic of a position differs from the one that is there."""
+    cluster, _, rest = before.partition("/")
+    topic, _, _ = rest.rpartition("/")
+    if cluster != now.partition("/")[0]:
+        what = f"the checkpoint was taken from the cluster {cluster}, this is {now.partition('/')[0]}"
+    elif topic != now.partition("/")[2].rpartition("/")[0]:
+        what = f"the checkpoint was taken from the topic {topic}"
+    else:
+        what = "the topic was deleted and made anew since the checkpoint"
+    return f"{what}: go back to that one, or start anew with --fresh"

@@ -1,0 +1,90 @@
+"""Messages that are there and cannot be read: which ones, and why."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import TracebackType
+
+from connectors.kafka.reading.decompression import TooLargeError
+from connectors.ports import SourceError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka import errors
+    from kafka.consumer.fetcher import Fetcher
+
+__all__ = ["Unreadable", "damage"]
+
+
+class Unreadable(Exception):
+    """Messages of a partition are there and cannot be read.
+
+    Attributes
+    ----------
+    partition
+        Which one.
+    first, end
+        From the first of them to the one behind the last.
+    fault
+        The reason of the `Fault` that they are.
+
+    """
+
+    def __init__(self, partition: int, first: int, end: int, reason: str, fault: str = "corrupt") -> None:
+        super().__init__(reason)
+        self.partition = partition
+        self.first = first
+        self.end = end
+        self.fault = fault
+
+
+def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | None:
+    """Find out what could not be read; None where the error is another one.
+
+    The client says it nowhere. But what it was unpacking stands where the error was raised: the part of the partition
+    it fetched, and the batch of messages, which is all that is lost.
+
+    Parameters
+    ----------
+    error
+        What `kafka.KafkaConsumer.poll` raised.
+    ends
+        Gives where a partition ends; None where that is not known.
+
+    Raises
+    ------
+    SourceError
+        Where the messages are well, and could be read with a library or with more memory.
+
+    """
+    part, batch = None, None
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        here = trace.tb_frame.f_locals
+        if isinstance(here.get("self"), Fetcher.PartitionRecords):
+            part, batch = here["self"], here.get("batch", batch)
+        trace = trace.tb_next
+    if part is None:
+        return None
+    partition = part.topic_partition.partition
+    if isinstance(error, errors.UnsupportedCodecError | NotImplementedError):
+        raise SourceError(
+            f"partition {partition}, offset {part.next_fetch_offset}: the messages are "
+            f"compressed in a way that cannot be read here ({error.args[0] if error.args else error}): "
+            "pip install 'streamkernel[kafka-codecs]'"
+        )
+    if isinstance(error, MemoryError):
+        raise SourceError(
+            f"partition {partition}, offset {part.next_fetch_offset}: there is not enough memory to unpack the "
+            "messages: give the process more, or lower fetch_max_bytes under options"
+        )
+    first = max(part.next_fetch_offset, part.fetch_offset)
+    end = first + 1
+    if batch is not None and batch.magic == 2 and batch.base_offset <= first < batch.next_offset:
+        # What a damaged batch says of its own length is believed up to where the partition ends.
+        end = max(end, min(batch.next_offset, ends(partition) or end))
+    if isinstance(error, TooLargeError):
+        reason = f"their batch has {error}: raise limits.max_batch_bytes to take such records"
+        return Unreadable(partition, first, end, reason, "too_long")
+    return Unreadable(partition, first, end, f"{type(error).__name__}: {error}"[:200])

@@ -1,0 +1,87 @@
+"""Offsets for the tools that watch groups: told when they can be, and not forgotten where they cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka import errors
+from test_kafka_source import until
+
+from connectors.kafka.group.offsets import Offsets
+from connectors.kafka.reading import commits
+from connectors.kafka.reading.commits import Commits
+
+
+class Consumer:
+    """Commits, and fails as often as it is told to before that."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.tries = 0
+        self.held: dict[int, int] = {}
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def commit(self, places: Mapping[Any, Any], timeout_ms: float) -> None:  # noqa: ARG002
+        self.tries += 1
+        self.gate.wait(20)
+        if self.tries <= self.failures:
+            raise errors.CoordinatorNotAvailableError
+        self.held |= {place.partition: there.offset for place, there in places.items()}
+
+    def close(self, **_: object) -> None: ...
+
+
+def committing(monkeypatch: pytest.MonkeyPatch, consumer: Consumer) -> Commits:
+    monkeypatch.setattr(commits, "connect", lambda *_: (consumer, None))
+    return Commits("kafka topic t", "t", {"group_id": "g"})
+
+
+def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "_PAUSE", 0.01)
+    consumer = Consumer(failures=3)
+    committer = committing(monkeypatch, consumer)
+    committer.put({0: 10, 1: 5})
+    until(lambda: consumer.held == {0: 10, 1: 5})
+    committer.close(5.0)
+
+
+def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "_PAUSE", 60.0)
+    consumer = Consumer(failures=1)
+    committer = committing(monkeypatch, consumer)
+    committer.put({0: 10})
+    until(lambda: consumer.tries == 1)
+    committer.close(5.0)
+    assert consumer.held == {0: 10}
+
+
+def test_what_came_meanwhile_is_newer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "_PAUSE", 0.01)
+    consumer = Consumer(failures=1)
+    consumer.gate.clear()
+    committer = committing(monkeypatch, consumer)
+    committer.put({0: 10, 1: 5})
+    until(lambda: consumer.tries == 1)
+    committer.put({0: 20})
+    consumer.gate.set()
+    until(lambda: consumer.held == {0: 20, 1: 5})
+    committer.close(5.0)
+
+
+def test_a_member_commits_again_after_its_client_was_replaced() -> None:
+    """What the old one had begun is never answered."""
+    begun: list[Mapping[Any, Any]] = []
+    client: Any = SimpleNamespace(commit_async=lambda places, callback: begun.append(places))  # noqa: ARG005
+    offsets = Offsets("t")
+    offsets.put({0: 10})
+    offsets.commit(client, [0])
+    offsets.commit(client, [0])
+    assert len(begun) == 1
+    offsets.reconnect()
+    offsets.commit(client, [0])
+    assert len(begun) == 2
