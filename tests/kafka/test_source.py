@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import random
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+import orjson
 import pytest
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.record import default_records
 
 from connectors import KafkaSource, Record, SourceError
@@ -144,22 +147,59 @@ class TestReading:
             produce(broker.bootstrap, name, rows(100))
             until(lambda: source.lag == {(name, 0): 100})
 
-    def test_new_partitions_are_read_from_the_next_start_on(
-        self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture
+    @pytest.mark.parametrize("start", ["earliest", "latest"])
+    def test_partitions_that_are_added_are_read_at_once(
+        self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture, start: str
     ) -> None:
+        caplog.set_level(logging.INFO)
         name = topic()
         produce(broker.bootstrap, name, rows(5))
-        with source_of(broker.bootstrap, name, start="latest", options={"metadata_max_age_ms": 200}) as source:
+        with source_of(broker.bootstrap, name, start=start, options={"metadata_max_age_ms": 200}) as source:
             source.open()
+            drain(source, 5 if start == "earliest" else 0)
             with broker.admin() as admin:
                 admin.create_partitions({name: 3})
-            until(lambda: "has new partitions (1, 2): they are read from the next start on" in caplog.text, source)
-            begun = dict(source.beginnings)
-            assert begun[0].offset == 5
             produce(broker.bootstrap, name, rows(5), partition=2)
-            assert source.poll(10, 0.5) == []
-            source.open(begun)
-            assert places(drain(source, 5)) == [(2, offset) for offset in range(5)]
+            produce(broker.bootstrap, name, rows(5, 5), partition=0)
+            assert sorted(places(drain(source, 10))) == [(0, at) for at in range(5, 10)] + [(2, at) for at in range(5)]
+            assert {one: place.offset for one, place in source.beginnings.items()} == {
+                0: 0 if start == "earliest" else 5,
+                1: 0,
+                2: 0,
+            }
+            until(lambda: source.lag == {(name, 0): 0, (name, 1): 0, (name, 2): 0})
+            produce(broker.bootstrap, name, rows(5), partition=1)
+            assert places(drain(source, 5)) == [(1, at) for at in range(5)]
+        assert "has new partitions, which are read from their first record on: 1, 2" in caplog.text
+
+    def test_a_batch_that_unpacks_to_more_than_the_bound(self, broker: Cluster, topic: Topics) -> None:
+        """A few kilobytes; what is before and behind is read."""
+        name = topic()
+        produce(broker.bootstrap, name, rows(3))
+        produce(
+            broker.bootstrap,
+            name,
+            [{"long": "x" * 900_000, "n": number} for number in range(5)],
+            compression_type="zstd",
+            max_request_size=10_000_000,
+            batch_size=10_000_000,
+            linger_ms=1000,
+        )
+        produce(broker.bootstrap, name, rows(3), compression_type="zstd")
+        with source_of(broker.bootstrap, name, max_batch_bytes=2_000_000) as source:
+            source.open()
+            records = drain(source, 11)
+        assert [record.position.offset for record in records] == list(range(11))
+        faults = [record.fault for record in records if record.fault is not None]
+        assert {record.position.offset for record in records if record.fault} == set(range(3, 8))
+        assert {fault.reason for fault in faults} == {"too_long"}
+        assert faults[0].detail == (
+            "the message cannot be read: the batch has more than 2,000,000 bytes once it is decompressed: raise "
+            "limits.max_batch_bytes to take such records"
+        )
+        with source_of(broker.bootstrap, name, max_string=2**20) as source:
+            source.open()
+            assert all(record.fault is None for record in drain(source, 11))
 
 
 class TestHoles:
@@ -191,6 +231,50 @@ class TestHoles:
         with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
             source.open()
             assert [record.x["n"] for record in drain(source, 12)] == [*range(4), *range(100, 104), *range(4, 8)]
+
+    def test_a_transaction_that_stays_open(
+        self,
+        broker: Cluster,
+        topic: Topics,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("connectors.kafka.reading.transactions._SECONDS", 1.0)
+        caplog.set_level(logging.INFO)
+        name = topic()
+        produce(broker.bootstrap, name, rows(4))
+        with open_transaction(broker, name, rows(4, 100)) as end, source_of(broker.bootstrap, name) as source:
+            source.open()
+            drain(source, 4)
+            produce(broker.bootstrap, name, rows(4, 4))
+            until(lambda: source.trouble is not None, source)
+            assert source.lag == {(name, 0): 8}
+            end()
+            assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
+            until(lambda: source.trouble is None and source.lag == {(name, 0): 0})
+        waits, goes_on = (record.message for record in caplog.records)
+        assert re.search(
+            r"partition 0: the transaction that began at offset 4 has been open for more than \d+ s", waits
+        )
+        assert "partition 0: the transaction at offset 4 has ended, reading goes on" in goes_on
+
+    def test_from_what_is_not_committed_to_what_is(
+        self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The place of the checkpoint is behind the beginning of a transaction that is still open."""
+        name = topic()
+        produce(broker.bootstrap, name, rows(4))
+        with open_transaction(broker, name, rows(4, 100)) as end:
+            with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
+                source.open()
+                place = after(drain(source, 8))
+            with source_of(broker.bootstrap, name) as source:
+                source.open(place)
+                assert source.poll(10, 0.2) == []
+                assert "a transaction that began at offset 4 is still open, and offsets 4 to 7 were read" in caplog.text
+                end()
+                produce(broker.bootstrap, name, rows(4, 4))
+                assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
 
     def test_compaction(self, broker: Cluster, topic: Topics) -> None:
         name = topic(cleanup_policy="compact", segment_ms=100, min_cleanable_dirty_ratio=0.01)
@@ -412,6 +496,21 @@ class TestGoingOn:
             produce(local_broker.bootstrap, name, rows(5))
             drain(source, 5)
         assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+@contextlib.contextmanager
+def open_transaction(broker: Cluster, name: str, values: Iterable[Mapping[str, int]]) -> Iterator[Callable[[], None]]:
+    """Begin a transaction of another producer, and give what aborts it."""
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"other-{name}")
+    try:
+        producer.init_transactions()
+        producer.begin_transaction()
+        for value in values:
+            producer.send(name, orjson.dumps(value), partition=0)
+        producer.flush()
+        yield producer.abort_transaction
+    finally:
+        producer.close(timeout=5)
 
 
 def drain_until_it_fails(source: KafkaSource, count: int, message: str) -> list[Record]:

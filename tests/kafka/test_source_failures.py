@@ -388,6 +388,37 @@ class TestKilled:
         assert launcher.call(home, "run", "config.yaml", "--max-records", "500").returncode == 0
         assert predicted(home) == [(0, offset) for offset in range(300, 800)]
 
+    @pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
+    def test_the_beginning_of_an_idle_topic_is_kept(
+        self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher, end: signal.Signals
+    ) -> None:
+        """No record comes while the first daemon runs, and the next one must not miss those that come meanwhile."""
+        name = topic(partitions=2)
+        produce(broker.bootstrap, name, rings(30))
+        configure(home, broker.bootstrap, name, start="latest")
+        running = launcher.start(home, "run", "config.yaml")
+        running.wait_for("reading kafka topic")
+        running.signal(end)
+        running.wait()
+        assert [position[1:] for position in home.header()["positions"]] == [[0, 30], [1, 0]]
+        produce(broker.bootstrap, name, rings(50), partition=lambda number: number % 2)
+        assert launcher.call(home, "run", "config.yaml", "--max-records", "50").returncode == 0
+        assert sorted(predicted(home)) == [*((0, at) for at in range(30, 55)), *((1, at) for at in range(25))]
+
+    def test_a_gap_in_a_topic_that_was_idle_is_told(
+        self, broker: Cluster, topic: Topics, home: Home, launcher: Launcher
+    ) -> None:
+        name = topic()
+        configure(home, broker.bootstrap, name)
+        running = launcher.start(home, "run", "config.yaml")
+        running.wait_for("reading kafka topic")
+        stop(running)
+        produce(broker.bootstrap, name, rings(100))
+        broker.delete_records(name, {0: 60})
+        ended = launcher.call(home, "run", "config.yaml")
+        assert ended.returncode == 1
+        assert "partition 0: offsets 0 to 59 (60 of them) were removed by retention" in ended.stderr.splitlines()[-1]
+
     @pytest.mark.long
     def test_kills_from_outside_at_any_moment(
         self, broker: Cluster, filled: dict[int, str], homes: Callable[[str], Home], launcher: Launcher

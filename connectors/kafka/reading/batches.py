@@ -92,11 +92,14 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
         return self._counted(records) if len(self._buffer) > _LONG else records
 
     def _counted(self, records: Iterator[Any]) -> Iterator[Any]:
-        while self._next_record_index < self._num_records:
-            self._count_headers()
-            yield next(records)
-        # It looks whether anything is left.
-        yield from records
+        while True:
+            if self._next_record_index < self._num_records:
+                self._count_headers()
+            try:
+                record = next(records)
+            except StopIteration:
+                return
+            yield record
 
     def _count_headers(self) -> None:
         try:

@@ -85,6 +85,6 @@ def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | 
         # What a damaged batch says of its own length is believed up to where the partition ends.
         end = max(end, min(batch.next_offset, ends(partition) or end))
     if isinstance(error, TooLargeError):
-        reason = f"their batch has {error}: raise limits.max_batch_bytes to take such records"
+        reason = f"the batch has {error}: raise limits.max_batch_bytes to take such records"
         return Unreadable(partition, first, end, reason, "too_long")
     return Unreadable(partition, first, end, f"{type(error).__name__}: {error}"[:200])

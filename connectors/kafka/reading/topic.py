@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from connectors.kafka.client import Link, Unreachable, connect
 from connectors.kafka.reading.batches import MOST_BYTES, bound
+from connectors.kafka.reading.committed import Batches, note_batches
 from connectors.kafka.reading.damage import damage
-from connectors.kafka.reading.transactions import Batches, note_batches
 from connectors.ports import ConnectorError, SourceError
 
 with warnings.catch_warnings():

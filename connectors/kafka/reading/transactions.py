@@ -1,92 +1,132 @@
-"""Which messages of a topic count, told from the topic itself: without waiting for transactions of others.
-
-A consumer that reads what is committed stops at the first open transaction, whoever began it. One that reads everything
-gets past it, but kafka-python keeps from it whose messages these are and how their transaction ended. Both are in the
-batches it reads, which are noted here as they pass.
-"""
+"""Notices that reading waits for a transaction: what is behind its first record is not handed out until it ends."""
 
 from __future__ import annotations
 
-import warnings
-from bisect import bisect_right
-from collections import defaultdict
-from typing import Any
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer
+from connectors.kafka.reading.topic import Topic
 
-__all__ = ["Batches", "note_batches"]
+__all__ = ["OpenTransactions"]
+
+_log = logging.getLogger(__name__)
+
+# Longer than most transactions take, and half of what Kafka gives one whose producer has died.
+_SECONDS = 30.0
 
 
-class Batches:
-    """The transactional batches of one partition, and how the transactions ended.
+@dataclass
+class _Stand:
+    """Where reading stands in a partition while there is more, since when, and whether it is told."""
 
-    Examples
-    --------
-    >>> batches = Batches()
-    >>> batches.add(0, 9, producer=7)
-    >>> batches.end(10, producer=7, committed=True)
-    >>> batches.add(11, 19, producer=7)
-    >>> batches.add(20, 29, producer=None)
-    >>> [batches.committed(offset) for offset in (5, 11, 25)]
-    [True, None, True]
+    offset: int
+    since: float
+    told: bool = False
+
+
+class OpenTransactions:
+    """Tells when reading waits for transactions that are still open, and when it goes on.
+
+    Parameters
+    ----------
+    place
+        What to call the topic in a log line.
+    clock
+        Gives seconds, and never goes back.
+
+    Attributes
+    ----------
+    trouble
+        Which partitions wait, None where none does; for any thread.
 
     """
 
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._spans: list[tuple[int, int]] = []
-        self._ends: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+    def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.trouble: str | None = None
+        self._place = place
+        self._clock = clock
+        self._stands: dict[int, _Stand] = {}
 
-    def add(self, first: int, last: int, producer: int | None) -> None:
-        """Note a batch, in the order of the log; its producer, or None where it is in no transaction."""
-        # What is asked for once more begins where it began before.
-        if producer is not None and (not self._starts or first > self._starts[-1]):
-            self._starts.append(first)
-            self._spans.append((last, producer))
+    def look(self, topic: Topic, partition: int, reached: int, end: int | None) -> None:
+        """Look at a partition.
 
-    def end(self, offset: int, producer: int, committed: bool) -> None:
-        """Note that a producer's transaction ended."""
-        self._ends[producer].append((offset, committed))
+        Parameters
+        ----------
+        topic
+            Asked where what is committed ends, where reading has stood still for long.
+        partition
+            Which one.
+        reached
+            Where it is read on.
+        end
+            Where it ends, with what is not committed; None: not known yet.
 
-    def committed(self, offset: int) -> bool | None:
-        """Say whether the message at an offset counts; None where its transaction is open as far as was read."""
-        found = bisect_right(self._starts, offset) - 1
-        if found < 0 or offset > self._spans[found][0]:
-            return True
-        ends = self._ends.get(self._spans[found][1], [])
-        after = bisect_right(ends, (offset, True))
-        return ends[after][1] if after < len(ends) else None
+        Raises
+        ------
+        Unreachable, SourceError
+            When the topic cannot be asked.
 
-
-def note_batches(consumer: KafkaConsumer, noted: defaultdict[int, Batches]) -> None:
-    """Have a consumer that reads everything note the batches it reads, by partition."""
-    fetcher = consumer._fetcher
-    kind = fetcher.PartitionRecords
-
-    class Noting(kind):  # type: ignore[misc, valid-type]
-        def __init__(self, fetch_offset: int, place: Any, records: Any, **more: Any) -> None:
-            super().__init__(fetch_offset, place, _Passing(records, noted[place.partition]), **more)
-
-    fetcher.PartitionRecords = Noting
-
-
-class _Passing:
-    """The batches of one answer, noted when they are taken."""
-
-    def __init__(self, records: Any, noted: Batches) -> None:
-        self._records = records
-        self._noted = noted
-
-    def next_batch(self) -> Any:
-        batch = self._records.next_batch()
-        if batch is not None and batch.magic == 2 and batch.is_transactional:
-            if not batch.is_control_batch:
-                self._noted.add(batch.base_offset, batch.last_offset, batch.producer_id)
+        """
+        stand, now = self._stands.get(partition), self._clock()
+        if stand is not None and stand.offset != reached:
+            self._go_on(partition, stand)
+            stand = None
+        if end is None or end <= reached:
+            self._stands.pop(partition, None)
+        elif stand is None:
+            self._stands[partition] = _Stand(reached, now)
+        elif not stand.told and now - stand.since > _SECONDS:
+            if topic.bounds([partition])[partition].end <= reached:
+                self._tell(partition, stand, end)
             else:
-                # From a copy: whoever takes the batch has not checked it yet, which must come before it is read.
-                copy = type(batch)(batch._buffer)
-                if copy.validate_crc():
-                    self._noted.end(batch.base_offset, batch.producer_id, next(iter(copy)).commit)
-        return batch
+                stand.since = now
+
+    def found(self, partition: int, offset: int, committed: int) -> None:
+        """Tell of a transaction that is open and began before the place where a partition is to be read on.
+
+        Parameters
+        ----------
+        partition
+            Which one.
+        offset
+            Where it is to be read on.
+        committed
+            Where what is committed ends, before that place.
+
+        """
+        stand = self._stands.get(partition)
+        if stand is not None and stand.told and stand.offset == offset:
+            return  # the connection was lost meanwhile
+        _log.warning(
+            "%s, partition %d: a transaction that began at offset %d is still open, and offsets %d to %d were read "
+            "before it ended, with isolation_level: read_uncommitted: reading waits at offset %d until it ends",
+            *(self._place, partition, committed, committed, offset - 1, offset),
+        )
+        self._stands[partition] = _Stand(offset, self._clock(), told=True)
+        self._sum_up()
+
+    def _tell(self, partition: int, stand: _Stand, end: int) -> None:
+        stand.told = True
+        _log.warning(
+            "%s, partition %d: the transaction that began at offset %d has been open for more than %d s, and the %d "
+            "offsets from there on are not read until it ends: mend or end its producer (kafka-transactions.sh finds "
+            "it), or the broker ends it after the producer's transaction.timeout.ms",
+            *(self._place, partition, stand.offset, self._clock() - stand.since, end - stand.offset),
+        )
+        self._sum_up()
+
+    def _go_on(self, partition: int, stand: _Stand) -> None:
+        del self._stands[partition]
+        if stand.told:
+            _log.info(
+                "%s, partition %d: the transaction at offset %d has ended, reading goes on after %.0f s",
+                *(self._place, partition, stand.offset, self._clock() - stand.since),
+            )
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        waiting = sorted((partition, stand.offset) for partition, stand in self._stands.items() if stand.told)
+        places = ", ".join(f"partition {partition} at offset {offset}" for partition, offset in waiting)
+        self.trouble = f"reading waits for a transaction that is still open ({places})" if waiting else None

@@ -1,0 +1,152 @@
+"""What of the inside of kafka-python is relied upon: where one of these is gone, the rest may fail in odd ways.
+
+The version is pinned below the next minor one in ``pyproject.toml``. To take a newer one, run this first.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import kafka
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, codec
+from kafka.cluster import ClusterMetadata
+from kafka.consumer.fetcher import CompletedFetch, ConsumerRecord, Fetcher
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.net import inet
+from kafka.net.compat import KafkaNetClient
+from kafka.net.connection import KafkaConnection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.producer.sender import Sender
+from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionManager
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.legacy_records import LegacyRecordBatch
+from kafka.record.memory_records import MemoryRecords
+
+CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
+
+RELIED_UPON: dict[Any, str] = {
+    # connectors/kafka/client.py: why a connection failed, and when a broker last answered.
+    KafkaNetClient: "cluster close await_ready connection_delay maybe_connect send",
+    KafkaConnectionManager: "_build_transport _net auth_failure bootstrapped call_soon close closed cluster config "
+    "get_connection run send ssl_enabled wait_for",
+    KafkaConnection: "broker_version_data close_future init_future initializing",
+    NetworkSelector: "run sleep",
+    ClusterMetadata: "available_partitions_for_topic bootstrap_brokers broker_metadata brokers cluster_id config "
+    "is_bootstrap need_update partitions_for_topic request_update set_topics topic_id unauthorized_topics",
+    # connectors/kafka/reading: bounds, batches within limits, and what was being unpacked when that failed.
+    KafkaConsumer: "_coordinator _fetcher _subscription config DEFAULT_CONFIG highwater position",
+    Fetcher: "PartitionRecords end_offsets",
+    Fetcher.PartitionRecords: "_unpack_records fetch_offset next_fetch_offset topic_partition",
+    MemoryRecords: "next_batch",
+    DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
+    "next_offset size_in_bytes",
+    LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
+    # connectors/kafka/group: a member that has begun to join.
+    ConsumerCoordinator: "_join_task need_rejoin",
+    # connectors/kafka/writing: a producer that goes on as an earlier one.
+    KafkaProducer: "_closed _sender _transaction_manager config DEFAULT_CONFIG",
+    KafkaAdminClient: "DEFAULT_CONFIG describe_configs describe_producers describe_topics list_partition_offsets",
+    Sender: "force_close",
+    TransactionManager: "has_producer_id last_error producer_id_and_epoch set_producer_id_and_epoch "
+    "set_sequence_number",
+    codec: "has_gzip has_lz4 has_snappy has_zstd lz4 snappy zstd",
+}
+
+PARAMETERS: dict[Any, list[str]] = {
+    # What is replaced is called as the original is.
+    KafkaConnectionManager.__init__: ["self", "net", "configs"],
+    KafkaConnectionManager.send: ["self", "request", "node_id", "request_timeout_ms"],
+    KafkaConnectionManager._build_transport: ["self", "node", "timeout_at"],
+    KafkaConnectionManager.wait_for: ["self", "future", "timeout_ms"],
+    KafkaNetClient.__init__: ["self", "net", "manager", "configs"],
+    KafkaNetClient.await_ready: ["self", "node_id", "timeout_ms"],
+    Fetcher.__init__: ["self", "client", "subscriptions", "configs"],
+    Fetcher.PartitionRecords._unpack_records: ["self", "tp", "records", "key_deserializer", "value_deserializer"],
+    LegacyRecordBatch.__init__: ["self", "buffer", "magic"],
+    LegacyRecordBatch._decompress: ["self", "key_offset"],
+    DefaultRecordBatch.__init__: ["self", "buffer"],
+}
+
+CALLED: dict[FunctionType, str] = {
+    # Where the replaced things are looked up.
+    Fetcher._parse_fetched_data: r"self\.PartitionRecords\(",
+    Fetcher.PartitionRecords.__init__: r"self\._unpack_records\(tp, records",
+    Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:",
+    DefaultRecordBatch.__iter__: r"self\._maybe_uncompress\(\)",
+    DefaultRecordBatch._maybe_uncompress: r"if not self\._decompressed:",
+    LegacyRecordBatch.__iter__: r"self\._decompress\(key_offset\)",
+    KafkaConsumer.__init__: r"self\.config\['kafka_client'\]\(",
+    KafkaProducer.__init__: r"self\.config\['kafka_client'\]\(",
+}
+
+LOCALS: dict[Any, str] = {
+    # Looked for in the frames of an error.
+    Fetcher.PartitionRecords._unpack_records: "self batch",
+    inet.create_connection: "sock",
+}
+
+
+@pytest.mark.parametrize("owner", RELIED_UPON, ids=lambda owner: getattr(owner, "__qualname__", owner.__name__))
+def test_it_is_there(owner: Any) -> None:
+    source = inspect.getsource(owner)
+    for base in getattr(owner, "__mro__", ()):
+        if base.__module__.startswith("kafka"):
+            source += inspect.getsource(base)
+    gone = [
+        name
+        for name in RELIED_UPON[owner].split()
+        if not hasattr(owner, name) and not re.search(rf"self\.{name}(: .*)? = |self\.{name}, ", source)
+    ]
+    assert not gone, f"kafka-python {kafka.__version__} has no {', '.join(gone)} in {owner.__name__} any more"
+
+
+@pytest.mark.parametrize("function", PARAMETERS, ids=lambda function: function.__qualname__)
+def test_it_is_called_as_before(function: Any) -> None:
+    now = list(inspect.signature(function).parameters)
+    assert now[: len(PARAMETERS[function])] == PARAMETERS[function], (
+        f"kafka-python {kafka.__version__} calls {function.__qualname__} with {', '.join(now)}"
+    )
+
+
+@pytest.mark.parametrize("function", CALLED, ids=lambda function: function.__qualname__)
+def test_it_is_looked_up_where_it_is_replaced(function: FunctionType) -> None:
+    assert re.search(CALLED[function], inspect.getsource(function)), (
+        f"kafka-python {kafka.__version__} does not have {CALLED[function]!r} in {function.__qualname__} any more"
+    )
+
+
+@pytest.mark.parametrize("function", LOCALS, ids=lambda function: function.__qualname__)
+def test_the_names_in_its_frames_are_the_same(function: Any) -> None:
+    code = function.__code__
+    there = {*code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    assert set(LOCALS[function].split()) <= there
+
+
+def test_records_have_the_fields_that_are_counted() -> None:
+    assert ConsumerRecord._fields[8] == "headers"
+    assert ConsumerRecord._fields[10:13] == ("serialized_key_size", "serialized_value_size", "serialized_header_size")
+    assert "partition_data" in CompletedFetch._fields
+    assert list(inspect.signature(ProducerIdAndEpoch).parameters) == ["producer_id", "epoch"]
+
+
+def test_nothing_else_of_its_inside_is_used() -> None:
+    """What begins with an underscore and is not our own is in the table above."""
+    named = {name for names in RELIED_UPON.values() for name in names.split()} | {"_replace", "_make"}
+    used = {
+        f"{path.relative_to(CONNECTORS)}:{node.lineno}: {node.attr}"
+        for path in CONNECTORS.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+        and node.attr not in named
+    }
+    assert not used, f"{', '.join(sorted(used))}: add it to RELIED_UPON, or do without"
