@@ -56,7 +56,8 @@ class Setting:
         own = "-{partition}" if self.group else ""
         if self.group:
             reading["group"] = f"group-of-{topics['records']}"
-            reading["options"] = {"session_timeout_ms": 1500, "heartbeat_interval_ms": 300}
+            timing = {"session_timeout_ms": 1500, "heartbeat_interval_ms": 300}
+            reading["options"] = {**timing, **source.get("options", {})}
         if self.outputs == "files":
             writing = {key: {"kind": "jsonl", "path": f"out/{key}.jsonl"} for key in ("predictions", "dead_letters")}
         else:

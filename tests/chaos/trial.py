@@ -60,6 +60,8 @@ class Trial:
         Every life.
     expected
         What was produced, by its place, as far as `book` read it.
+    partitions
+        How many the topic of records has by now.
     says
         A pattern that a line of the log must hold, where it is only known now; None: that of the failure.
     stack
@@ -86,6 +88,7 @@ class Trial:
         self.topics = {key: f"{key}-{number}" for key in ("records", "predictions", "dead_letters")}
         self.daemons: list[Daemon] = []
         self.expected: dict[Place, Row] = {}
+        self.partitions = setting.partitions
         self.says: str | None = None
         self.stack = contextlib.ExitStack()
         self._directory = "state"
@@ -127,19 +130,52 @@ class Trial:
         self._directory = directory
         self.configure()
 
-    def produce(self, count: int) -> None:
-        """Put the next records into the topic, in batches of their own; not while it is fed."""
+    def produce(self, count: int, *, partition: int | None = None, keyless: bool = False, **options: Any) -> None:
+        """Put the next records into the topic, in batches of their own; not while it is fed.
+
+        Parameters
+        ----------
+        count
+            How many.
+        partition
+            Where all of them go; None: to all partitions in turn.
+        keyless
+            Whether they have no keys, and none of them is a tombstone, which must have one.
+        options
+            More for `tests.kafka.producing.produce`, such as ``transactional_id`` and ``abort``.
+
+        """
         assert self._feeder is None, "the records would not be in order"
-        chunk = list(islice(self._remember(), count))
+        chunk = list(islice((row for row in self._remember() if not keyless or row.value is not None), count))
         first = self._produced
         self._produced += count
         produce(
             self.site.broker.bootstrap,
             self.topics["records"],
             [row.value for row in chunk],
-            keys=lambda number: chunk[number].key,
-            partition=lambda number: (first + number) % self.setting.partitions,
+            keys=None if keyless else lambda number: chunk[number].key,
+            partition=lambda number: (first + number) % self.partitions if partition is None else partition,
+            **options,
         )
+
+    def made(self, key: bytes) -> Row:
+        """Give the record that was made with a key."""
+        return self._made[key]
+
+    def replace(self, made: Sequence[Row]) -> None:
+        """Note records that were produced beside those of `produce`, or instead of them, by their keys."""
+        self._made |= {row.key: row for row in made}
+
+    def add_partitions(self, count: int) -> None:
+        """Let the topic of records have more partitions."""
+        self.partitions += count
+        with self.site.broker.admin() as admin:
+            admin.create_partitions({self.topics["records"]: self.partitions})
+
+    def recreate(self, **config: object) -> None:
+        """Let the topic of records be one with settings of its own, before anything is in it."""
+        self.site.broker.delete_topic(self.topics["records"])
+        self.site.broker.create_topic(self.topics["records"], self.partitions, **config)
 
     def feed(self, rate: float) -> None:
         """Produce the next records steadily from now on, until `finish`; again does nothing."""
@@ -150,7 +186,7 @@ class Trial:
             self.site.broker.bootstrap,
             self.topics["records"],
             self._remember(),
-            lambda number: (first + number) % self.setting.partitions,
+            lambda number: (first + number) % self.partitions,
             rate,
         )
 
@@ -164,6 +200,8 @@ class Trial:
     def _remember(self) -> Iterator[Row]:
         for row in self._rows:
             self._made[row.key] = row
+            if row.value is not None:
+                self._made[row.value] = row  # for those without a key: the same value has the same fate
             yield row
 
     def start(self, *, crash: str = "", sabotage: Sabotage = (), config: str = "config.yaml") -> Daemon:
@@ -217,7 +255,7 @@ class Trial:
         self._rereads = not last
         for partition, records in consume(self.site.broker.bootstrap, self.topics["records"]).items():
             for record in records:
-                self.expected[partition, record.offset] = self._made[record.key]
+                self.expected[partition, record.offset] = self._made[record.value if record.key is None else record.key]
 
     def end(self) -> None:
         """Say that no daemon can go on: what is there now is the end of it."""

@@ -1,9 +1,34 @@
 """What goes wrong, one kind a file."""
 
 from tests.chaos.failure import FAILURES
-from tests.chaos.failures import brokers, fencing, groups, machine, network, outputs, process, topics
+from tests.chaos.failures import (
+    beginnings,
+    brokers,
+    contents,
+    fencing,
+    groups,
+    machine,
+    members,
+    network,
+    outputs,
+    process,
+    topics,
+)
 
-__all__ = ["ALL", "brokers", "fencing", "groups", "machine", "network", "outputs", "process", "topics"]
+__all__ = [
+    "ALL",
+    "beginnings",
+    "brokers",
+    "contents",
+    "fencing",
+    "groups",
+    "machine",
+    "members",
+    "network",
+    "outputs",
+    "process",
+    "topics",
+]
 
 ALL = tuple(FAILURES)
 """Everything the harness knows to inject."""
