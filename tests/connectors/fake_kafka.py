@@ -25,8 +25,9 @@ def message(
     timestamp: int = -1,
 ) -> Any:
     """A message as kafka-python hands it out."""
-    size = -1 if value is None else len(value)
-    return ConsumerRecord("t", partition, 0, offset, timestamp, 0, key, value, list(headers), None, -1, size, -1)
+    sizes = [-1 if part is None else len(part) for part in (key, value)]
+    in_headers = sum(len(name) + len(one or b"") for name, one in headers) if headers else -1
+    return ConsumerRecord("t", partition, 0, offset, timestamp, 0, key, value, list(headers), None, *sizes, in_headers)
 
 
 class FakeCluster:

@@ -166,6 +166,23 @@ class TestReading:
         drain(source, 2999)
         assert source.lag == {("t", 0): 0}
 
+    @pytest.mark.parametrize(
+        "parts", [{"key": b"k" * 10_000}, {"headers": [("", None)] * 200}, {"headers": [("h", b"v" * 9999)]}]
+    )
+    def test_keys_and_headers_count(
+        self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch, parts: dict[str, Any]
+    ) -> None:
+        cluster.produce([None] * 1000, **parts)
+        monkeypatch.setattr(buffers, "_MOST_BYTES", 500_000)
+        source = make()
+        source.open()
+        source.poll(1, 1.0)
+        waiting = buffers_of(source)
+        until(lambda: waiting.waiting(0) == (99, 100))
+        assert not waiting.wait_for_room(0.05)
+        drain(source, 999)
+        until(lambda: waiting._bytes == 0)
+
     def test_lag_counts_what_was_read_ahead_and_what_was_not(self, cluster: FakeCluster, make: Make) -> None:
         cluster.__init__(2)  # type: ignore[misc]
         cluster.produce(values(10_000), 0)

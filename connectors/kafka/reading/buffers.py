@@ -16,15 +16,18 @@ _MOST_MESSAGES, _MOST_BYTES = 4096, 2**24
 
 _offset = attrgetter("offset")
 # Of a ConsumerRecord: its headers, and the serialized sizes of its key, value and headers, -1 where there is none.
-_headers, _sizes = itemgetter(8), (itemgetter(10), itemgetter(11), itemgetter(12))
+_headers = itemgetter(8)
+_key_size, _value_size, _header_size = itemgetter(10), itemgetter(11), itemgetter(12)
 # What a header takes in memory, however short it is.
 _HEADER_BYTES = 64
 
 
 def _bytes(messages: Sequence[Any]) -> int:
     """Tell how much memory messages take, about."""
-    headers = sum(map(len, map(_headers, messages)))
-    return sum(sum(map(size, messages)) for size in _sizes) + _HEADER_BYTES * headers
+    in_headers = sum(map(_header_size, messages))
+    # Where no message has any, which is mostly so, they need not be counted one by one.
+    headers = 0 if in_headers == -len(messages) else sum(map(len, map(_headers, messages)))
+    return sum(map(_key_size, messages)) + sum(map(_value_size, messages)) + in_headers + _HEADER_BYTES * headers
 
 
 class Stretch(NamedTuple):
