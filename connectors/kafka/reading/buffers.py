@@ -24,10 +24,11 @@ _HEADER_BYTES = 64
 
 def _bytes(messages: Sequence[Any]) -> int:
     """Tell how much memory messages take, about."""
-    in_headers = sum(map(_header_size, messages))
+    in_headers: int = sum(map(_header_size, messages))
     # Where no message has any, which is mostly so, they need not be counted one by one.
     headers = 0 if in_headers == -len(messages) else sum(map(len, map(_headers, messages)))
-    return sum(map(_key_size, messages)) + sum(map(_value_size, messages)) + in_headers + _HEADER_BYTES * headers
+    size: int = sum(map(_key_size, messages)) + sum(map(_value_size, messages))
+    return size + in_headers + _HEADER_BYTES * headers
 
 
 class Stretch(NamedTuple):

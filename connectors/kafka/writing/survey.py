@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from connectors.kafka.client import Unreachable, connect
 from connectors.kafka.reading.committed import Batches
-from connectors.kafka.reading.topic import Bounds, KafkaTopic, Message, OutOfRange, Unreadable
+from connectors.kafka.reading.damage import Unreadable
+from connectors.kafka.reading.topic import Bounds, KafkaTopic, Message, OutOfRange
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.stamps import origin
 from connectors.ports import ConnectorError, Position
