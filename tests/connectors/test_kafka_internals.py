@@ -46,16 +46,17 @@ RELIED_UPON: dict[Any, str] = {
     Fetcher.PartitionRecords: "_unpack_records fetch_offset next_fetch_offset topic_partition",
     MemoryRecords: "next_batch",
     DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
-    "next_offset size_in_bytes",
+    "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id validate_crc",
     LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
     # connectors/kafka/group: a member that has begun to join.
     ConsumerCoordinator: "_join_task need_rejoin",
     # connectors/kafka/writing: a producer that goes on as an earlier one.
     KafkaProducer: "_closed _sender _transaction_manager config DEFAULT_CONFIG",
-    KafkaAdminClient: "DEFAULT_CONFIG describe_configs describe_producers describe_topics list_partition_offsets",
+    KafkaAdminClient: "DEFAULT_CONFIG describe_configs describe_producers describe_topics "
+    "describe_transactions list_partition_offsets",
     Sender: "force_close",
-    TransactionManager: "has_producer_id last_error producer_id_and_epoch set_producer_id_and_epoch "
-    "set_sequence_number",
+    TransactionManager: "has_producer_id last_error producer_id_and_epoch sequence_number "
+    "set_producer_id_and_epoch set_sequence_number",
     codec: "has_gzip has_lz4 has_snappy has_zstd lz4 snappy zstd",
 }
 
@@ -68,6 +69,7 @@ PARAMETERS: dict[Any, list[str]] = {
     KafkaNetClient.__init__: ["self", "net", "manager", "configs"],
     KafkaNetClient.await_ready: ["self", "node_id", "timeout_ms"],
     Fetcher.__init__: ["self", "client", "subscriptions", "configs"],
+    Fetcher.PartitionRecords.__init__: ["self", "fetch_offset", "tp", "records"],
     Fetcher.PartitionRecords._unpack_records: ["self", "tp", "records", "key_deserializer", "value_deserializer"],
     LegacyRecordBatch.__init__: ["self", "buffer", "magic"],
     LegacyRecordBatch._decompress: ["self", "key_offset"],
