@@ -55,7 +55,7 @@ RELIED_UPON: dict[Any, str] = {
     KafkaAdminClient: "DEFAULT_CONFIG describe_configs describe_producers describe_topics "
     "describe_transactions list_partition_offsets",
     Sender: "force_close",
-    TransactionManager: "has_producer_id last_error producer_id_and_epoch sequence_number "
+    TransactionManager: "_supports_epoch_bump has_producer_id last_error producer_id_and_epoch sequence_number "
     "set_producer_id_and_epoch set_sequence_number",
     codec: "has_gzip has_lz4 has_snappy has_zstd lz4 snappy zstd",
 }
@@ -83,6 +83,7 @@ CALLED: dict[FunctionType, str] = {
     Fetcher.PartitionRecords._unpack_records: r"records\.next_batch\(\)[\s\S]*for record in batch:",
     DefaultRecordBatch.__iter__: r"self\._maybe_uncompress\(\)",
     DefaultRecordBatch._maybe_uncompress: r"if not self\._decompressed:",
+    TransactionManager.classify_batch_error: r"if self\._supports_epoch_bump\(\):[\s\S]*ERROR_CLASS_FATAL",
     LegacyRecordBatch.__iter__: r"self\._decompress\(key_offset\)",
     KafkaConsumer.__init__: r"self\.config\['kafka_client'\]\(",
     KafkaProducer.__init__: r"self\.config\['kafka_client'\]\(",

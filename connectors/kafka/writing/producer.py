@@ -80,6 +80,9 @@ class ProducerSession(Session):
         self._transactional_id = producer.config["transactional_id"]
         self.transactional = self._transactional_id is not None
         self.transaction_seconds = producer.config["transaction_timeout_ms"] / 1000
+        if self.transactional:
+            # Left alone, kafka-python would take the id back from whoever has shut it out, lines under way given up.
+            producer._transaction_manager._supports_epoch_bump = lambda: False
         self._begun = 0.0
         self._missing_since: float | None = None
 

@@ -44,7 +44,9 @@ def hanging(trial: Trial) -> int:
     """Let somebody's transaction stay open for long, with records behind it, and abort it at last."""
     trial.produce(500)
     producer = KafkaProducer(
-        bootstrap_servers=trial.site.broker.bootstrap, transactional_id=f"other-{trial.topics['records']}"
+        bootstrap_servers=trial.site.broker.bootstrap,
+        transactional_id=f"other-{trial.topics['records']}",
+        transaction_timeout_ms=600_000,  # by default the broker would end it before both daemons have told of it
     )
     trial.stack.callback(producer.close, timeout=5)
     producer.init_transactions()
