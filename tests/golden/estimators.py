@@ -1,0 +1,69 @@
+"""Models and records of the golden states: what an earlier format held must still be read.
+
+    python -m tests.golden.estimators FOLDER
+
+writes the states of this version, and what their models say of some records. Run it before a format changes, never for
+one that has: the files of `estimators-v2` came from the last version of that format.
+"""
+
+import gzip
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.state import to_bytes
+
+_ADAPTIVE = {"n_features": 8, "n_trees": 1, "tree_window": 60, "buffer_size": 40, "metric_schedule": (100, 250)}
+_GROWING = {"block_size": 8, "batch_size": 16, "max_features": 64}
+
+#: Name -> the model, and how many records it has learnt: of the growing ones also before their bandwidth is fixed.
+MODELS = {
+    "adaptive_classifier": (AdaptiveKernelClassifier, _ADAPTIVE, 310),
+    "adaptive_regressor": (AdaptiveKernelRegressor, _ADAPTIVE, 310),
+    "classifier": (KernelClassifier, _GROWING, 310),
+    "classifier_early": (KernelClassifier, _GROWING, 150),
+    "regressor": (KernelRegressor, _GROWING, 310),
+    "regressor_early": (KernelRegressor, _GROWING, 150),
+}
+
+
+def fresh(name):
+    """A model that has learnt nothing."""
+    kind, arguments, _ = MODELS[name]
+    return kind(**arguments, seed=7)
+
+
+def records(name, start, stop):
+    """Some of the records that it learns: numbers, a word, gaps, a late input; a label or a number."""
+    rng = np.random.default_rng(11)
+    table = rng.normal(size=(stop, 3)) * [1.0, 20.0, 0.1] + [0.0, 100.0, 5.0]
+    for i, (a, b, c) in enumerate(table.tolist()):
+        x = {"a": a, "b": b, "word": "xyz"[i % 3], **({"late": c} if i > 120 else {})}
+        if i % 7 == 0:
+            x["b"] = None
+        value = math.sin(2 * a) + b / 20
+        if i >= start:
+            yield x, value * 3 + 50 if name.startswith(("regressor", "adaptive_regressor")) else "ny"[value > 5]
+
+
+def said(model, name):
+    """What a model says of a few records it has not learnt."""
+    xs = [x for x, _ in records(name, 400, 405)]
+    return [model.predict_proba_one(x) if hasattr(model, "predict_proba_one") else model.predict_one(x) for x in xs]
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    answers = {}
+    for name, (_, _, n) in MODELS.items():
+        model = fresh(name)
+        for x, y in records(name, 0, n):
+            model.learn_one(x, y)
+        (folder / f"{name}.bin.gz").write_bytes(gzip.compress(to_bytes(model.__getstate__()), mtime=0))
+        answers[name] = said(model, name)
+    (folder / "said.json").write_text(json.dumps(answers, indent=1) + "\n")
