@@ -11,7 +11,7 @@ import numbers
 import operator
 import re
 import struct
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from river import base
 Array = np.ndarray[Any, np.dtype[Any]]
 #: Field name -> numpy array, or a value that JSON holds (None, bool, int, float, str, lists and dicts of them).
 Record = dict[str, Any]
+#: Field name -> whether its numbers are such as a model can go on with.
+Rules = Mapping[str, Callable[[Array], bool]]
 
 _MAGIC = b"SKREC\x01"
 #: Plain numbers and booleans: no objects, texts or structures, whose descriptions could hide anything.
@@ -203,18 +205,56 @@ def array(record: Record, name: str, dtype: Any, *shape: int | None) -> Array:
     return np.array(value, order="C")
 
 
+def checked(record: Record, rules: Rules) -> Record:
+    """The record, if its numbers are such as the rules allow; what is no number or array of them is passed over.
+
+    Who writes a state and who reads one ask this of the same fields: no state is saved that would be refused.
+
+    Raises
+    ------
+    ValueError
+        A field holds a number that is not allowed. It is named.
+
+    """
+    for name, fits in rules.items():
+        value = record.get(name)
+        if isinstance(value, int):  # one past the largest float is infinite
+            value = real(value)
+        values = np.asarray(value) if isinstance(value, np.ndarray | float) else None
+        if values is not None and values.dtype.kind == "f" and not fits(values):
+            raise misfit(name)
+    return record
+
+
+def all_finite(values: Array) -> bool:
+    """Whether all are finite."""
+    return bool(np.isfinite(values).all())
+
+
+def all_from_zero(values: Array) -> bool:
+    """Whether all are finite and 0 or more."""
+    return all_finite(values) and bool((values >= 0).all())
+
+
+def all_positive(values: Array) -> bool:
+    """Whether all are finite and more than 0."""
+    return all_finite(values) and bool((values > 0).all())
+
+
+def none_infinite(values: Array) -> bool:
+    """Whether all are finite, or NaN where nothing was observed."""
+    return not np.isinf(values).any()
+
+
+def none_missing(values: Array) -> bool:
+    """Whether none is NaN."""
+    return not np.isnan(values).any()
+
+
 def whole(record: Record, name: str, most: int = 2**63) -> int:
     """A whole number from 0 to `most` in a record; ValueError where it is none."""
     value = record.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise misfit(name)
-    return value
-
-
-def finite(record: Record, name: str, least: float = -math.inf) -> float:
-    """A finite number from `least` up in a record; ValueError where it is none."""
-    value = number(record, name)
-    if not math.isfinite(value) or value < least:
         raise misfit(name)
     return value
 
@@ -224,7 +264,7 @@ def number(record: Record, name: str) -> float:
     value = record.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise misfit(name)
-    return float(value)
+    return real(value) or 0.0  # one past the largest float is infinite
 
 
 def untagged(record: Record, name: str) -> list[Any]:

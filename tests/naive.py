@@ -3,6 +3,7 @@
 A twin has the name of its kernel and returns what the kernel fills in.
 """
 
+import copy
 import math
 from fractions import Fraction
 
@@ -228,27 +229,101 @@ def structured_features(X, groups, seed, scale, first, F):
 # moments.py -----------------------------------------------------------------------------------------------------------
 
 
-def scale_rows(raw, learn, is_number, limit, before=None):
-    """Rows scaled by the mean and deviation of all that was observed and learnt up to each, itself included.
+class Moments:
+    """The values of one input or target as they counted: of all, and of the block; and the run of far ones."""
 
-    `before` holds what every column had observed earlier. Returns the rows and what every column has observed now.
+    def __init__(self):
+        self.counted, self.block = [], []
+        self.run = self.seen = 0
+
+    def __len__(self):
+        return len(self.counted)
+
+    @property
+    def mean(self):
+        return np.mean(self.counted) if self.counted else 0.0
+
+    @property
+    def deviation(self):
+        return np.std(self.counted) if self.counted else 0.0
+
+    @property
+    def bounded(self):
+        return self.run < max(64, len(self) / 100)
+
+    @property
+    def numbers(self):
+        """As the kernels hold them."""
+        mean, block = self.mean, np.mean(self.block) if self.block else 0.0
+        squares, of_block = (np.sum((np.array(v) - m) ** 2) for v, m in ((self.counted, mean), (self.block, block)))
+        return [len(self), mean, squares, self.run, self.seen, len(self.block), block, of_block]
+
+    def with_one(self, value):
+        """The values as they would count with one more, and whether it is far."""
+        far, nearer = _counting(self.counted, value, 32)
+        return [*self.counted, nearer if self.bounded else value], far
+
+    def take(self, value):
+        """Whether the block took the place of all."""
+        bounded = self.bounded
+        self.counted, far = self.with_one(value)
+        self.run, self.seen = self.run + 1 if far else max(self.run - 1, 0), self.seen + 1
+        if far and not bounded:
+            self.block = []
+            return False
+        self.block.append(_counting(self.block, value, 3)[1])
+        size = len(self.block)
+        if size < 8 or (self.seen > 8 and 2 * size < self.seen + 3):
+            return False
+        replaced = 0 < 40 * np.std(self.block) < self.deviation
+        if replaced:
+            self.counted = self.block
+        self.block = []
+        return replaced
+
+
+def _counting(values, value, fewest):
+    """Whether a value is far from others, and as what it counts among them then."""
+    if len(values) < fewest:
+        return False, value
+    mean, deviation = np.mean(values), np.std(values)
+    far = abs(value - mean) > 100 * deviation > 1e-10 * abs(mean)
+    return far, mean + math.copysign(6 * deviation, value - mean) if far else value
+
+
+def drawn_in(standardised, bounded):
+    far = abs(standardised)
+    return math.copysign(100 * (100 / far) ** 2 if bounded and far > 100 else min(far, 100), standardised)
+
+
+def near(moments, value):
+    if len(moments) < 32 or moments.deviation <= 1e-12 * abs(moments.mean):
+        return value
+    standardised = drawn_in((value - moments.mean) / moments.deviation, moments.bounded)
+    return moments.mean + moments.deviation * standardised
+
+
+def scale_rows(raw, learn, is_number, limit, before=None):
+    """Rows scaled by the mean and deviation of all that counted and was learnt up to each, itself included.
+
+    `before` holds what every column had learnt earlier. Returns the rows and what every column has learnt now.
     """
-    observed = [list(values) for values in (before or [[] for _ in is_number])]
+    learnt = copy.deepcopy(before or [Moments() for _ in is_number])
     out = np.zeros(raw.shape)
     for r, row in enumerate(raw):
         for j, value in enumerate(row):
             if math.isnan(value):
                 continue
-            value = min(max(value, -1e150), 1e150)
+            value = min(max(value, -1e100), 1e100)
             if not is_number[j]:
                 out[r, j] = value
                 continue
-            sample = np.array([*observed[j], value], np.float64)
-            deviation = sample.std()
-            out[r, j] = 0.0 if deviation == 0 else np.clip((value - sample.mean()) / deviation, -limit, limit)
+            sample, _ = learnt[j].with_one(value)
+            deviation = np.std(sample)
+            out[r, j] = 0.0 if deviation == 0 else np.clip((value - np.mean(sample)) / deviation, -limit, limit)
             if learn[r]:
-                observed[j].append(value)
-    return out, observed
+                learnt[j].take(value)
+    return out, learnt
 
 
 def clip_rows(raw, limit):
@@ -262,17 +337,20 @@ def scale(values, learnt, standardize, limit, is_number, before=None):
     return clip_rows(values, limit), before
 
 
-def standardise(y, before=()):
-    """Each number among all up to it; the mean and deviation before each; and all that came, `before` included."""
-    came, out, moments = list(before), [], []
+def take_target(moments, y):
+    """A target among all up to it, and whether the block took their place; the moments learn it."""
+    bounded, (sample, _) = moments.bounded, moments.with_one(y)
+    standardised = (y - np.mean(sample)) / (np.std(sample) or 1.0)
+    return drawn_in(standardised, bounded and len(sample) > 32), moments.take(y)
+
+
+def standardise(y, moments):
+    """Each number among all up to it, and the mean and deviation before each; the moments learn them."""
+    out, before = [], []
     for value in y:
-        moments.append((np.mean(came), np.std(came)) if came else (0.0, 0.0))
-        if math.isnan(value):
-            out.append(math.nan)
-            continue
-        came.append(value)
-        out.append((value - np.mean(came)) / (np.std(came) or 1.0))
-    return out, moments, came
+        before.append((moments.mean, moments.deviation))
+        out.append(math.nan if math.isnan(value) else take_target(moments, value)[0])
+    return out, before
 
 
 # softmax.py -----------------------------------------------------------------------------------------------------------
@@ -426,18 +504,6 @@ def count_loss(block, loss):
     return np.add(block, [1, loss, loss**2])
 
 
-def deviation(moments):
-    count, _, squares = moments
-    return math.sqrt(squares / count) if count else 0.0
-
-
-def take_target(moments, y):
-    """Two samples put together, the second a single number, which the whole then standardises."""
-    count, mean, squares = moments
-    after = np.array([count + 1, (count * mean + y) / (count + 1), squares + count / (count + 1) * (y - mean) ** 2])
-    return after, (y - after[1]) / (deviation(after) or 1)
-
-
 def teach_heads(P, W, owed, drifts, ridge, phi, truth, scores, weight):
     """The heads' matrices and coefficients after the record; nothing is owed then."""
     taught = [
@@ -455,12 +521,8 @@ def rehearse(Phi, truths, sample_weights, P, W, owed, drifts, ridge):
 
 
 def standardise_targets(targets, sample_weights, moments):
-    """The moments after all targets, and each as those up to it standardise it."""
-    out = []
-    for y, weight in zip(targets, sample_weights, strict=True):
-        moments, standardised = take_target(moments, y) if weight > 0 else (moments, 0)
-        out.append(standardised)
-    return moments, out
+    """Each target as those up to it standardise it; the moments learn them."""
+    return [take_target(moments, y)[0] if weight > 0 else 0 for y, weight in zip(targets, sample_weights, strict=True)]
 
 
 class Ensemble:
@@ -469,6 +531,10 @@ class Ensemble:
     def __init__(self, n_trees, size, n_outputs):
         self.trees, self.window = [], []
         self.n_trees, self.size, self.n_outputs = n_trees, size, n_outputs
+        self.since = self.grown = 0
+
+    def forget(self):
+        self.trees[:], self.window[:] = [], []
         self.since = self.grown = 0
 
     def speak(self, x):
@@ -575,36 +641,44 @@ def pass_numbers(
     eta,
 ):
     """`ensembles` is empty, or of what is left over, which learns in place."""
+    assert not np.any(moments)
+    assert not np.any(linear_moments)
+    moments, linear_moments = Moments(), Moments()
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
     for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
         linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(speak(heads_W, linear_W, phi))
-        predictions = [moments[1] + deviation(moments) * score[0] for score in scores[:H]]
-        predictions += [linear_moments[1] + deviation(linear_moments) * score[0] for score in scores[H:]]
+        predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
+        predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
         smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.speak(x)[0] for ensemble in ensembles])
         predictions += [*corrected[1:], *(corrected + levels)]
         mixed = np.dot(hedge_weights(losses, eta), predictions)
         total, number = squared_errors
-        variance = deviation(linear_moments) ** 2 or 1
+        variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
         if math.isnan(y):
             continue
         block = count_loss(block, min((y - mixed) ** 2 / variance, 4))
-        squared_errors = 0.99 * np.array(squared_errors) + [(y - mixed) ** 2, 1]
+        nearer = near(linear_moments, y)
+        squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
         losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(squared) + 0.05)
-        if linear_moments[0]:
-            levels = 0.4**weight * levels + (1 - 0.4**weight) * (y - corrected)
+        if len(linear_moments):
+            levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
-                ensemble.learn(x, np.array([y - smooth]), weight)
-        linear_moments, standardised = take_target(linear_moments, y)
+                ensemble.learn(x, np.array([nearer - smooth]), weight)
+        standardised, is_new = take_target(linear_moments, y)
+        if is_new:
+            levels, squared_errors = np.zeros_like(levels), np.zeros(2)
+            for ensemble in ensembles:
+                ensemble.forget()
         for e in range(E):
             linear_P[e], linear_W[e] = learn_least_squares(
                 linear_P[e], linear_W[e], linear, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
             )
-        moments, standardised = take_target(moments, y)
+        standardised, _ = take_target(moments, nearer)
         heads_P, heads_W, owed = teach_heads(
             heads_P, heads_W, owed, drifts, ridge, phi, np.array([standardised]), scores, weight
         )
@@ -615,8 +689,8 @@ def pass_numbers(
         linear_P,
         linear_W,
         levels,
-        moments,
-        linear_moments,
+        moments.numbers,
+        linear_moments.numbers,
         losses,
         squared_errors,
         block,

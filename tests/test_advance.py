@@ -370,7 +370,7 @@ def test_the_restart_begins_anew_at_the_two_hundredth_label():
     model.advance(xs[200:], ys[200:])
     known = KernelClassifier(kernel=Gaussian(model.bandwidth), seed=1, batch_size=16)
     known.advance(xs, ys)
-    fields = ("input_mean", "alpha", "scale", "beta", "t", "gamma_0", "n_grown", "n_reused", "batch_rows")
+    fields = ("input_moments", "alpha", "scale", "beta", "t", "gamma_0", "n_grown", "n_reused", "batch_rows")
     for name in fields:
         assert np.array_equal(model.__getstate__()[name], known.__getstate__()[name]), name
     assert model.n_records == 230

@@ -1,10 +1,11 @@
 """Change: whether the mixture does worse than it did, block of records by block."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.state import Array, Record, array, misfit
+from streamkernel.state import Record, Rules, all_from_zero, array, checked, misfit
 
 #: Labelled records of a block.
 BLOCK = 100
@@ -31,6 +32,8 @@ class Change:
         Number, sum and sum of squares of the losses of this block: compiled code adds to it. float64 of shape (3,).
 
     """
+
+    rules: ClassVar[Rules] = {"change_block": all_from_zero, "change_before": all_from_zero}
 
     def __init__(self) -> None:
         self.block = np.zeros(3)
@@ -59,22 +62,19 @@ class Change:
 
     def record(self) -> Record:
         """The fields of the state."""
-        return {
-            "change_block": self.block.copy(),
-            "change_before": self._before.copy(),
-            "change_last": np.array([self._last]),
-        }
+        return checked(
+            {
+                "change_block": self.block.copy(),
+                "change_before": self._before.copy(),
+                "change_last": np.array([self._last]),
+            },
+            self.rules,
+        )
 
     def restore(self, record: Record) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
-        self.block, self._before = (_sums(record, name) for name in ("change_block", "change_before"))
+        checked(record, self.rules)
+        self.block, self._before = (array(record, name, np.float64, 3) for name in ("change_block", "change_before"))
         self._last = int(array(record, "change_last", np.int64, 1)[0])
         if self._last < 0:
             raise misfit("change_last")
-
-
-def _sums(record: Record, name: str) -> Array:
-    sums = array(record, name, np.float64, 3)
-    if not (np.isfinite(sums) & (sums >= 0)).all():
-        raise misfit(name)
-    return sums

@@ -1,6 +1,7 @@
 """The columns the heads live on: paired random features under a metric, a constant, and the inputs themselves."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from streamkernel.compute.arrival import Lens
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.kernels import Kernel
-from streamkernel.state import Array, Record, array, finite, misfit, whole
+from streamkernel.state import Array, Record, Rules, all_from_zero, all_positive, array, checked, misfit, number, whole
 
 _DTYPE = np.dtype("float32")
 _NO_KEYS = np.zeros(0, np.uint64)
@@ -40,6 +41,8 @@ class Columns:
         The kernel's length scale in use.
 
     """
+
+    rules: ClassVar[Rules] = {"metric_scales": all_positive, "bandwidth": all_from_zero}
 
     def __init__(self, kernel: Kernel, n_features: int, seed: int) -> None:
         self.kernel = kernel
@@ -141,24 +144,26 @@ class Columns:
 
     def record(self) -> Record:
         """The fields of the state."""
-        return {
-            "seed": self.seed,
-            "d0": self.d0,
-            "n_linear": self.n_linear,
-            "metric_scales": self.scales,
-            "bandwidth": self.bandwidth,
-        }
+        return checked(
+            {
+                "seed": self.seed,
+                "d0": self.d0,
+                "n_linear": self.n_linear,
+                "metric_scales": self.scales,
+                "bandwidth": self.bandwidth,
+            },
+            self.rules,
+        )
 
     def restore(self, record: Record) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self.seed = whole(record, "seed", most=2**64 - 1)
         self.scales = array(record, "metric_scales", np.float64, None)
-        if not (np.isfinite(self.scales) & (self.scales > 0)).all():
-            raise misfit("metric_scales")
         self.n_inputs = len(self.scales)
         self.d0 = whole(record, "d0", self.n_inputs)
         self.n_linear = whole(record, "n_linear", self.n_inputs)
-        self.bandwidth = finite(record, "bandwidth", least=0.0)
+        self.bandwidth = number(record, "bandwidth")
         # A machine may have begun without inputs; before it began, there is no bandwidth.
         if not self.bandwidth and (self.n_inputs or record.get("n_records")):
             raise misfit("bandwidth")

@@ -12,9 +12,11 @@ from streamkernel.compute import trees
 from streamkernel.compute.arrival import Lens, Scaling, Window
 from streamkernel.compute.experts import hedge_weights, rehearse, standardise_targets
 from streamkernel.compute.label_pass import advance_labels, pass_labels
+from streamkernel.compute.moments import SIZE as MOMENTS
+from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import advance_numbers, pass_numbers
 from streamkernel.compute.recursive import settle
-from streamkernel.state import Array, Record, array, misfit
+from streamkernel.state import Array, Record, Rules, all_finite, array, checked
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
@@ -179,22 +181,22 @@ class Experts(abc.ABC):
 
     def record(self) -> Record:
         """The fields of the state."""
-        return {
-            **{name: getattr(self, name).copy() for name in self._fields},
-            **self.forest.record(),
-            **self.change.record(),
-        }
+        own = {name: getattr(self, name).copy() for name in self._fields}
+        return {**checked(own, self.rules), **self.forest.record(), **self.change.record()}
 
     def restore(self, record: Record, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
         self.forest.restore(record, n_inputs, n_outputs)
         self.change.restore(record)
         for name in self._fields:
-            value = array(record, name, np.float64, *getattr(self, name).shape)
-            if not np.isfinite(value).all():
-                raise misfit(name)
-            setattr(self, name, value)
+            setattr(self, name, array(record, name, np.float64, *getattr(self, name).shape))
+
+    @property
+    def rules(self) -> Rules:
+        """What the numbers of the state may be."""
+        return dict.fromkeys(self._fields, all_finite)
 
     @property
     @abc.abstractmethod
@@ -288,14 +290,18 @@ class NumberExperts(Experts):
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.moments = np.zeros(3)
-        self.linear_moments = np.zeros(3)
+        self.moments = np.zeros(MOMENTS)
+        self.linear_moments = np.zeros(MOMENTS)
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
 
     def forget_heads(self) -> None:
         super().forget_heads()
         self.moments[:] = 0.0
+
+    @property
+    def rules(self) -> Rules:
+        return {**super().rules, "moments": are_moments, "linear_moments": are_moments}
 
     @property
     def tree_names(self) -> list[str]:
@@ -339,5 +345,6 @@ class NumberExperts(Experts):
     def rehearse(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
         truths = np.empty((len(Phi), 1))
-        standardise_targets(targets, weights, self.moments, truths[:, 0])
+        nearer = np.array([near(self.linear_moments, y) for y in targets])
+        standardise_targets(nearer, weights, self.moments, truths[:, 0])
         self._rehearse(Phi, truths, weights)

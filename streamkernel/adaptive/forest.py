@@ -1,9 +1,22 @@
 """Trees on the last records: what axis-aligned boundaries ask for, and what the other experts leave over."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from streamkernel.compute import trees
-from streamkernel.state import Record, array, misfit
+from streamkernel.state import (
+    Record,
+    Rules,
+    all_finite,
+    all_from_zero,
+    all_positive,
+    array,
+    checked,
+    misfit,
+    none_infinite,
+    none_missing,
+)
 
 #: Nodes of a tree.
 NODES = 511
@@ -28,6 +41,16 @@ class Forest:
         What compiled code reads and writes.
 
     """
+
+    #: Leaves are finite and weights are weights, so that what is said is finite; a threshold may be infinite.
+    rules: ClassVar[Rules] = {
+        "window_rows": none_infinite,
+        "window_targets": all_finite,
+        "window_weights": all_positive,
+        "tree_thresholds": none_missing,
+        "tree_values": all_finite,
+        "tree_node_weights": all_from_zero,
+    }
 
     def __init__(self, n_ensembles: int, n_trees: int, window: int) -> None:
         self.n_ensembles = n_ensembles
@@ -85,15 +108,19 @@ class Forest:
     def record(self) -> Record:
         """The fields of the state."""
         n = min(int(self.arrays.counts[0]), len(self.arrays.rows))
-        return {
-            "window_rows": self.arrays.rows[:n].copy(),
-            "window_targets": self.arrays.targets[:, :n].copy(),
-            "window_weights": self.arrays.weights[:n].copy(),
-            **{f"tree_{name}": getattr(self.arrays, name).copy() for name in _FIELDS},
-        }
+        return checked(
+            {
+                "window_rows": self.arrays.rows[:n].copy(),
+                "window_targets": self.arrays.targets[:, :n].copy(),
+                "window_weights": self.arrays.weights[:n].copy(),
+                **{f"tree_{name}": getattr(self.arrays, name).copy() for name in _FIELDS},
+            },
+            self.rules,
+        )
 
     def restore(self, record: Record, n_inputs: int, n_outputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self.begin(n_inputs, n_outputs)
         mine = self.arrays
         for name in _FIELDS:
@@ -106,7 +133,6 @@ class Forest:
         mine.targets[:, :n] = array(record, "window_targets", np.float64, len(mine.targets), n, n_outputs)
         mine.weights[:n] = array(record, "window_weights", np.float64, n)
         self._check_trees(n_inputs)
-        self._check_numbers(n)
 
     def _check_trees(self, n_inputs: int) -> None:
         """A tree must lead from its root to a leaf, whatever a file says."""
@@ -117,18 +143,3 @@ class Forest:
         inner = features >= 0
         if (inner & ((children <= later) | (children >= NODES - 1))).any():
             raise misfit("tree_children")
-
-    def _check_numbers(self, n: int) -> None:
-        """Leaves are finite and weights are weights, so that what is said is finite; a threshold may be infinite."""
-        mine = self.arrays
-        weights = mine.weights[:n]
-        for name, fits in (
-            ("window_rows", ~np.isinf(mine.rows)),
-            ("window_targets", np.isfinite(mine.targets)),
-            ("window_weights", np.isfinite(weights) & (weights > 0)),
-            ("tree_thresholds", ~np.isnan(mine.thresholds)),
-            ("tree_values", np.isfinite(mine.values)),
-            ("tree_node_weights", np.isfinite(mine.node_weights) & (mine.node_weights >= 0)),
-        ):
-            if not fits.all():
-                raise misfit(name)

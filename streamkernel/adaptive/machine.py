@@ -23,11 +23,10 @@ from streamkernel.adaptive.recent import Recent
 from streamkernel.records.inputs import Inputs, Rows
 from streamkernel.records.intake import Intake, Records
 from streamkernel.records.targets import Classes, Numbers
-from streamkernel.state import Array, Record, array, misfit, whole
+from streamkernel.state import Array, Record, Rules, all_from_zero, array, checked, misfit, whole
 
-#: No record counts as more: beyond, float64 cannot keep P positive, nor the ridge in the fit of the metric.
-HEAVIEST = 1e6
 _NO_KEYS = np.zeros(0, np.uint64)
+_RULES: Rules = {"importance": all_from_zero}
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ class AdaptiveMachine(abc.ABC):
             **self.columns.record(),
             **self.experts.record(),
             **self.recent.record(),
-            "importance": self.importance.copy(),
+            **checked({"importance": self.importance.copy()}, _RULES),
         }
 
     def restore(self, record: Record) -> None:
@@ -182,8 +181,9 @@ class AdaptiveMachine(abc.ABC):
             self.columns.n_inputs if began else 0,
         )
         self.recent.restore(record, self.columns.n_inputs)
+        checked(record, _RULES)
         self.importance = array(record, "importance", np.float64, None)
-        if len(self.importance) > self.columns.n_inputs or not np.isfinite(self.importance).all():
+        if len(self.importance) > self.columns.n_inputs:
             raise misfit("importance")
 
     def _stretches(self, rows: Rows, targets: Sequence[Any]) -> Iterator[slice]:
@@ -233,7 +233,7 @@ class AdaptiveMachine(abc.ABC):
             return Taught(said, self._n_classes, said, self._unknown(len(said)))
         if not self.n_records or self.columns.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
-        taught = self._teach(rows, targets, np.minimum(weights, HEAVIEST))
+        taught = self._teach(rows, targets, weights)
         self._count(n_learnt)
         return taught
 

@@ -1,9 +1,11 @@
 """The ring buffer of the last labelled records, as they were scaled on arrival: what a new metric is learnt from."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from streamkernel.compute.arrival import Window, remember
-from streamkernel.state import Array, Record, array, misfit, whole
+from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, whole
 
 
 class Recent:
@@ -15,6 +17,8 @@ class Recent:
         Records kept.
 
     """
+
+    rules: ClassVar[Rules] = {"recent_rows": all_finite, "recent_targets": all_finite, "recent_weights": all_from_zero}
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -56,18 +60,17 @@ class Recent:
     def record(self) -> Record:
         """The fields of the state."""
         X, y, w = self.rows()
-        return {"recent_rows": X, "recent_targets": y, "recent_weights": w}
+        return checked(
+            {"recent_rows": X, "recent_targets": y, "recent_weights": w},
+            self.rules,
+        )
 
     def restore(self, record: Record, n_inputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         y = array(record, "recent_targets", np.float64, None)
         w = array(record, "recent_weights", np.float64, len(y))
         X = array(record, "recent_rows", np.float32, len(y), n_inputs)
-        for name, values in (("recent_targets", y), ("recent_weights", w), ("recent_rows", X)):
-            if not np.isfinite(values).all():
-                raise misfit(name)
-        if (w < 0).any():
-            raise misfit("recent_weights")
         whole({"n": len(y)}, "n", self.size)
         self.forget()
         self.widen(n_inputs)

@@ -20,9 +20,7 @@ class Scaling(NamedTuple):
     standardize: bool
     limit: float
     is_number: Array
-    counts: Array
-    mean: Array
-    m2: Array
+    moments: Array
 
 
 class Lens(NamedTuple):
@@ -92,9 +90,7 @@ def arrive(
         scaling.standardize,
         scaling.limit,
         scaling.is_number,
-        scaling.counts,
-        scaling.mean,
-        scaling.m2,
+        scaling.moments,
         0,
         X,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.jit import jit, jit_reduction
+from streamkernel.compute.moments import take_target
 from streamkernel.compute.recursive import learn_least_squares_late
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -74,23 +75,6 @@ def count_loss(block: Array, loss: float) -> None:
 
 
 @jit
-def deviation(moments: Array) -> Any:
-    """The deviation that count, mean and sum of squared deviations tell."""
-    return np.sqrt(moments[2] / moments[0]) if moments[0] > 0 else 0.0
-
-
-@jit
-def take_target(moments: Array, y: float) -> Any:
-    """Welford's update; returns the target as the moments, itself included, standardise it."""
-    moments[0] += 1
-    delta = y - moments[1]
-    moments[1] += delta / moments[0]
-    moments[2] += delta * (y - moments[1])
-    spread = deviation(moments)
-    return (y - moments[1]) / (spread if spread > 0 else 1.0)
-
-
-@jit
 def teach_heads(
     P: Array,
     W: Array,
@@ -153,4 +137,4 @@ def rehearse(
 def standardise_targets(targets: Array, sample_weights: Array, moments: Array, out: Array) -> None:
     """Targets as the moments standardise them, one after the other, (n,) into (n,); none for a weight of 0."""
     for r in range(targets.shape[0]):
-        out[r] = take_target(moments, targets[r]) if sample_weights[r] > 0 else 0.0
+        out[r] = take_target(moments, targets[r])[0] if sample_weights[r] > 0 else 0.0

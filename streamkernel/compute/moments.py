@@ -1,4 +1,12 @@
-"""Running moments of the inputs (Welford), and rows scaled by them."""
+"""Running moments (Welford) of inputs and targets, which outliers cannot move far, and rows scaled by them.
+
+A few absurd values must not decide the scale for ever, nor may a stream change its scale unnoticed:
+
+- A far value counts as one `COUNTS_AS` deviations from the mean. 1% of them make the deviation 1.25 times what it was.
+- Once so many values are far that they are no outliers, at least 1% of all, they are taken as they are.
+- Values that come first are far from nothing. So the moments are compared with those of the later half of all values:
+  where these are so much narrower, the first were outliers (or are past), and the moments of the half take their place.
+"""
 
 from typing import Any
 
@@ -6,16 +14,111 @@ import numpy as np
 
 from streamkernel.compute.jit import jit
 
-# Squares of larger values would overflow the moments for ever.
-_LARGEST = 1e150
+#: Larger values count as this: their squares, summed, would overflow.
+LARGEST = 1e100
+#: Deviations from the mean past which a value is far, and as how many it counts then. Ordinary streams bring single
+#: values 80 deviations from all before, where a scale begins to change: these are taken as they are.
+FAR = 100.0
+COUNTS_AS = 6.0
+#: The values that come before any is far; in a block, where one outlier would spoil all, they are fewer.
+FEWEST = 32
+FEWEST_OF_BLOCK = 3
+#: Deviations that are less than this, in means, are rounding: beside them nothing is far.
+ROUNDING = 1e-12
+#: Far values, less those that are not, from which on they are taken as they are: so many, and this share of all.
+ENOUGH = 64.0
+SHARE = 0.01
+#: Values of the shortest block; others are longer than all before by this, so that what comes every so many records is
+#: not the first of one after the other.
+BLOCK = 8
+LONGER = 3
+#: A block's moments replace those of all values where its deviation is smaller by this.
+NARROWER = 40.0
+#: The numbers of a value's moments: of all values their count, mean and sum of squared deviations, the far ones less
+#: the others (never below 0), and how many there have been; then count, mean and squares of the block.
+COUNT, MEAN, M2, RUN, SEEN, BLOCK_COUNT, BLOCK_MEAN, BLOCK_M2 = range(8)
+SIZE = 8
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def are_moments(moments: Array) -> bool:
+    """Whether an array, (..., 8), can be moments: finite numbers, and none but a mean below 0."""
+    rest = moments[..., [COUNT, M2, RUN, SEEN, BLOCK_COUNT, BLOCK_M2]] if moments.shape[-1:] == (SIZE,) else moments
+    return bool(np.isfinite(moments).all() and (rest >= 0).all())
+
+
 @jit
-def scale_rows(
-    raw: Array, learn: Array, is_number: Array, count: Array, mean: Array, m2: Array, limit: float, out: Array
-) -> None:
+def updated(count: float, mean: float, m2: float, value: float, fewest: float, bounded: bool) -> Any:
+    """Count, mean and sum of squared deviations with one more value in them, and whether it is far.
+
+    A far value is taken as it is where it is not to be bounded.
+    """
+    n = count + 1
+    delta = value - mean
+    far = count >= fewest and delta * delta * count > FAR * FAR * m2 and m2 > count * (ROUNDING * mean) ** 2
+    if far and bounded:
+        delta = np.copysign(COUNTS_AS * np.sqrt(m2 / count), delta)
+        return n, mean + delta / n, m2 + delta * delta * (count / n), far
+    new_mean = mean + delta / n
+    return n, new_mean, m2 + delta * (value - new_mean), far
+
+
+@jit
+def is_bounded(moments: Array) -> Any:
+    """Whether far values are outliers so far: there are not enough of them to be a change."""
+    return moments[RUN] < max(ENOUGH, SHARE * moments[COUNT])
+
+
+@jit
+def note(moments: Array, value: float, far: bool, bounded: bool) -> Any:
+    """Take a value into run and block, (8,), and end the block where it is time; whether it replaced the moments."""
+    moments[RUN] = moments[RUN] + 1 if far else max(moments[RUN] - 1, 0.0)
+    moments[SEEN] += 1
+    if far and not bounded:  # a change: what the block holds is past
+        moments[BLOCK_COUNT] = moments[BLOCK_MEAN] = moments[BLOCK_M2] = 0.0
+        return False
+    size, mean, m2, _ = updated(
+        moments[BLOCK_COUNT], moments[BLOCK_MEAN], moments[BLOCK_M2], value, FEWEST_OF_BLOCK, True
+    )
+    moments[BLOCK_COUNT], moments[BLOCK_MEAN], moments[BLOCK_M2] = size, mean, m2
+    if size < BLOCK or (moments[SEEN] > BLOCK and 2 * size < moments[SEEN] + LONGER):
+        return False
+    replaced = m2 > 0 and moments[M2] / moments[COUNT] > NARROWER * NARROWER * (m2 / size)
+    if replaced:
+        moments[COUNT], moments[MEAN], moments[M2] = size, mean, m2
+    moments[BLOCK_COUNT] = moments[BLOCK_MEAN] = moments[BLOCK_M2] = 0.0
+    return replaced
+
+
+@jit
+def deviation(moments: Array) -> Any:
+    """The deviation that moments, (8,), tell; 0 before two values differ."""
+    return np.sqrt(moments[M2] / moments[COUNT]) if moments[COUNT] > 0 else 0.0
+
+
+@jit
+def drawn_in(standardised: float, bounded: bool) -> Any:
+    """A standardised target, +-`FAR` at most; an outlier counts the less the farther it is."""
+    if bounded and abs(standardised) > FAR:
+        return standardised * (FAR / standardised) ** 2 * abs(FAR / standardised)
+    return min(max(standardised, -FAR), FAR)
+
+
+@jit
+def near(moments: Array, y: float) -> Any:
+    """A target as near to the mean as `drawn_in` brings it, once there are enough to tell."""
+    spread = deviation(moments)
+    if moments[COUNT] < FEWEST or spread <= ROUNDING * abs(moments[MEAN]):
+        return y
+    standardised = (y - moments[MEAN]) / spread
+    if abs(standardised) <= FAR:
+        return y
+    return moments[MEAN] + spread * drawn_in(standardised, is_bounded(moments))
+
+
+@jit
+def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit: float, out: Array) -> None:
     """Scale rows one after the other by the moments that include each of them.
 
     Parameters
@@ -27,8 +130,8 @@ def scale_rows(
         led to, which are then forgotten.
     is_number
         Bool of shape (d,): false for indicators, which are passed on as they are.
-    count, mean, m2
-        The moments, float64 of shape (d,); updated.
+    moments
+        float64 of shape (d, 8); updated.
     limit
         Scaled values are clipped to +-limit.
     out
@@ -38,24 +141,23 @@ def scale_rows(
     for r in range(raw.shape[0]):
         keep = learn[r]
         for j in range(d):
-            value = min(max(raw[r, j], -_LARGEST), _LARGEST)
+            value = min(max(raw[r, j], -LARGEST), LARGEST)
             if np.isnan(raw[r, j]):
                 out[r, j] = 0
             elif not is_number[j]:
                 out[r, j] = value
             else:
-                n = count[j] + 1
-                delta = value - mean[j]
-                new_mean = mean[j] + delta / n
-                new_m2 = m2[j] + delta * (value - new_mean)
-                if keep:
-                    count[j] = n
-                    mean[j] = new_mean
-                    m2[j] = new_m2
+                own = moments[j]
+                bounded = is_bounded(own)
+                n, mean, m2, far = updated(own[COUNT], own[MEAN], own[M2], value, FEWEST, bounded)
+                variance = m2 / n
                 scaled = 0.0
-                if new_m2 > 0:
-                    scaled = (value - new_mean) / np.sqrt(new_m2 / n)
+                if variance > 0:
+                    scaled = (value - mean) / np.sqrt(variance)
                 out[r, j] = min(max(scaled, -limit), limit)
+                if keep:
+                    own[COUNT], own[MEAN], own[M2] = n, mean, m2
+                    note(own, value, far, bounded)
 
 
 @jit
@@ -74,9 +176,7 @@ def scale(
     standardize: bool,
     limit: float,
     is_number: Array,
-    counts: Array,
-    mean: Array,
-    m2: Array,
+    moments: Array,
     first: int,
     out: Array,
 ) -> None:
@@ -87,9 +187,23 @@ def scale(
     own = out[first : first + values.shape[0]]
     own[:, values.shape[1] :] = 0
     if standardize:
-        scale_rows(values, learnt, is_number, counts, mean, m2, limit, own)
+        scale_rows(values, learnt, is_number, moments, limit, own)
     else:
         clip_rows(values, limit, own)
+
+
+@jit
+def take_target(moments: Array, y: float) -> Any:
+    """Take a target into the moments, (8,); returns it as these, itself included, standardise it, and if all is new.
+
+    It is drawn in. All is new where the moments of the block have replaced those of all targets.
+    """
+    bounded = is_bounded(moments)
+    n, mean, m2, far = updated(moments[COUNT], moments[MEAN], moments[M2], y, FEWEST, bounded)
+    moments[COUNT], moments[MEAN], moments[M2] = n, mean, m2
+    spread = deviation(moments)
+    standardised = (y - moments[MEAN]) / (spread if spread > 0 else 1.0)
+    return drawn_in(standardised, bounded and n > FEWEST), note(moments, y, far, bounded)
 
 
 @jit
@@ -101,20 +215,15 @@ def standardise(y: Array, moments: Array, out: Array, before: Array) -> None:
     y
         The numbers, float64 of shape (n,); NaN is passed over.
     moments
-        Count, mean and sum of squared deviations, float64 of shape (3,); updated.
+        float64 of shape (8,); updated.
     out
         Filled, NaN where y is; float64 of shape (n,).
     before
         Filled: mean and deviation before each, float64 of shape (n, 2).
     """
     for i in range(y.shape[0]):
-        before[i, 0] = moments[1]
-        before[i, 1] = np.sqrt(moments[2] / moments[0]) if moments[0] else 0.0
+        before[i, 0] = moments[MEAN]
+        before[i, 1] = deviation(moments)
         out[i] = np.nan
         if not np.isnan(y[i]):
-            moments[0] += 1
-            delta = y[i] - moments[1]
-            moments[1] += delta / moments[0]
-            moments[2] += delta * (y[i] - moments[1])
-            deviation = np.sqrt(moments[2] / moments[0])
-            out[i] = (y[i] - moments[1]) / (deviation if deviation else 1.0)
+            out[i] = take_target(moments, y[i])[0]

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
-from streamkernel.compute.experts import DISCOUNT, count_loss, deviation, hedge_weights, speak, take_target, teach_heads
+from streamkernel.compute.experts import DISCOUNT, count_loss, hedge_weights, speak, teach_heads
 from streamkernel.compute.jit import jit
+from streamkernel.compute.moments import deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.trees import Forest, learn_trees, speak_trees
 
@@ -64,8 +65,9 @@ def pass_numbers(
         The level of that mixture's last errors, and of its errors when the trees have corrected it, shape (1 + T,): an
         expert each; updated.
     moments, linear_moments
-        Count, mean and sum of squared deviations of the targets that the heads, and the linear experts, have learnt;
-        float64 of shape (3,), updated before the residual is taken.
+        Moments of the targets that the heads, and the linear experts, have learnt, float64 of shape (8,); updated
+        before the residual is taken. Where the latter are replaced, levels, trees and squared errors begin anew: what
+        they have learnt is of another size.
     losses
         Discounted losses of all experts: heads, linear experts, trees, levels, shape (H + E + 2 T + 1,); updated.
     squared_errors
@@ -122,22 +124,27 @@ def pass_numbers(
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
         count_loss(block, min((y - out[r, 0]) ** 2 / variance, WORST))
-        squared_errors[0] = DISCOUNT * squared_errors[0] + (y - out[r, 0]) ** 2
+        nearer = near(linear_moments, y)
+        squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, 0]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
         if linear_moments[0] > 0:  # there is nothing to correct in what was said before the first target
             rate = 1.0 - (1.0 - LEVEL_RATE) ** sample_weights[r]
-            levels[0] += rate * (y - smooth - levels[0])
+            levels[0] += rate * (nearer - smooth - levels[0])
             if T:
-                levels[1] += rate * (y - predictions[n_smooth] - levels[1])
-                leaf_targets[0, 0] = y - smooth
+                levels[1] += rate * (nearer - predictions[n_smooth] - levels[1])
+                leaf_targets[0, 0] = nearer - smooth
                 learn_trees(forest, values[r], leaf_targets, sample_weights[r])
-        target = take_target(linear_moments, y)
+        target, is_new = take_target(linear_moments, y)
+        if is_new:
+            levels[:] = 0.0
+            squared_errors[:] = 0.0
+            forest.counts[:] = 0
         for e in range(E):
             error[0] = target - scores[H + e, 0]
             learn_least_squares(
                 linear_P[e], linear_W[e], linear, error, sample_weights[r], linear_drifts[e], 1.0 / ridge, v_linear
             )
-        truth[0] = take_target(moments, y)
+        truth[0] = take_target(moments, nearer)[0]
         teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth, scores, sample_weights[r], room)
 
 

@@ -103,6 +103,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         experts = NumberExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
         self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
 
+    @property
+    def n_clipped_targets(self) -> int:
+        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
+        return self._targets.n_limited
+
     def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
         """The target of one record; 0 before the first.
 

@@ -9,13 +9,12 @@ import numpy as np
 from river import base
 from river.utils.dataframe import into_series
 
+from streamkernel.estimators.versions import VERSION, upgraded
 from streamkernel.losses import UNUSABLE
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.intake import Records
 from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
-
-_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -163,12 +162,10 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return rebuild, (type(self), {name: getattr(self, name) for name in self._get_params()}), self.__getstate__()
 
     def __getstate__(self) -> Record:
-        return {"version": _VERSION, "arguments": arguments(self), **self._machine.record()}
+        return {"version": VERSION, "arguments": arguments(self), **self._machine.record()}
 
     def __setstate__(self, record: Record) -> None:
-        version = record.get("version")
-        if version != _VERSION:
-            raise ValueError(f"this state is of version {version}, and this streamkernel reads version {_VERSION}")
+        record = upgraded(record)
         given, stated = arguments(self), record.get("arguments")
         if not isinstance(stated, dict):
             raise misfit("arguments")

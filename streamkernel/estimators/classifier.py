@@ -131,7 +131,7 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
     @property
     def n_ignored_labels(self) -> int:
         """Records predicted only because their label came past `max_classes`."""
-        return self._targets.n_ignored
+        return self._targets.n_limited
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each label seen so far, for one record; empty before the first."""

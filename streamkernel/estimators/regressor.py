@@ -109,6 +109,11 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
         self._targets = Numbers(loss or Squared())
         self._machine: Machine = self._build(self._targets)
 
+    @property
+    def n_clipped_targets(self) -> int:
+        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
+        return self._targets.n_limited
+
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The target of one record; 0 before the first."""
         return float(self._targets.numbers(self._machine.predict_one(x))[0])

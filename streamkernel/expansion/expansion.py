@@ -4,15 +4,17 @@ Block k holds F frequencies, a function of the seed and so never part of the sta
 (`drawn`), or sixteen stacks of orthogonal ones at a time (`stacks`).
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
 from streamkernel.kernels import Kernel
-from streamkernel.state import Array, Record, array, finite, misfit, whole
+from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, misfit, number, whole
 
+#: Coefficients are cut here: far past any that say something, and sums of all of them are finite in float32.
+LARGEST_COEFFICIENT = 1e30
 #: The global scale is folded into the coefficients before it can vanish.
 SMALLEST_SCALE = 1e-6
 
@@ -34,6 +36,8 @@ class Expansion:
         The stream of frequencies, an unsigned 64-bit number.
 
     """
+
+    rules: ClassVar[Rules] = {"bandwidth": all_from_zero, "scale": all_finite, "alpha": all_finite}
 
     def __init__(self, kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int) -> None:
         self.kernel = kernel
@@ -121,7 +125,7 @@ class Expansion:
             self.n_outputs = n_outputs
 
     def decay(self, factor: float) -> None:
-        """Multiply every coefficient, by one number kept aside."""
+        """Multiply every coefficient, by one number from -1 to 1 kept aside."""
         self.scale *= factor
         if abs(self.scale) < SMALLEST_SCALE:
             self._alpha *= self.dtype.type(self.scale)
@@ -137,24 +141,30 @@ class Expansion:
                 self._alpha = np.pad(self._alpha, ((0, 0), (0, 0), (0, max(room // 2, 4 * F))))
             self.n_blocks += 1
         own = self._alpha[:, :, block * F : (block + 1) * F]
-        own += (delta / self.scale).astype(self.dtype).reshape(self.n_outputs, 2, F)
+        most = LARGEST_COEFFICIENT
+        own += np.clip(delta / self.scale, -most, most).astype(self.dtype).reshape(self.n_outputs, 2, F)
+        np.clip(own, -most, most, out=own)
 
     def record(self) -> Record:
         """The fields of the state."""
-        return {
-            "seed": self.seed,
-            "bandwidth": self.bandwidth,
-            "scale": self.scale,
-            "alpha": self.alpha,
-            **(self.frequencies.record() if isinstance(self.frequencies, Stacks) else {}),
-        }
+        return checked(
+            {
+                "seed": self.seed,
+                "bandwidth": self.bandwidth,
+                "scale": self.scale,
+                "alpha": self.alpha,
+                **(self.frequencies.record() if isinstance(self.frequencies, Stacks) else {}),
+            },
+            self.rules,
+        )
 
     def restore(self, record: Record) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self.seed = whole(record, "seed", most=2**64 - 1)
         self.forget()
-        self.bandwidth = finite(record, "bandwidth", least=0.0)
-        self.scale = finite(record, "scale")
+        self.bandwidth = number(record, "bandwidth")
+        self.scale = number(record, "scale")
         if not self.scale:
             raise misfit("scale")
         alpha = array(record, "alpha", self.dtype, None, None, 2 * self.block_size)

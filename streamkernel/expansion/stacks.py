@@ -7,6 +7,7 @@ import numpy as np
 from streamkernel.compute.features import SINE
 from streamkernel.compute.lanes import LANES
 from streamkernel.compute.structured import PART, Groups, draw_norms, structured_features, structured_scores
+from streamkernel.kernels.base import usable
 from streamkernel.state import Array, Record, misfit, whole
 
 #: Sizes of groups of inputs.
@@ -123,7 +124,7 @@ class Stacks:
 
 
 def _turns(bandwidth: float) -> float:
-    return 1 / (2 * math.pi * bandwidth)
+    return 1 / (2 * math.pi * usable(bandwidth))
 
 
 def _width(groups: Groups) -> int:

@@ -1,11 +1,11 @@
 """What a machine remembers of its steps: their number, what became of them, and every block's beta."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.state import Array, Record, array, finite, number, whole
+from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, number, whole
 
 
 class Ledger:
@@ -30,6 +30,13 @@ class Ledger:
         By how much (9) held when a block was last reused by the check; NaN before.
 
     """
+
+    rules: ClassVar[Rules] = {
+        "gamma_0": all_from_zero,
+        "largest_gradient": all_from_zero,
+        "last_margin": all_finite,
+        "beta": all_finite,
+    }
 
     def __init__(self, keeps_beta: bool) -> None:
         self.keeps_beta = keeps_beta
@@ -79,13 +86,16 @@ class Ledger:
         fields: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
         # JSON has no NaN.
         fields["last_margin"] = None if math.isnan(self.last_margin) else self.last_margin
-        return {**fields, "beta": self.beta.copy()}
+        return checked(
+            {**fields, "beta": self.beta.copy()},
+            self.rules,
+        )
 
     def restore(self, record: Record) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self.t, self.n_grown, self.n_reused = (whole(record, name) for name in ("t", "n_grown", "n_reused"))
-        self.gamma_0 = finite(record, "gamma_0", least=0.0)
-        # A model that diverges by its user's steps must still come back, so these may be infinite.
+        self.gamma_0 = number(record, "gamma_0")
         self.largest_gradient = number(record, "largest_gradient")
         unknown = "last_margin" in record and record["last_margin"] is None
         self.last_margin = math.nan if unknown else number(record, "last_margin")

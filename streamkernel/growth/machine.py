@@ -29,6 +29,8 @@ from streamkernel.state import Array, Record, misfit, whole
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
+#: A user's schedule may ask for any step: squares of larger ones would overflow.
+LARGEST_STEP = 1e30
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ class Machine:
         self._batch.restore(record, len(self.inputs))
         rehearses = any(name.startswith("rehearsal") for name in record)
         self._rehearsal = Rehearsal.restored(record, len(self.inputs)) if rehearses else None
+        if self._rehearsal is not None and None in self._rehearsal.targets:
+            raise misfit("rehearsal_targets")
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
@@ -194,7 +198,7 @@ class Machine:
         return True
 
     def _open_lane(self) -> Lane:
-        if self._lane.scaling.counts is not self.inputs.count:  # other inputs since
+        if self._lane.scaling.moments is not self.inputs.moments:  # other inputs since
             self._lane = Lane(self.inputs)
         return self._lane
 
@@ -257,7 +261,8 @@ class Machine:
         gbar = column_means(g)
         step = self._choose(X, g, gbar)
         is_new = step.block == expansion.n_blocks
-        shrink = 1 - step.decay * self.regularization
+        # Beyond -1 coefficients would grow by what is to make them smaller.
+        shrink = max(1 - step.decay * self.regularization, -1.0)
         expansion.decay(shrink)
         ledger.decay(shrink)
         # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
@@ -276,7 +281,7 @@ class Machine:
         F, B = expansion.block_size, self.batch_size
         L = curvature(loss)
         if self.step is not None:
-            gamma = float(self.step.get(ledger.t))
+            gamma = min(max(float(self.step.get(ledger.t)), -LARGEST_STEP), LARGEST_STEP)
         else:
             if not ledger.gamma_0:
                 occupied = _occupied(X)

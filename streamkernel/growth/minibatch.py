@@ -1,12 +1,12 @@
 """The mini-batch: labelled records wait in the state until `batch_size` of them make a step."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import scale
-from streamkernel.state import Array, Record, array, misfit
+from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, misfit
 
 _LEARNT = np.ones(1, np.bool_)
 
@@ -27,6 +27,8 @@ class MiniBatch:
         Records that wait.
 
     """
+
+    rules: ClassVar[Rules] = {"batch_rows": all_finite, "batch_targets": all_finite, "batch_weights": all_from_zero}
 
     def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
         self._X = np.zeros((size, 0), dtype)
@@ -98,14 +100,18 @@ class MiniBatch:
 
     def record(self, n_inputs: int) -> Record:
         """The fields of the state."""
-        return {
-            "batch_rows": self.rows(n_inputs).copy(),
-            "batch_targets": self.y.copy(),
-            "batch_weights": self.w.copy(),
-        }
+        return checked(
+            {
+                "batch_rows": self.rows(n_inputs).copy(),
+                "batch_targets": self.y.copy(),
+                "batch_weights": self.w.copy(),
+            },
+            self.rules,
+        )
 
     def restore(self, record: Record, n_inputs: int) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self.clear()
         y = array(record, "batch_targets", np.float64, None)
         w = array(record, "batch_weights", np.float64, len(y))

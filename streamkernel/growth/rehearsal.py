@@ -1,11 +1,11 @@
 """The rehearsal: the first labelled records as they came, kept until they fix a bandwidth that was left to the data."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.state import Array, Record, array, misfit, tag, untagged
+from streamkernel.state import Array, Record, Rules, all_from_zero, array, checked, misfit, none_infinite, tag, untagged
 
 #: Labelled records after which the bandwidth is fixed and the machine starts anew with them.
 WARM_UP = 200
@@ -20,6 +20,8 @@ class Rehearsal:
         Prepared targets and weights so far.
 
     """
+
+    rules: ClassVar[Rules] = {"rehearsal_values": none_infinite, "rehearsal_weights": all_from_zero}
 
     def __init__(self) -> None:
         self._values: list[Array] = []
@@ -48,15 +50,19 @@ class Rehearsal:
 
     def record(self, n_inputs: int) -> Record:
         """The fields of the state."""
-        return {
-            "rehearsal_values": self.rows(n_inputs),
-            "rehearsal_targets": [tag(y) for y in self.targets],
-            "rehearsal_weights": np.array(self.weights),
-        }
+        return checked(
+            {
+                "rehearsal_values": self.rows(n_inputs),
+                "rehearsal_targets": [tag(y) for y in self.targets],
+                "rehearsal_weights": np.array(self.weights),
+            },
+            self.rules,
+        )
 
     @classmethod
     def restored(cls, record: Record, n_inputs: int) -> "Rehearsal":
         """A rehearsal of the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, cls.rules)
         rehearsal = cls()
         targets = untagged(record, "rehearsal_targets")
         if len(targets) >= WARM_UP:

@@ -7,6 +7,10 @@ from river import base
 
 from streamkernel.state import Array
 
+#: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
+SMALLEST_BANDWIDTH = 1e-15
+LARGEST_BANDWIDTH = 1e18
+
 
 class Kernel(base.Base, abc.ABC):
     """A shift-invariant kernel with paired random features F^-1/2 [cos(x W), sin(x W)].
@@ -57,10 +61,15 @@ class Kernel(base.Base, abc.ABC):
         """
 
     def median_bandwidth(self, Z: Array) -> float:
-        """.7 times the median distance of all pairs of rows of Z (n, d); .7 where all rows are alike."""
+        """.7 times the median distance of all pairs of rows of Z (n, d); .7 where most rows are alike."""
         squared = squared_distances(Z, Z)[np.triu_indices(len(Z), 1)]
         median = float(np.sqrt(np.median(squared))) if len(squared) else 0.0
         return 0.7 * (median or 1.0)
+
+
+def usable(bandwidth: float) -> float:
+    """The bandwidth, or the nearest with which frequencies and kernel are finite."""
+    return min(max(bandwidth, SMALLEST_BANDWIDTH), LARGEST_BANDWIDTH)
 
 
 def squared_distances(X: Array, Y: Array) -> Array:

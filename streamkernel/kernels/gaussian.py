@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from streamkernel.compute.gaussians import gaussians
-from streamkernel.kernels.base import Kernel, squared_distances
+from streamkernel.kernels.base import Kernel, squared_distances, usable
 from streamkernel.state import Array
 
 
@@ -53,7 +53,7 @@ class Gaussian(Kernel):
         self.structured = structured
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        return np.asarray(np.exp(squared_distances(X, Y) / (-2 * bandwidth**2)))
+        return np.asarray(np.exp(squared_distances(X, Y) / (-2 * usable(bandwidth) ** 2)))
 
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
-        gaussians(words, keys, 1 / (2 * math.pi * bandwidth), out)
+        gaussians(words, keys, 1 / (2 * math.pi * usable(bandwidth)), out)

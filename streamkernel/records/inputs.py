@@ -8,14 +8,15 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from streamkernel.compute.arrival import Scaling
-from streamkernel.compute.moments import scale
+from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
+from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.records.plain import PLAIN, PlainRecords
-from streamkernel.state import Array, Record, array, misfit, real, tag, untag, whole
+from streamkernel.state import Array, Record, Rules, array, checked, misfit, real, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 10.0
@@ -103,6 +104,8 @@ class Inputs:
 
     """
 
+    rules: ClassVar[Rules] = {"input_moments": are_moments}
+
     def __init__(self, max_inputs: int, standardize: bool) -> None:
         self.max_inputs = max_inputs
         self.standardize = standardize
@@ -111,6 +114,7 @@ class Inputs:
         self._numbers: dict[Hashable, int] = {}
         self._indicators: dict[Hashable, dict[str, int]] = {}
         self._keys: list[int] = []
+        self._taken: set[int] = set()
         self._key_array = _NO_KEYS
         # How the last plain records were read, and where their numbers went.
         self._plain: PlainRecords | None = None
@@ -119,6 +123,15 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    @property
+    def room(self) -> int:
+        """How many more columns there may be; 0 also in a model restored under a smaller limit."""
+        return max(self.max_inputs - len(self.columns), 0)
+
+    def is_taken(self, key: int) -> bool:
+        """Whether an input has this key: another of the same key is ignored."""
+        return key in self._taken
 
     @property
     def keys(self) -> Array:
@@ -134,9 +147,7 @@ class Inputs:
 
     def forget(self) -> None:
         """Reset the moments, keep the columns."""
-        self.count = np.zeros(0)
-        self.mean = np.zeros(0)
-        self.m2 = np.zeros(0)
+        self.moments = np.zeros((0, MOMENTS))
         self._is_number = np.zeros(0, np.bool_)
         self._fit()
 
@@ -191,10 +202,11 @@ class Inputs:
             raise
         self._fit()
         extra_keys = sorted({key for extra in extras for key in extra})
+        place = {key: j for j, key in enumerate(extra_keys)}
         extra_values = np.zeros((len(rows), len(extra_keys)))
         for r, extra in enumerate(extras):
             for key, value in extra.items():
-                extra_values[r, extra_keys.index(key)] = value
+                extra_values[r, place[key]] = value
         return Rows(values, extra_values, np.array(extra_keys, np.uint64), np.array(n_known, np.int64))
 
     def scale(self, rows: Rows, learn: Array, dtype: np.dtype[Any]) -> Array:
@@ -223,32 +235,33 @@ class Inputs:
     def scaling(self, n_columns: int) -> Scaling:
         """The moments of the first columns, for compiled code to read and update."""
         limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
-        if n_columns == len(self.count):
-            return Scaling(self.standardize, limit, self._is_number, self.count, self.mean, self.m2)
-        parts = (part[:n_columns] for part in (self._is_number, self.count, self.mean, self.m2))
-        return Scaling(self.standardize, limit, *parts)
+        if n_columns == len(self.moments):
+            return Scaling(self.standardize, limit, self._is_number, self.moments)
+        return Scaling(self.standardize, limit, self._is_number[:n_columns], self.moments[:n_columns])
 
     def as_of_now(self, values: Array) -> Array:
         """Encoded values of shape (n, d), scaled by the moments as they stand."""
         if self.standardize:
-            deviation = np.sqrt(self.m2 / np.maximum(self.count, 1))
-            centred = values - self.mean
+            deviation = np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1))
+            centred = np.clip(values, -LARGEST, LARGEST) - self.moments[:, MEAN]
             scaled = np.divide(centred, deviation, out=np.zeros_like(values), where=deviation > 0)
             values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
         return np.asarray(np.nan_to_num(np.clip(values, -RAW_LIMIT, RAW_LIMIT), nan=0.0))
 
     def record(self) -> Record:
         """The fields of the state."""
-        return {
-            "columns": list(self.columns),
-            "n_ignored_inputs": self.n_ignored,
-            "input_count": self.count.copy(),
-            "input_mean": self.mean.copy(),
-            "input_m2": self.m2.copy(),
-        }
+        return checked(
+            {
+                "columns": list(self.columns),
+                "n_ignored_inputs": self.n_ignored,
+                "input_moments": self.moments.copy(),
+            },
+            self.rules,
+        )
 
     def restore(self, record: Record) -> None:
         """Take the fields that `record` gave; ValueError where they do not fit."""
+        checked(record, self.rules)
         self._truncate(0)
         columns = record.get("columns")
         for name in columns if isinstance(columns, list) else [columns]:
@@ -261,9 +274,7 @@ class Inputs:
             raise misfit("columns")
         self.n_ignored = whole(record, "n_ignored_inputs")
         self.forget()
-        self.count, self.mean, self.m2 = (
-            array(record, name, np.float64, len(self)) for name in ("input_count", "input_mean", "input_m2")
-        )
+        self.moments = array(record, "input_moments", np.float64, len(self), MOMENTS)
 
     def number(self, name: Hashable) -> int:
         """The column of a number; -1 where it has none."""
@@ -307,7 +318,7 @@ class Inputs:
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
         row = [_NAN] * len(self.columns)
         known_numbers = self._numbers
-        unknown: dict[int, tuple[list[Any], float]] = {}
+        unknown: list[tuple[list[Any], float]] = []
         for name, value in x.items():
             kind = type(value)
             if kind is not float and kind is not int:
@@ -320,8 +331,7 @@ class Inputs:
                         known = self._indicators.get(untag(tag(name)))
                     column = None if known is None else known.get(value)
                     if column is None:
-                        tagged = ["indicator", tag(name), value]
-                        unknown[key_of(tagged)] = tagged, 1.0
+                        unknown.append((["indicator", tag(name), value], 1.0))
                     else:
                         row[column] = 1.0
                     continue
@@ -332,19 +342,34 @@ class Inputs:
             if column is not None:
                 row[column] = value
             elif value == value:  # NaN is not observed
-                tagged = ["number", tag(name)]
-                unknown[key_of(tagged)] = tagged, _finite(name, value)
+                unknown.append((["number", tag(name)], _finite(name, value)))
         if not unknown:
             return row, {}
-        arrivals = sorted(unknown.items())
-        room = self.max_inputs - len(self.columns)
+        arrivals = self._arrivals(unknown)
         if admit:
-            self.n_ignored += max(len(arrivals) - room, 0)
-            for _, (tagged, value) in arrivals[:room]:
+            self.n_ignored += len(unknown) - len(arrivals)
+            for _, tagged, value in arrivals:
                 self._append(tagged)
                 row.append(value)
             return row, {}
-        return row, {key: self._unseen(tagged, value) for key, (tagged, value) in arrivals[:room]}
+        return row, {key: self._unseen(tagged, value) for key, tagged, value in arrivals}
+
+    def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
+        """The unknown inputs of a record that there is room for, by their keys.
+
+        One whose key another input has already is as one past the limit: its features would be the other's. Where there
+        is no room no key is asked for, so that a record of very many unknown names costs a look at each.
+        """
+        room = self.room
+        if not room:
+            return []
+        arrivals: dict[int, tuple[list[Any], float]] = {}
+        for tagged, value in unknown:
+            key = key_of(tagged)
+            # Of two in one record the first by name, whatever their order.
+            if key not in self._taken and (key not in arrivals or repr(tagged) < repr(arrivals[key][0])):
+                arrivals[key] = tagged, value
+        return [(key, *arrivals[key]) for key in sorted(arrivals)[:room]]
 
     def _unseen(self, tagged: list[Any], value: float) -> float:
         """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling.
@@ -380,6 +405,7 @@ class Inputs:
             self._numbers[name] = column
         self.columns.append(tagged)
         self._keys.append(key_of(tagged))
+        self._taken.add(self._keys[-1])
 
     def _truncate(self, n_columns: int) -> None:
         for tagged in self.columns[n_columns:]:
@@ -390,16 +416,15 @@ class Inputs:
                 del self._numbers[name]
         del self.columns[n_columns:]
         del self._keys[n_columns:]
+        self._taken = set(self._keys)
         self._key_array = _NO_KEYS
         self._plain = None
 
     def _fit(self) -> None:
         """Give every column its moments."""
-        missing = len(self.columns) - len(self.count)
+        missing = len(self.columns) - len(self.moments)
         if missing > 0:
-            self.count, self.mean, self.m2 = (
-                np.concatenate([moment, np.zeros(missing)]) for moment in (self.count, self.mean, self.m2)
-            )
+            self.moments = np.concatenate([self.moments, np.zeros((missing, MOMENTS))])
         if len(self._is_number) != len(self.columns):
             self._is_number = np.array([name[0] == "number" for name in self.columns], np.bool_)
 

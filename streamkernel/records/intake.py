@@ -12,10 +12,14 @@ from streamkernel.records.placement import Placement
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 
+#: No record counts as more: beyond, float64 can keep neither the experts' matrices positive nor a step's size.
+HEAVIEST = 1e6
 #: What a call brings: a dict each record, or all of them in columns.
 Records = Sequence[Mapping[Any, Any]] | Frame
 #: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
 SLICE = 256
+#: Records times names that they bring, at most, unless a record alone has more: each of them may be a column.
+CELLS = 2**22
 
 
 class Intake:
@@ -46,18 +50,18 @@ class Intake:
         """
         if len(ys) != len(xs):
             raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
-        targets, n_ignored_labels = self.targets.prepare(ys)
+        targets, n_limited = self.targets.prepare(ys)
         weights = _weights(ws, len(targets))
         n_ignored_inputs = self.inputs.n_ignored
         for part, rows in self.encoded(xs, targets):
             yield rows, targets[part], weights[part]
-        self.targets.n_ignored += n_ignored_labels
+        self.targets.n_limited += n_limited
         # Last, so that a user who makes warnings errors is not left with half a call.
         ignored = []
         if self.inputs.n_ignored > n_ignored_inputs:
             ignored.append(f"inputs past max_inputs={self.inputs.max_inputs} are ignored, counted in n_ignored_inputs")
-        if n_ignored_labels:
-            ignored.append("classes past max_classes are predicted only, counted in n_ignored_labels")
+        if n_limited and self.targets.limit_warning:
+            ignored.append(self.targets.limit_warning)
         for message in ignored:
             if message not in self._warned:
                 self._warned.add(message)
@@ -78,9 +82,19 @@ class Intake:
                 yield slice(len(xs)), rows
                 return
             self.inputs.check(xs)
-        for start in range(0, len(xs), SLICE):
-            part = slice(start, start + SLICE)
+        for part in _slices(xs):
             yield part, self.inputs.encode(xs[part], [y is not None for y in targets[part]])
+
+
+def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:
+    """At most `SLICE` records at a time, fewer where they have very many names."""
+    start, n_names = 0, 0
+    for stop, x in enumerate(xs):
+        n_names += len(x)
+        if stop > start and (stop - start == SLICE or (stop - start + 1) * n_names > CELLS):
+            yield slice(start, stop)
+            start, n_names = stop, len(x)
+    yield slice(start, len(xs))
 
 
 def _weights(ws: Sequence[float] | None, n: int) -> Array:
@@ -91,4 +105,4 @@ def _weights(ws: Sequence[float] | None, n: int) -> Array:
         raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("a weight is negative or not finite: weights are numbers from 0 up")
-    return weights
+    return np.asarray(np.minimum(weights, HEAVIEST))

@@ -5,6 +5,7 @@ inputs.
 """
 
 import bisect
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,12 +54,21 @@ class Placement:
         self._brought = np.zeros(0, np.int64)
         # What enters the features without a column: rows, ascending, with keys and values.
         self._extra_rows, self._extra_keys, self._extras = self._brought, np.zeros(0, np.uint64), np.zeros(0)
+        self._learn = learn
+        # Which of two inputs of one key is ignored depends on the rows before: then they are read as records.
+        self._keys_collide = False
         if (self._place < 0).any():
             self._admit(learn)
 
     def parts(self, n_rows: int) -> Iterator[tuple[slice, Rows]]:
         """Encoded rows: all at once, or `n_rows` at a time where there are more columns than that."""
         n = len(self._numbers)
+        if self._keys_collide:
+            for start in range(0, n, n_rows):
+                part = slice(start, min(start + n_rows, n))
+                records = [self._record(row) for row in range(part.start, part.stop)]
+                yield part, self._inputs.encode(records, self._learn[part].tolist())
+            return
         width = self._n_known + len(self._added) + len(np.unique(self._extra_keys))
         step = n_rows if width > n_rows else max(n, 1)
         for start in range(0, n, step):
@@ -92,7 +102,7 @@ class Placement:
     def _admit(self, learn: Array) -> None:
         """Give columns to the things without one, record by record and in each in the order of their keys."""
         inputs, n, n_things = self._inputs, len(learn), len(self._place)
-        room = max(inputs.max_inputs - self._n_known, 0)
+        room = inputs.room
         first, n_learnt = np.full(n_things, n), np.zeros(n_things, np.int64)
         unlearnt = [np.zeros((2, 0), np.int64)]
         for things, rows in self._unknown():
@@ -101,13 +111,18 @@ class Placement:
             np.add.at(n_learnt, things[learnt], 1)
             unlearnt.append(np.stack([things[~learnt], rows[~learnt]]))
         things, rows = np.concatenate(unlearnt, axis=1)
-        inputs.n_ignored += int(n_learnt.sum())
         if not room:
+            inputs.n_ignored += int(n_learnt.sum())
             return
         brought = np.flatnonzero(first < n)
         tagged = {thing: self._tagged(thing) for thing in {*brought.tolist(), *things.tolist()}}
         keys = np.zeros(n_things, np.uint64)
-        keys[list(tagged)] = np.array([key_of(name) for name in tagged.values()], np.uint64)
+        own_keys = [key_of(name) for name in tagged.values()]
+        if len(set(own_keys)) < len(own_keys) or any(map(inputs.is_taken, own_keys)):
+            self._keys_collide = True
+            return
+        inputs.n_ignored += int(n_learnt.sum())
+        keys[list(tagged)] = np.array(own_keys, np.uint64)
 
         added = brought[np.lexsort((keys[brought], first[brought]))][:room]
         inputs.n_ignored -= int(n_learnt[added].sum())
@@ -150,6 +165,13 @@ class Placement:
             rows = np.flatnonzero(is_unknown[text.codes])
             if rows.size:
                 yield start + text.codes[rows], rows
+
+    def _record(self, row: int) -> dict[Any, Any]:
+        """A row as `learn_one` would be given it."""
+        numbers = zip(self._names, self._numbers[row].tolist(), strict=False)
+        record = {name: value for name, value in numbers if not math.isnan(value)}
+        record.update({text.name: text.values[text.codes[row]] for text in self._texts if text.codes[row] >= 0})
+        return record
 
     def _tagged(self, thing: int) -> list[Any]:
         if thing < len(self._names):

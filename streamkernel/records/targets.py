@@ -3,18 +3,16 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
-from streamkernel.compute.moments import standardise
+from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, standardise
+from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.losses import softmax
-from streamkernel.state import Array, Record, finite, misfit, real, tag, untag, untagged, whole
-
-#: Larger targets count as this: their squares would overflow the moments for ever.
-LARGEST = 1e150
+from streamkernel.state import Array, Record, Rules, array, checked, misfit, real, tag, untag, untagged, whole
 
 
 @dataclass(frozen=True)
@@ -44,14 +42,17 @@ class Targets(Protocol):
     """One kind of target with its loss."""
 
     loss: Any
-    n_ignored: int
+    #: Labels ignored because they came past the limit, or numbers cut to the largest there may be.
+    n_limited: int
+    #: What to warn of when that happens; empty for nothing.
+    limit_warning: str
 
     @property
     def n_outputs(self) -> int:
         """Scores a record has by now."""
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
-        """Targets as plain values, None where a record is not to be learnt, and how many labels were past the limit.
+        """Targets as plain values, None where a record is not to be learnt, and how many were past the limit.
 
         Changes nothing. ValueError names what is no target.
         """
@@ -89,9 +90,11 @@ class Classes:
     loss
         A loss of (n,) columns and (n, K) scores.
     max_classes
-        Records of labels past this number are predicted only, and counted in `n_ignored`.
+        Records of labels past this number are predicted only, and counted in `n_limited`.
 
     """
+
+    limit_warning = "classes past max_classes are predicted only, counted in n_ignored_labels"
 
     def __init__(self, loss: MultiClassLoss, max_classes: int) -> None:
         self.loss: Any = loss
@@ -99,7 +102,7 @@ class Classes:
         self.labels: list[Hashable] = []
         # Of None too, which is no label: NaN.
         self._columns: dict[Hashable, float] = {None: math.nan}
-        self.n_ignored = 0
+        self.n_limited = 0
 
     @property
     def n_outputs(self) -> int:
@@ -188,14 +191,14 @@ class Classes:
         return list(self.labels), softmax(scores) if self.labels else scores
 
     def record(self) -> Record:
-        return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_ignored}
+        return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_limited}
 
     def restore(self, record: Record) -> None:
         self.labels = untagged(record, "labels")
         if len(set(self.labels)) != len(self.labels):
             raise misfit("labels")
         self._columns = {None: math.nan, **{label: i for i, label in enumerate(self.labels)}}
-        self.n_ignored = whole(record, "n_ignored_labels")
+        self.n_limited = whole(record, "n_ignored_labels")
 
     def forget(self) -> None:
         self.labels = []
@@ -213,10 +216,11 @@ class TwoSides:
     """
 
     n_outputs = 1
+    limit_warning = ""
 
     def __init__(self, loss: BinaryLoss) -> None:
         self.loss: Any = loss
-        self.n_ignored = 0
+        self.n_limited = 0
         self.labels: list[Hashable] = []
         self.forget()
 
@@ -295,6 +299,9 @@ class TwoSides:
 class Numbers:
     """Regression targets, standardised by their running mean and deviation.
 
+    Targets past `LARGEST` count as that, and are counted in `n_limited`. One that is past 100 deviations from the
+    mean counts the less the farther it is.
+
     Parameters
     ----------
     loss
@@ -303,18 +310,20 @@ class Numbers:
     """
 
     n_outputs = 1
+    limit_warning = ""
+    rules: ClassVar[Rules] = {"target_moments": are_moments}
 
     def __init__(self, loss: RegressionLoss) -> None:
         self.loss: Any = loss
-        self.n_ignored = 0
-        self.count = 0
-        self.mean = 0.0
-        self.m2 = 0.0
+        self.n_limited = 0
+        self.moments = np.zeros(MOMENTS)
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         if _NUMBERS.issuperset(map(type, ys)) and all(-LARGEST <= y <= LARGEST for y in ys):
             return [*map(float, ys)], 0
-        return [None if y is None else _plain_number(y) for y in ys], 0
+        numbers = [None if y is None else _plain_number(y) for y in ys]
+        n_clipped = sum(y is not None and abs(y) > LARGEST for y in numbers)
+        return [None if y is None else min(max(y, -LARGEST), LARGEST) for y in numbers], n_clipped
 
     def known(self, y: Any) -> float | None:
         """A plain number as a float; None for anything else."""
@@ -326,16 +335,13 @@ class Numbers:
     def admit(self, ys: Sequence[Any]) -> Encoded:
         encoded = np.empty(len(ys))
         before = np.empty((len(ys), 2))
-        moments = np.array([self.count, self.mean, self.m2])
-        standardise(np.array(ys, np.float64), moments, encoded, before)  # None is NaN
-        count, self.mean, self.m2 = moments.tolist()
-        self.count = int(count)
+        standardise(np.array(ys, np.float64), self.moments, encoded, before)  # None is NaN
         return Encoded(encoded, before)
 
     @property
     def deviation(self) -> float:
         """The running deviation of the targets, 0 before two differ."""
-        return math.sqrt(self.m2 / self.count) if self.count else 0.0
+        return float(deviation(self.moments))
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         return np.asarray(self.loss(encoded.y, scores[:, 0]), np.float64)
@@ -350,18 +356,19 @@ class Numbers:
 
     def numbers(self, scores: Array) -> Array:
         """Scores in the target's own units, by the moments as they stand, (n,)."""
-        return np.asarray(self.mean + self.deviation * scores[:, 0])
+        return np.asarray(self.moments[MEAN] + self.deviation * scores[:, 0])
 
     def record(self) -> Record:
-        return {"target_count": self.count, "target_mean": self.mean, "target_m2": self.m2}
+        fields = {"target_moments": self.moments.copy(), "n_clipped_targets": self.n_limited}
+        return checked(fields, self.rules)
 
     def restore(self, record: Record) -> None:
-        self.count = whole(record, "target_count")
-        self.mean = finite(record, "target_mean")
-        self.m2 = finite(record, "target_m2", least=0.0)
+        checked(record, self.rules)
+        self.moments = array(record, "target_moments", np.float64, MOMENTS)
+        self.n_limited = whole(record, "n_clipped_targets")
 
     def forget(self) -> None:
-        self.count, self.mean, self.m2 = 0, 0.0, 0.0
+        self.moments = np.zeros(MOMENTS)
 
 
 def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int:
@@ -400,5 +407,5 @@ def _plain_label(y: Any) -> Any:
 def _plain_number(y: Any) -> float:
     value = real(y)
     if value is not None and math.isfinite(value):
-        return min(max(value, -LARGEST), LARGEST)
+        return value
     raise ValueError(f"the target {y!r} is not a finite number: give one, or None where it is not known")

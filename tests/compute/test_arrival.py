@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streamkernel.compute import arrival as kernels
-from streamkernel.compute import label_pass, number_pass
+from streamkernel.compute import label_pass, moments, number_pass
 from streamkernel.compute.features import SINE
 from tests import naive
 from tests.compute import passes, test_label_pass, test_number_pass
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("standardize", [True, False])
 
 
 def _scaling(standardize):
-    return kernels.Scaling(standardize, LIMIT, IS_NUMBER, *(np.zeros(INPUTS) for _ in range(3)))
+    return kernels.Scaling(standardize, LIMIT, IS_NUMBER, np.zeros((INPUTS, moments.SIZE)))
 
 
 def _lens(rng, dtype, n_extras=EXTRAS):
@@ -71,9 +71,11 @@ def test_arrive(standardize, learnt):
     np.testing.assert_allclose(Phi, exact, rtol=1e-9, atol=1e-9)
     _assert_window(window, kept)
     if standardize:
-        assert scaling.counts.tolist() == [len(v) * number for v, number in zip(observed, IS_NUMBER, strict=True)]
+        assert scaling.moments[:, moments.COUNT].tolist() == [
+            len(v) * number for v, number in zip(observed, IS_NUMBER, strict=True)
+        ]
     else:
-        assert not scaling.counts.any()
+        assert not scaling.moments.any()
 
 
 @BOTH
@@ -166,4 +168,6 @@ def test_advance(kind, n_trees):
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)
     _assert_window(window, kept)
-    assert scaling.counts.tolist() == [len(v) * number for v, number in zip(observed, IS_NUMBER, strict=True)]
+    assert scaling.moments[:, moments.COUNT].tolist() == [
+        len(v) * number for v, number in zip(observed, IS_NUMBER, strict=True)
+    ]

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,12 +24,12 @@ def _tables(draw):
 
 def _scaled(raw, learn, is_number, moments):
     out = np.empty(raw.shape)
-    kernels.scale_rows(raw, learn, is_number, *moments, LIMIT, out)
+    kernels.scale_rows(raw, learn, is_number, moments, LIMIT, out)
     return out
 
 
 def _fresh(d):
-    return [np.zeros(d) for _ in range(3)]
+    return np.zeros((d, kernels.SIZE))
 
 
 @given(_tables())
@@ -38,9 +39,8 @@ def test_scale_rows(table):
     exact, observed = naive.scale_rows(raw, learn, is_number, LIMIT)
     # A deviation much smaller than the mean amplifies the rounding of both.
     assert np.allclose(_scaled(raw, learn, is_number, moments), exact, atol=1e-6, rtol=1e-6)
-    count, mean, _ = moments
-    assert count.tolist() == [len(values) if number else 0 for values, number in zip(observed, is_number, strict=True)]
-    assert np.allclose(mean, [np.mean(v) if v and number else 0 for v, number in zip(observed, is_number, strict=True)])
+    exact_moments = [own.numbers if number else [0] * 8 for own, number in zip(observed, is_number, strict=True)]
+    assert np.allclose(moments, exact_moments, rtol=1e-6, atol=1e-3)
 
 
 @given(_tables(), st.integers(0, 25))
@@ -50,7 +50,7 @@ def test_any_cut_gives_the_same_bits(table, cut):
     together = _scaled(raw, learn, is_number, whole)
     apart = [_scaled(raw[part], learn[part], is_number, parts) for part in (slice(cut), slice(cut, None))]
     assert np.concatenate(apart).tobytes() == together.tobytes()
-    assert [m.tobytes() for m in parts] == [m.tobytes() for m in whole]
+    assert parts.tobytes() == whole.tobytes()
 
 
 def test_values_whose_squares_overflow_leave_finite_moments():
@@ -59,7 +59,6 @@ def test_values_whose_squares_overflow_leave_finite_moments():
     out = _scaled(raw, np.ones(5, np.bool_), np.ones(1, np.bool_), moments)
     assert np.isfinite(out).all()
     assert np.isfinite(moments).all()
-    assert np.allclose(out, naive.scale_rows(raw, [True] * 5, [True], LIMIT)[0])
 
 
 @given(_tables())
@@ -81,7 +80,7 @@ def test_one_far_value_is_clipped():
 def test_scale(table, standardize):
     raw, learn, is_number = table
     moments, out = _fresh(raw.shape[1]), np.full((len(raw) + 3, raw.shape[1] + 2), 7.0)
-    kernels.scale(raw, learn, standardize, LIMIT, is_number, *moments, 2, out)
+    kernels.scale(raw, learn, standardize, LIMIT, is_number, moments, 2, out)
     assert (np.delete(out, np.s_[2:-1], axis=0) == 7).all()
     own = out[2:-1]
     exact = naive.scale(raw, learn, standardize, LIMIT, is_number)[0]
@@ -97,22 +96,69 @@ numbers = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-3, 3).map(float)
 @given(numbers, numbers)
 def test_standardise(earlier, y):
     """In two calls, of which the second goes on from the moments of the first."""
-    moments, came = np.zeros(3), []
+    moments, twins = np.zeros(kernels.SIZE), naive.Moments()
+    came = np.array([*earlier, *y])
+    size = np.nanmax(np.abs(came), initial=0.0)
     for part in (earlier, y):
         out, before = np.full(len(part), 7.0), np.full((len(part), 2), np.nan)
         kernels.standardise(np.array(part), moments, out, before)
-        exact, exact_before, came = naive.standardise(part, came)
+        exact, exact_before = naive.standardise(part, twins)
         assert np.isnan(out).tolist() == np.isnan(part).tolist()
         # Where deviations are beside their mean as rounding is, rounding is all there is to standardise by.
-        size = max(map(abs, came), default=0.0)
         assert np.allclose(before, np.reshape(exact_before, (-1, 2)), rtol=1e-9, atol=1e-7 * size)
-        now = [deviation for _, deviation in [*exact_before, (0, np.std(came) if came else 0)]][1:]
+        now = [deviation for _, deviation in [*exact_before, (0, twins.deviation)]][1:]
         clear = [d > 1e-4 * size for d in now]
         assert np.allclose(out[clear], np.array(exact)[clear], rtol=1e-6, atol=1e-6, equal_nan=True)
-    assert moments[0] == len(came)
+    assert moments[kernels.SEEN] == np.isfinite(came).sum()
 
 
 def test_the_same_number_again_and_again_is_0():
     out = np.full(4, np.nan)
-    kernels.standardise(np.full(4, 0.1), np.zeros(3), out, np.empty((4, 2)))
+    kernels.standardise(np.full(4, 0.1), np.zeros(kernels.SIZE), out, np.empty((4, 2)))
     assert out.tolist() == [0, 0, 0, 0]
+
+
+FIRST_TWO, EVERY_100 = (0, 1), tuple(range(0, 2_000, 100))
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e42, 1e100, 1e300])
+@pytest.mark.parametrize("places", [FIRST_TWO, EVERY_100, tuple(range(20)), tuple(range(1_500, 1_520))])
+def test_one_percent_of_outliers_anywhere_hardly_moves_the_moments(places, size):
+    values = np.random.default_rng(0).normal(5, 3, size=2_000)
+    values[list(places)] = size
+    moments = _fresh(1)
+    out = _scaled(values[:, None], np.ones(2_000, np.bool_), np.ones(1, np.bool_), moments)
+    assert np.isfinite(out).all()
+    assert kernels.are_moments(moments)
+    assert moments[0, kernels.MEAN] == pytest.approx(5, abs=1)
+    assert kernels.deviation(moments[0]) == pytest.approx(3, rel=0.3)
+
+
+def test_the_twin_agrees_about_outliers():
+    values = np.random.default_rng(1).normal(size=700)
+    values[[0, 1, 50, 300, 301]] = [1e6, -1e6, 400, 1e5, 1e5]
+    values[400:] += 1e4
+    raw, all_rows, number = values[:, None], np.ones(700, np.bool_), np.ones(1, np.bool_)
+    moments = _fresh(1)
+    exact, (twin,) = naive.scale_rows(raw, all_rows, number, LIMIT)
+    assert np.allclose(_scaled(raw, all_rows, number, moments), exact, atol=1e-6, rtol=1e-6)
+    assert np.allclose(moments[0], twin.numbers, rtol=1e-6)
+
+
+def test_a_change_of_scale_is_no_outlier():
+    """Also after very many values that were all alike but for rounding."""
+    rng = np.random.default_rng(0)
+    for before in (rng.normal(size=5_000), np.full(5_000, 0.1), np.full(5_000, 0.1) + 1e-17 * rng.normal(size=5_000)):
+        values = np.concatenate([before, rng.normal(50, 1e3, size=2_000)])[:, None]
+        moments = _fresh(1)
+        out = _scaled(values, np.ones(7_000, np.bool_), np.ones(1, np.bool_), moments)
+        # As plain moments would be: 2,000 of 7,000.
+        assert kernels.deviation(moments[0]) == pytest.approx(1e3 * np.sqrt(2 / 7), rel=0.2)
+        assert (np.abs(out[-1_000:]) < LIMIT).all()
+
+
+def test_values_too_close_to_each_other_for_their_squares():
+    """Also those whose variance rounds to 0 where their squares did not."""
+    for size in (5e-324, 1e-170, 3e-162, 1e-160):
+        raw = np.random.default_rng(0).normal(size=(50, 1)) * size
+        assert np.isfinite(_scaled(raw, np.ones(50, np.bool_), np.ones(1, np.bool_), _fresh(1))).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from streamkernel.compute import number_pass as kernels
+from streamkernel.compute.moments import SIZE
 from tests import naive
 from tests.compute import passes
 from tests.compute.passes import DRIFTS, RIDGE, SHAPES, TREES, Stream
@@ -22,7 +23,7 @@ def _stream(D, L, n_trees):
     forest = passes.forest_of(1, n_trees, 1)
     matrices, T = passes.heads_and_linear(D, L, 1), len(forest.targets)
     n_experts = 3 + len(matrices[3]) + 2 * T + 1
-    sizes = 1 + T, 3, 3, n_experts, 2, 3
+    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3
     state = (*matrices, *(np.zeros(size) for size in sizes), *forest)
     return Stream(Phi, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
 

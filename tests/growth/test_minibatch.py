@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel import KernelClassifier
+from streamkernel.compute import moments
 from streamkernel.compute.arrival import Scaling
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.kernels import Gaussian
@@ -17,7 +18,7 @@ DTYPES = st.sampled_from([np.dtype("float32"), np.dtype("float64")])
 
 
 def _scaling(d):
-    return Scaling(True, 10.0, np.ones(d, np.bool_), *(np.zeros(d) for _ in range(3)))
+    return Scaling(True, 10.0, np.ones(d, np.bool_), np.zeros((d, moments.SIZE)))
 
 
 @st.composite
@@ -48,13 +49,13 @@ def test_rows_that_came_before_an_input_are_0_in_its_column(drawn, dtype, seed, 
         at = len(y)
         if as_it_is:
             scaling, twin = _scaling(d), _scaling(d)
-            for moments in (scaling, twin):
-                moments.counts[:], moments.m2[:] = 4, 7
+            for either in (scaling, twin):
+                either.moments[:, moments.COUNT], either.moments[:, moments.M2] = 4, 7
             batch.append_one(X, scaling, targets[0])
             weights[:] = 1
             mean = X / 5
             rows[at, :d] = (X - mean) / np.sqrt((7 + X * (X - mean)) / 5)
-            assert scaling.counts.tolist() == [5] * d
+            assert scaling.moments[:, moments.COUNT].tolist() == [5] * d
         else:
             batch.append(X.astype(dtype), targets, weights, known)
             rows[at : at + n, :d] = X

@@ -5,6 +5,7 @@ import decimal
 import enum
 import fractions
 import math
+import pickle
 import tracemalloc
 import warnings
 
@@ -14,7 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import streamkernel.records.inputs
+import streamkernel.records.intake
+import streamkernel.records.placement
 from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.compute.moments import COUNT, M2, MEAN
 from streamkernel.kernels import Gaussian
 from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, key_of
 from streamkernel.records.intake import SLICE
@@ -290,7 +295,7 @@ def test_predict_one_then_learn_one_is_advance(stream, standardize):
 
 def test_an_absent_number_is_its_mean():
     model = _learnt(200)
-    mean = dict(zip(model.input_names, model._machine.inputs.mean, strict=True))
+    mean = dict(zip(model.input_names, model._machine.inputs.moments[:, MEAN], strict=True))
     # To the bit only where the moments do not move: the mean itself moves the deviation of what is present.
     assert model.predict_one({"x0": 1.0}) == pytest.approx(model.predict_one({"x0": 1.0, "x1": mean["x1"]}), abs=1e-6)
     assert model.predict_one({}) == pytest.approx(model.predict_one(mean), abs=1e-6)
@@ -301,7 +306,7 @@ def test_moments_count_only_what_was_observed_and_learnt():
     values = [3.0, None, 5.0, math.nan, 10.0]
     model.advance([{"a": v} for v in values], [1.0, 1.0, 1.0, 1.0, None])
     inputs = model._machine.inputs
-    assert (inputs.count.tolist(), inputs.mean.tolist(), inputs.m2.tolist()) == ([2], [4.0], [2.0])
+    assert inputs.moments[:, [COUNT, MEAN, M2]].tolist() == [[2, 4.0, 2.0]]
 
 
 def test_unlabelled_records_change_nothing():
@@ -359,7 +364,7 @@ def test_without_standardize_values_are_used_as_they_are():
     inputs = Inputs(max_inputs=10, standardize=False)
     rows = inputs.encode([{"a": 5.0}, {"a": 7.0}, {}], [True] * 3)
     assert inputs.scale(rows, np.ones(3, np.bool_), np.dtype("float32")).tolist() == [[5], [7], [0]]
-    assert not inputs.count.any()
+    assert not inputs.moments.any()
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------
@@ -521,3 +526,83 @@ def test_a_classifier_takes_the_same_records():
     model.advance([{}, {"a": None}, {"a": 1, "b": "x"}, {"b": "y"}], ["p", "q", "p", "q"])
     assert model.n_records == 4
     assert set(model.predict_proba_one({})) == {"p", "q"}
+
+
+# Keys that two names share --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_keys(monkeypatch):
+    """Keys of two bits, so that names share them."""
+    for module in (streamkernel.records.inputs, streamkernel.records.placement):
+        monkeypatch.setattr(module, "key_of", lambda tagged: key_of(tagged) % 4)
+
+
+@pytest.mark.usefixtures("few_keys")
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
+@pytest.mark.parametrize("learnt", [1.0, 0.5])
+def test_of_two_inputs_with_one_key_the_second_is_ignored_and_counted(learnt):
+    """However they come, and as restore has it."""
+    rng = np.random.default_rng(3)
+    names = [f"n{i}" for i in range(9)]
+    xs = [{str(name): float(rng.normal()) for name in rng.permutation(names)[:3]} for _ in range(40)]
+    ys = [float(i % 3) if rng.random() < learnt else None for i in range(40)]
+    one, turned, at_once, framed = (_model() for _ in range(4))
+    for x, y in zip(xs, ys, strict=True):
+        one.advance([x], [y])
+        turned.advance([dict(reversed(x.items()))], [y])
+    at_once.advance(xs, ys)
+    framed.learn_many(pd.DataFrame(xs, columns=names), ys)
+    keys = one._machine.inputs.keys.tolist()
+    assert len(set(keys)) == len(keys) <= 4
+    assert one.n_ignored_inputs > 0
+    assert {model.state_digest() for model in (one, turned, at_once, framed)} == {one.state_digest()}
+    restored = pickle.loads(pickle.dumps(one))
+    assert restored.state_digest() == one.state_digest()
+    assert [restored.predict_one(x) for x in xs] == [one.predict_one(x) for x in xs]
+
+
+# Very many names ------------------------------------------------------------------------------------------------------
+
+
+def test_no_more_names_than_there_is_room_for_in_a_smaller_copy():
+    model = _learnt()
+    for name in "abcdef":
+        model.learn_one({name: 1.0}, 1.0)
+    smaller = model.clone({"max_inputs": 3}, include_attributes=True)
+    before = smaller.input_names
+    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=3"):
+        smaller.learn_one({f"new{i}": 1.0 for i in range(9)}, 1.0)
+    assert smaller.input_names == before
+    assert smaller.n_ignored_inputs == 9
+    assert math.isfinite(smaller.predict_one({"another": 1.0}))
+
+
+def test_unknown_names_are_looked_at_once(monkeypatch):
+    """A record of very many names costs as much as its names, and next to nothing where there is no room."""
+    asked = []
+    monkeypatch.setattr(streamkernel.records.inputs, "key_of", lambda tagged: asked.append(tagged) or key_of(tagged))
+    inputs = Inputs(2_000, True)
+    xs = [{f"name{r}.{j}": 1.0 for j in range(3_000)} for r in range(3)]
+    rows = inputs.encode(xs, [False] * 3)
+    assert rows.extras.shape == (3, 6_000)
+    assert (np.count_nonzero(np.signbit(rows.extras), axis=1) == 2_000).all()
+    assert len(asked) == 9_000
+    full = Inputs(1, True)
+    full.encode([{"only": 1.0}], [True])
+    asked.clear()
+    assert full.encode(xs, [False, True, True]).extras.shape == (3, 0)
+    assert full.n_ignored == 6_000
+    assert asked == []
+
+
+def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):
+    """Each might bring columns of its own, and all of them times all records is what memory must hold."""
+    monkeypatch.setattr(streamkernel.records.intake, "CELLS", 10_000)
+    intake = _model(max_inputs=10)._machine._intake
+    xs = [dict.fromkeys(map(str, range(100)), 1.0)] * 30 + [{"a": 1.0}] * 300
+    parts = [part for part, _ in intake.encoded(xs, [None] * 330)]
+    assert [part.start for part in parts][1:] == [part.stop for part in parts][:-1]
+    assert parts[-1].stop == 330
+    assert max(part.stop - part.start for part in parts[:-1]) <= 256
+    assert [part.stop for part in parts[:3]] == [10, 20, 30]

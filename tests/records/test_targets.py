@@ -17,6 +17,7 @@ from river.optim.losses import Absolute, Hinge, Huber, Squared
 from scipy import special
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.compute.moments import COUNT, MEAN
 from streamkernel.kernels import Gaussian
 
 TWO_SIDED = [losses.Log(), Hinge(), losses.SquaredHinge()]
@@ -198,7 +199,7 @@ def test_softmax_learns_classes(n_classes):
 def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():
     model = _classifier(max_classes=2)
     model.advance(_xs(2), ["a", "b"])
-    before = model._machine.inputs.record()["input_mean"].copy()
+    before = model._machine.inputs.record()["input_moments"].copy()
     with pytest.warns(RuntimeWarning, match="classes past max_classes are predicted only") as caught:
         outcome = model.advance([{"a": 9.0}] * 3, ["c", "d", "c"])
     assert len(caught) == 1
@@ -207,7 +208,7 @@ def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():
     assert model.n_records == 2
     assert np.isnan(outcome.losses).all()
     assert list(outcome.probabilities[0]) == ["a", "b"]
-    assert model._machine.inputs.mean.tolist() == before.tolist()
+    assert model._machine.inputs.moments.tolist() == before.tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.learn_one({"a": 9.0, "new": 1.0}, "e")
@@ -270,8 +271,8 @@ def test_target_moments(targets):
     model = _regressor()
     model.advance(_xs(len(targets)), targets)
     seen = [y for y in targets if y is not None]
-    assert model._targets.count == len(seen)
-    assert model._targets.mean == pytest.approx(statistics.fmean(seen) if seen else 0, abs=1e-6)
+    assert model._targets.moments[COUNT] == len(seen)
+    assert model._targets.moments[MEAN] == pytest.approx(statistics.fmean(seen) if seen else 0, abs=1e-6)
     assert model._targets.deviation == pytest.approx(statistics.pstdev(seen) if seen else 0, abs=1e-6 + 1e-6)
 
 
@@ -311,7 +312,7 @@ def test_the_own_loss_is_that_of_the_standardised_target(loss):
     model.advance(xs, [x["a"] * 3 for x in xs])
     score = model._machine.advance([{"a": 0.3}], [None]).scores[0, 0]
     outcome = model.advance([{"a": 0.3}, {"a": 0.3}], [2.0, None])
-    standardised = (2.0 - model._targets.mean) / model._targets.deviation
+    standardised = (2.0 - model._targets.moments[MEAN]) / model._targets.deviation
     exact = (loss or Squared())(np.array([standardised]), np.array([score]))[0]
     assert outcome.losses[0] == pytest.approx(exact, rel=1e-6)
     assert math.isnan(outcome.losses[1])

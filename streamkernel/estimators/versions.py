@@ -1,0 +1,74 @@
+"""States of earlier versions: their fields as those of now."""
+
+import numpy as np
+
+from streamkernel.compute.moments import COUNT, LARGEST, SEEN, SIZE
+from streamkernel.expansion.expansion import LARGEST_COEFFICIENT
+from streamkernel.state import Array, Record, array, misfit, number, whole
+
+#: The version written, and those that are read.
+VERSION = 3
+READ = (2, 3)
+
+_ADAPTIVE_NUMBERS = ("recent_targets", "window_targets", "tree_values", "levels")
+
+
+def upgraded(record: Record) -> Record:
+    """A state of any version that is read, as one of now.
+
+    Raises
+    ------
+    ValueError
+        It is of another version, or a field that is to become another does not fit.
+
+    """
+    version = record.get("version")
+    if type(version) is not int or version not in READ:
+        known = " and ".join(map(str, READ))
+        raise ValueError(f"this state is of version {version}, and this streamkernel reads versions {known}")
+    return _from_2(record) if version == 2 else record
+
+
+def _from_2(record: Record) -> Record:
+    """Version 2 had moments of three numbers and no bound on targets, coefficients and steps."""
+    old = dict(record)
+    n = len(array(old, "input_count", np.float64, None))
+    inputs = [array(old, f"input_{name}", np.float64, n) for name in ("count", "mean", "m2")]
+    new = {**old, "version": VERSION, "input_moments": _seen(np.stack(inputs, axis=1))}
+    if "target_count" in old:
+        target = [float(whole(old, "target_count")), number(old, "target_mean"), number(old, "target_m2")]
+        new |= {"target_moments": _seen(np.array(target)), "n_clipped_targets": 0}
+    for name in ("moments", "linear_moments"):
+        if name in old:
+            new[name] = _seen(array(old, name, np.float64, 3))
+    if "moments" in old:
+        new |= {name: _cut(old, name, LARGEST) for name in _ADAPTIVE_NUMBERS}
+    if "alpha" in old:
+        new |= _steps_of_now(old)
+    return new
+
+
+def _steps_of_now(old: Record) -> Record:
+    """What had diverged by its user's steps goes on from the bounds of now."""
+    margin = old.get("last_margin")
+    return {
+        "alpha": _cut(old, "alpha", LARGEST_COEFFICIENT),
+        "beta": _cut(old, "beta", LARGEST_COEFFICIENT),
+        "largest_gradient": min(number(old, "largest_gradient"), LARGEST_COEFFICIENT),
+        "last_margin": None if margin is None or not np.isfinite(number(old, "last_margin")) else margin,
+    }
+
+
+def _seen(three: Array) -> Array:
+    """Count, mean and squares, (..., 3), with nothing in the block yet."""
+    moments = np.zeros((*three.shape[:-1], SIZE))
+    moments[..., :3] = three
+    moments[..., SEEN] = three[..., COUNT]
+    return moments
+
+
+def _cut(record: Record, name: str, most: float) -> Array:
+    value = record.get(name)
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        raise misfit(name)
+    return np.asarray(np.clip(np.nan_to_num(value), -most, most))

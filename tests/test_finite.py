@@ -1,0 +1,209 @@
+"""Streams of finite numbers of any size, in any order: all that is said and all that is kept is finite.
+
+And outliers pass: what is said of normal records soon after is about what it would be without them.
+"""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river.optim.losses import Absolute, Hinge, Huber, Squared
+from river.optim.schedulers import Constant
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
+
+LARGEST = 1.7976931348623157e308
+GROWTHS = [CDSG(), DSG(), UDSG()]
+KERNELS = [None, None, Gaussian(1e-300), Gaussian(1e300), Gaussian(structured=True)]
+ADAPTIVE = {"n_features": 4, "n_trees": 1, "tree_window": 40, "buffer_size": 20, "metric_schedule": (20, 60)}
+SCALED = st.sampled_from([None, None, False])
+
+
+def _growing(kind, losses):
+    return st.builds(
+        kind,
+        loss=st.sampled_from(losses),
+        growth=st.sampled_from(GROWTHS),
+        kernel=st.sampled_from(KERNELS),
+        step=st.sampled_from([None, None, Constant(1e300)]),
+        regularization=st.sampled_from([1e-6, 1e300]),
+        block_size=st.just(4),
+        batch_size=st.sampled_from([1, 8]),
+        max_features=st.just(16),
+        standardize=SCALED,
+        seed=st.just(1),
+    )
+
+
+MODELS = {
+    "growing classifier": _growing(KernelClassifier, [Softmax(), Log(), Hinge(), SquaredHinge()]),
+    "growing regressor": _growing(
+        KernelRegressor, [Squared(), Huber(1.0), Absolute(), EpsilonInsensitive(), Quantile(0.9)]
+    ),
+    "adaptive classifier": st.builds(
+        AdaptiveKernelClassifier, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
+    ),
+    "adaptive regressor": st.builds(
+        AdaptiveKernelRegressor, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
+    ),
+}
+
+any_finite = st.one_of(
+    st.floats(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([0.0, 1.0, 1e42, -1e42, 1.3e154, 1e200, LARGEST, -LARGEST, 5e-324, 1e-160, -3e-162]),
+)
+weights = st.sampled_from([1.0, 1.0, 1.0, 0.0, 5e-324, 1e300, LARGEST])
+#: Some records as they are drawn, and how many normal ones come before them.
+parts = st.lists(
+    st.tuples(st.integers(0, 40), st.lists(st.tuples(any_finite, any_finite, any_finite, weights), max_size=4)),
+    min_size=1,
+    max_size=6,
+)
+
+
+def _stream(drawn):
+    rng = np.random.default_rng(len(drawn))
+    for n_normal, odd in drawn:
+        for a, b in rng.normal(size=(n_normal, 2)).tolist():
+            yield {"a": a, "b": b}, math.sin(a) + b, 1.0
+        for a, b, y, w in odd:
+            yield {"a": a, "b": b}, y, w
+
+
+def _assert_finite(values):
+    assert np.isfinite(np.array(list(values), np.float64)).all()
+
+
+def _assert_said_is_finite(model, x):
+    if hasattr(model, "predict_proba_one"):
+        _assert_finite(model.predict_proba_one(x).values())
+        model.predict_one(x)
+        return
+    _assert_finite([model.predict_one(x)])
+    _assert_finite(model.predict_many(np.array([list(x.values())])))
+    if isinstance(model, AdaptiveKernelRegressor):
+        said = model.predict_one(x, with_dist=True)
+        _assert_finite([said.mu, said.sigma])
+
+
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
+@pytest.mark.parametrize("kind", MODELS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_finite_streams_stay_finite(kind, data):
+    model, records = data.draw(MODELS[kind]), list(_stream(data.draw(parts)))
+    is_label = hasattr(model, "predict_proba_one")
+    for start in range(0, len(records), 25):
+        xs, ys, ws = zip(*records[start : start + 25], strict=True)
+        outcome = model.advance(xs, [y > 0 for y in ys] if is_label else ys, ws)
+        _assert_finite(outcome.losses)
+        for said in outcome.probabilities or [dict(enumerate(outcome.predictions))]:
+            _assert_finite(said.values())
+        # A state that is not finite is refused where it is written.
+        other = pickle.loads(pickle.dumps(model))
+        assert other.state_digest() == model.state_digest()
+        for x in ({"a": LARGEST, "b": -1e42}, {"a": 0.5}, {}, {"new": -LARGEST}):
+            _assert_said_is_finite(other, {"a": 0.1, "b": 0.2} | x)
+
+
+@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor])
+def test_targets_past_the_largest_are_clipped_and_counted(kind):
+    model = kind(seed=1)
+    model.learn_one({"a": 1.0}, 1e99)
+    assert model.n_clipped_targets == 0
+    model.learn_one({"a": 1.0}, 1e101)
+    model.learn_many(np.ones((2, 1)), [-LARGEST, 5.0])
+    assert model.n_clipped_targets == 2
+    assert pickle.loads(pickle.dumps(model)).n_clipped_targets == 2
+
+
+def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_field():
+    model = AdaptiveKernelClassifier(**ADAPTIVE, seed=1)
+    model.advance([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
+    for part, field in (("heads_W", "heads_W"), ("losses", "losses")):
+        getattr(model._machine.experts, part).flat[0] = math.nan
+        with pytest.raises(ValueError, match=f"its field '{field}'"):
+            model.__getstate__()
+        getattr(model._machine.experts, part).flat[0] = 0.0
+    model._machine.inputs.moments[0, 2] = -1.0
+    with pytest.raises(ValueError, match="its field 'input_moments'"):
+        pickle.dumps(model)
+
+
+# Outliers pass --------------------------------------------------------------------------------------------------------
+
+N, LAST = 5_000, 1_000
+SMALL = {"n_features": 32, "n_trees": 2, "metric_schedule": (100, 250, 500, 1000)}
+KINDS = {
+    KernelClassifier: {"batch_size": 16},
+    KernelRegressor: {"batch_size": 16},
+    AdaptiveKernelClassifier: SMALL,
+    AdaptiveKernelRegressor: SMALL,
+}
+#: 1% at most: the first two, some at regular places and some at random ones.
+PLACES = {
+    "the first two": (0, 1),
+    "the first two and every 128th": (0, 1, *range(127, N, 128)),
+    "at random": (0, 1, *np.random.default_rng(5).choice(N, 47, replace=False).tolist()),
+}
+
+
+def _normal(kind):
+    X = np.random.default_rng(0).normal(size=(N, 3)) * [1.0, 20.0, 0.01] + [0.0, 100.0, 5.0]
+    y = np.sin(X[:, 0]) + (X[:, 1] - 100) / 20 + 0.3 * np.random.default_rng(1).normal(size=N)
+    return X, y if "Regressor" in kind.__name__ else y > 0
+
+
+def _error(kind, X, y, places):
+    """Of the last normal records."""
+    model = kind(**KINDS[kind], seed=1)
+    said = model.advance([{f"x{j}": v for j, v in enumerate(row)} for row in X.tolist()], y.tolist()).predictions
+    last = np.setdiff1d(np.arange(N - LAST, N), places)
+    wrong = np.array(said[1:], np.float64)[last - 1] - y[last]
+    assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
+    return np.abs(wrong).mean()
+
+
+_PLAIN = {}
+
+
+def _plain_error(kind):
+    if kind not in _PLAIN:
+        _PLAIN[kind] = _error(kind, *_normal(kind), ())
+    return _PLAIN[kind]
+
+
+@pytest.mark.parametrize(
+    "size", [1e3, pytest.param(1e6, marks=pytest.mark.long), 1e42, pytest.param(LARGEST / 20, marks=pytest.mark.long)]
+)
+@pytest.mark.parametrize(
+    "where", [*list(PLACES)[2:], *(pytest.param(w, marks=pytest.mark.long) for w in list(PLACES)[:2])]
+)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_one_percent_of_outliers_among_the_inputs_does_no_lasting_harm(kind, where, size):
+    X, y = _normal(kind)
+    places = list(PLACES[where])
+    X[places] = np.random.default_rng(1).choice([-size, size], (len(places), 3)) * (
+        [1, 20, 0.01] if size < 1e300 else 1
+    )
+    slack = 0.02 if y.dtype == bool else 0.1 * _plain_error(kind)
+    assert _error(kind, X, y, places) < _plain_error(kind) + slack
+
+
+@pytest.mark.parametrize("size", [1e3, pytest.param(1e42, marks=pytest.mark.long), LARGEST])
+@pytest.mark.parametrize(
+    "where", [*list(PLACES)[2:], *(pytest.param(w, marks=pytest.mark.long) for w in list(PLACES)[:2])]
+)
+@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor], ids=lambda kind: kind.__name__)
+def test_one_percent_of_outliers_among_the_targets_does_no_lasting_harm(kind, where, size):
+    X, y = _normal(kind)
+    places = list(PLACES[where])
+    y[places] = np.random.default_rng(1).choice([-size, size], len(places))
+    assert _error(kind, X, y, places) < 1.1 * _plain_error(kind)
