@@ -148,8 +148,8 @@ def main() -> None:
         [
             "# Two versions side by side",
             f"`python -m benchmarks.versions --before DIR` on {machine()}; microseconds a record: of CPU, but on Kafka "
-            f"of the wall clock; daemons over {n:,} records, their start included; medians of {options.runs} alternating "
-            "runs, and the ratio of each round (lowest to highest).",
+            f"of the wall clock; daemons over {n:,} records, their start included; medians of {options.runs} "
+            "alternating runs, and the ratio of each round (lowest to highest).",
             table(["what", "before", "after", "after / before"], rows),
         ]
     )

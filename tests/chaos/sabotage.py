@@ -44,8 +44,12 @@ def refuse_files(directory: str, number: int, while_there: str) -> None:
             name = arguments[0]
         else:
             return
-        if isinstance(name, str | os.PathLike) and os.path.abspath(os.fspath(name)).startswith(below) and flag.exists():
-            raise OSError(number, os.strerror(number), str(name))
+        if not isinstance(name, str | os.PathLike):
+            return
+        path = os.fspath(name)
+        # What stands in the directory is opened from its descriptor, by the bare name; all else has a folder before it.
+        if (os.path.abspath(path).startswith(below) or os.sep not in path) and flag.exists():
+            raise OSError(number, os.strerror(number), path)
 
     sys.addaudithook(watch)
 
