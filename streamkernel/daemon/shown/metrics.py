@@ -92,7 +92,7 @@ class Exporter:
         self._ignored = self._counter(
             "ignored_labels", "Records not learnt, for their class came past the limit of the model."
         )
-        self._clipped = self._counter("clipped_targets", "Targets beyond 1e150, which were learnt as that.")
+        self._clipped = self._counter("clipped_targets", "Targets beyond 1e100, which were learnt as that.")
         not_finite = self._counter(
             "not_finite", "Predictions and losses of the model that were no finite numbers.", ["value"]
         )

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Collection
 
-from streamkernel.records.targets import LARGEST
+from streamkernel.compute.moments import LARGEST
 
 __all__ = ["LARGEST", "clamped", "clipped", "finite_mean", "finite_sum", "loss_of"]
 
@@ -20,7 +20,7 @@ _MOST = sys.float_info.max
 
 
 def clipped(value: float) -> float:
-    """Give a number as metrics and models take it: at most 1e150 either way, so that its square does not overflow.
+    """Give a number as metrics and models take it: at most 1e100 either way, so that its square does not overflow.
 
     Examples
     --------
