@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from connectors.ports import Record
 from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, read
 from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.packed import Kept, Packer
 from streamkernel.daemon.late.saved import dump, part, restore
 from streamkernel.daemon.runtime import run
@@ -94,6 +95,25 @@ def full() -> tuple[dict[str, Any], bytes]:
     return json.loads(json.dumps(header)), blob
 
 
+def ledger_with(**given: Any) -> Ledger:
+    """A ledger in which a record, a label and a settled key stand, as it would be with something odd in it."""
+    daemon = Daemon(6, Counting(), Ledger("id", "y", 3600.0, 6, clock=lambda: 0.0))
+    daemon.take([event(False, 0, "p", None, "good"), event(True, 0, "q", "a", "good")])
+    if "label" in given:
+        early = daemon.late.waiting.pop("q")
+        assert early is not None
+        daemon.late.waiting.put("q", early._replace(y=given["label"]))
+    if "predicted" in given:
+        entry = daemon.late.pending.get("p")
+        assert entry is not None
+        assert entry.data is not None
+        daemon.late.release(entry)
+        entry.data = daemon.late.packer.pack(Kept("p", 0.0, {"a": 1.0}, Said(*given["predicted"])))
+    daemon.late.moments = given.get("moments", daemon.late.moments)
+    daemon.late.account.taken += given.get("taken", 0)
+    return daemon.late
+
+
 def taken(header: dict[str, Any], blob: bytes) -> Ledger:
     ledger = Ledger("id", "y", 3600.0, 6)
     restore(ledger, header, blob)
@@ -161,6 +181,7 @@ HOSTILE = {
     "another outcome": lambda: altered(lambda head: head.update(labelled=head["labelled"].replace("1", "x"))),
     "a label that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, ["a"])),
     "a label without end": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, math.nan)),
+    "an infinite label": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, math.inf)),
     "a stream that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(3, 5)),
     "an offset that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(5, -1)),
     "from the future": lambda: altered(lambda head: head["waiting"][0].__setitem__(2, 1e9)),
@@ -197,6 +218,42 @@ HOSTILE = {
     "an offset of text": lambda: headed(lambda header: header.update(positions=[["a", 0, "0"]])),
     "dead letters that are none": lambda: headed(lambda header: header.update(recent_dead=["x"])),
 }
+
+
+class TestWriting:
+    @pytest.mark.parametrize(
+        ("odd", "reason"),
+        [
+            ({"label": math.nan}, "nan is no label"),
+            ({"label": -math.inf}, "-inf is no label"),
+            ({"label": None}, "None is no label"),
+            ({"label": ["a"]}, "is no label"),
+            ({"predicted": (None, {math.nan: 1.0})}, "a name or label is NaN"),
+            ({"moments": Moments(3, math.nan, 1.0)}, "the moments of the targets are no numbers"),
+            ({"moments": Moments(3, 1.0, math.inf)}, "the moments of the targets are no numbers"),
+            ({"taken": 1}, "the account does not add up"),
+        ],
+    )
+    def test_what_would_be_refused_is_not_written(self, odd: dict[str, Any], reason: str) -> None:
+        with pytest.raises(CheckpointError, match="cannot be written to a checkpoint: ") as caught:
+            dump(ledger_with(**odd))
+        assert reason in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    @given(
+        st.floats() | LABEL | st.none() | st.lists(st.integers(), max_size=1),
+        st.builds(Moments, st.integers(0), st.floats(), st.floats()),
+        saids(),
+    )
+    def test_what_is_written_is_read(self, label: Any, moments: Moments, said: Said) -> None:
+        odd = ledger_with(label=label, moments=moments, predicted=said)
+        try:
+            header, blob = dump(odd)
+        except CheckpointError:
+            return
+        again = taken(json.loads(json.dumps(header)), blob)
+        assert typed(tuple(again.moments)) == typed((moments.n, moments.mean, moments.m2))
+        assert [typed(early.y) for _, early in again.waiting] == [typed(label)]
 
 
 class TestHostile:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from itertools import accumulate, pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from connectors.ports import Position
+from connectors.ports import Label, Position
 from streamkernel.daemon.checkpoints.store import CheckpointError
 from streamkernel.daemon.late.account import LateAccount
 from streamkernel.daemon.late.ledger import Ledger
@@ -31,11 +31,32 @@ _LENGTHS = np.dtype("<u4")
 
 
 def dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
-    """Write a ledger as plain values for the header of a checkpoint, and bytes for its payload."""
+    """Write a ledger as plain values for the header of a checkpoint, and bytes for its payload.
+
+    Raises
+    ------
+    CheckpointError
+        It holds what `restore` would refuse.
+
+    """
+    try:
+        return _dump(ledger)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise CheckpointError(f"the late labels cannot be written to a checkpoint: {error!s:.200}") from None
+
+
+def _dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
     records = [entry.data for _, entry in ledger.pending if entry.data is not None]
+    _balance(ledger, len(records))
     streams: dict[str, int] = {}
     waiting = [
-        [key, early.y, early.arrived, streams.setdefault(early.position.stream, len(streams)), *early.position[1:]]
+        [
+            key,
+            _label(early.y),
+            _time(early.arrived, ledger.now),
+            streams.setdefault(early.position.stream, len(streams)),
+            *early.position[1:],
+        ]
         for key, early in ledger.waiting
     ]
     settled = list(ledger.settled)
@@ -57,8 +78,8 @@ def dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
         "positions": [list(position) for position in ledger.positions.values()],
         "recent_dead": ledger.recent_dead,
         "label_next": ledger.label_next,
-        "clock": ledger.read_clock(),
-        "moments": list(ledger.moments),
+        "clock": _time(ledger.read_clock(), math.inf),
+        "moments": list(_moments(ledger.moments)),
         "bytes": len(blob),
     }
     return header, blob
@@ -104,10 +125,7 @@ def restore(ledger: Ledger, header: Mapping[str, Any], blob: bytes) -> None:
     try:
         _restore_header(ledger, header)
         _restore_blob(ledger, blob)
-        if len(ledger.pending) != header["pending"] or not ledger.account.balances(
-            len(ledger.pending), len(ledger.waiting)
-        ):
-            raise ValueError("the account does not add up")
+        _balance(ledger, header["pending"])
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise CheckpointError(f"the late labels of the checkpoint cannot be restored: {error!s:.200}") from None
     ledger.journal.forget()
@@ -123,10 +141,7 @@ def _restore_header(ledger: Ledger, header: Mapping[str, Any]) -> None:
         raise ValueError("label_next is no boolean")
     ledger.label_next = header["label_next"]
     ledger.set_clock(_time(header["clock"], math.inf))
-    n, mean, m2 = header["moments"]
-    if not (math.isfinite(mean) and 0 <= m2 < math.inf):
-        raise ValueError("the moments of the targets are no numbers")
-    ledger.moments = Moments(_whole(n), float(mean), float(m2))
+    ledger.moments = _moments(header["moments"])
 
 
 def _restore_blob(ledger: Ledger, blob: bytes) -> None:
@@ -149,15 +164,18 @@ def _restore_blob(ledger: Ledger, blob: bytes) -> None:
     for key, y, arrived, stream, partition, offset in head["waiting"]:
         before = _time(arrived, now, before)
         _refuse_double(ledger, _text(key))
-        if type(y) not in (str, int, float, bool) or y != y:
-            raise ValueError(f"{y!r:.40} is no label")
         position = Position(_text(head["streams"][_whole(stream)]), _whole(partition), _whole(offset))
-        ledger.waiting.put(key, Early(y, before, position))
+        ledger.waiting.put(key, Early(_label(y), before, position))
     if set(head["labelled"]) - {"0", "1"}:
         raise ValueError("of a key it is not said whether its label came")
     for key, labelled in zip(head["settled"], head["labelled"], strict=True):
         _refuse_double(ledger, _text(key))
         ledger.settled.put(key, labelled == "1")
+
+
+def _balance(ledger: Ledger, pending: Any) -> None:
+    if len(ledger.pending) != pending or not ledger.account.balances(len(ledger.pending), len(ledger.waiting)):
+        raise ValueError("the account does not add up")
 
 
 def _refuse_double(ledger: Ledger, key: str) -> None:
@@ -175,6 +193,20 @@ def _text(value: Any) -> str:
     if type(value) is not str or not value:
         raise ValueError(f"{value!r:.40} is no text")
     return value
+
+
+def _label(value: Any) -> Label:
+    if type(value) not in (str, int, float, bool) or (type(value) is float and not math.isfinite(value)):
+        raise ValueError(f"{value!r:.40} is no label")
+    label: Label = value
+    return label
+
+
+def _moments(values: Iterable[Any]) -> Moments:
+    n, mean, m2 = values
+    if not (math.isfinite(mean) and 0 <= m2 < math.inf):
+        raise ValueError("the moments of the targets are no numbers")
+    return Moments(_whole(n), float(mean), float(m2))
 
 
 def _time(value: Any, latest: float, earliest: float = 0.0) -> float:

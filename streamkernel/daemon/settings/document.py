@@ -185,7 +185,7 @@ def _load(
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
         # The one trap of our own making: YAML takes the brace of ${VAR} for a mapping inside {...}.
-        braces = mark is not None and "${" in text.splitlines()[mark.line]
+        braces = mark is not None and "${" in _line_at(text, mark.index)
         advice = ' (inside {...} write "${VAR}" with its quotes)' if braces else ""
         raise ConfigError([f"{name}{line}: not valid YAML: {error.problem or error.context}{advice}"]) from None
     except (yaml.YAMLError, ValueError) as error:
@@ -196,6 +196,11 @@ def _load(
         found = "nothing" if data is None else f"a {type(data).__name__}"
         raise ConfigError([f"{name}: must hold a mapping with the keys source and model, holds {found}"])
     return data, expansion.taken, doubles if environment is None else expansion.problems
+
+
+def _line_at(text: str, index: int) -> str:
+    """Give the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
+    return text[text.rfind("\n", 0, index) + 1 :].partition("\n")[0]
 
 
 def _walk(
