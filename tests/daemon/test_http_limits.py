@@ -122,6 +122,25 @@ class TestDeadlines:
             with connection:
                 assert read(connection) in (b"", b"not ready\n")
 
+    def test_stopping_waits_for_no_answer(self, caplog: pytest.LogCaptureFixture) -> None:
+        health, asked, go_on = Health(), threading.Event(), threading.Event()
+        ended = []
+
+        def page() -> str:
+            asked.set()
+            ended.append(go_on.wait(PATIENCE))
+            return ""
+
+        health.page = page
+        with served(health, SHORT) as port, connect(port) as connection:
+            connection.sendall(get("/"))
+            assert asked.wait(PATIENCE)
+        # Nor does the end of the process, which joins all threads but daemons.
+        working = [thread for thread in threading.enumerate() if thread.name == "answer"]
+        assert (ended, [thread.daemon for thread in working]) == ([], [True])
+        go_on.set()
+        assert not caplog.records
+
 
 class TestConnections:
     """There are no more than there may be, in whatever state they are."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from anyio import CapacityLimiter, to_thread
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,14 +16,13 @@ from starlette.routing import Route
 
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import BasicAuthentication, HostCheck, ResponseHeaders
+from streamkernel.daemon.serving.threads import Threads
 from streamkernel.daemon.settings.config import Metrics
 
 if TYPE_CHECKING:
     from streamkernel.daemon.shown.server import Health
 
 __all__ = ["make_application"]
-
-T = TypeVar("T")
 
 # Probes carry no credentials, and what they are told is one word.
 _PROBES = frozenset({"/healthz", "/readyz"})
@@ -73,22 +71,22 @@ class _Routes:
         self._metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
         self._health = health
         # Apart, so that a slow scrape holds up no probe, and no probe, which anybody may ask for, a scrape.
-        self._scrapes, self._probes = CapacityLimiter(workers), CapacityLimiter(workers)
+        self._scrapes, self._probes = Threads(workers), Threads(workers)
 
     async def page(self, request: Request) -> Response:  # noqa: ARG002
-        return HTMLResponse(await to_thread.run_sync(self._health.page, limiter=self._scrapes))
+        return HTMLResponse(await self._scrapes.run(self._health.page))
 
     async def metrics(self, request: Request) -> Response:
-        return await to_thread.run_sync(self._scrape, request, limiter=self._scrapes)
+        return await self._scrapes.run(lambda: self._scrape(request))
 
     async def healthz(self, request: Request) -> Response:  # noqa: ARG002
-        trouble = await to_thread.run_sync(lambda: self._health.trouble(), limiter=self._probes)
+        trouble = await self._probes.run(lambda: self._health.trouble())
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, trouble or "ok")
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002
         obstacle = "not ready"
         if self._health.ready:
-            obstacle = await to_thread.run_sync(lambda: self._health.obstacle() or "", limiter=self._probes)
+            obstacle = await self._probes.run(lambda: self._health.obstacle() or "")
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
 
     def _scrape(self, request: Request) -> Response:
