@@ -18,6 +18,8 @@ from typing import Any
 ADDRESS_SPACE = 8 * 2**30
 #: Instead of a case: all were tried.
 DONE = -1
+#: Instead of a case: what they need is imported and compiled.
+STARTING = -2
 
 
 def made(dotted: str, folder: Path) -> Any:
@@ -44,13 +46,14 @@ def main(dotted: str, seed: int, first: int, seconds: float, folder: Path) -> No
     progress = os.open(folder / "progress", os.O_RDWR | os.O_CREAT)
     with (folder / "found").open("a", buffering=1) as found:
         target = made(dotted, folder / f"work-{first}")
+        target.warm_up()
         end = time.monotonic() + seconds
         case, start, peak = first, 0.0, 0.0
         while time.monotonic() < end:
             os.pwrite(progress, b"%20d" % case, 0)
             sentence = target.case(draw_of(seed, dotted, case))
             memory = max(resident_mb(), target.resident_mb)
-            start = start or memory  # the first case brings in and compiles what it needs
+            start = start or memory
             peak = max(peak, memory)
             if sentence is not None:
                 found.write(json.dumps({"case": case, "found": sentence}) + "\n")

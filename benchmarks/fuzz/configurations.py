@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from benchmarks.fuzz.mutation import altered, mutated
-from benchmarks.fuzz.target import MODELS, Target, unexpected
+from benchmarks.fuzz.target import MODELS, Target, ran_once, unexpected
 from streamkernel.daemon.settings.plan import prepare
 
 _BOOKS = (
@@ -34,6 +34,10 @@ _BOOKS = (
 
 class Configurations(Target):
     """Documents with one to four odd places, or odd bytes, read and built; nothing is opened."""
+
+    def warm_up(self) -> None:
+        for model in MODELS:
+            ran_once(self.folder / model, model)
 
     def case(self, draw: random.Random) -> str | None:
         document: dict[str, Any] = copy.deepcopy(draw.choice(_BOOKS))

@@ -6,7 +6,7 @@ import shutil
 from typing import Any
 
 from benchmarks.fuzz.mutation import NUMBERS, mutated, odd
-from benchmarks.fuzz.target import MODELS, Target, configured, ran, unsound
+from benchmarks.fuzz.target import MODELS, Target, configured, ran, ran_once, takes_numbers, unsound
 
 _RECORDS = 120
 _NAMES = ("a", "b", "colour", "y", "id", "other")
@@ -15,12 +15,16 @@ _NAMES = ("a", "b", "colour", "y", "id", "other")
 class Records(Target):
     """Files of CSV or JSON lines with odd values, odd bytes, many names and many labels."""
 
+    def warm_up(self) -> None:
+        for model in MODELS:
+            ran_once(self.folder / model, model)
+
     def case(self, draw: random.Random) -> str | None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         kind = draw.choice(("csv", "jsonl"))
         model = draw.choice(list(MODELS))
-        numbers = "regressor" in model or model == "linear"
+        numbers = takes_numbers(model)
         path = self.folder / f"stream.{kind}"
         data = _csv(draw, numbers) if kind == "csv" else _json_lines(draw, numbers)
         path.write_bytes(mutated(draw, data) if draw.random() < 0.5 else data)

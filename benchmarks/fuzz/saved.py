@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz.target import MODELS, configured, ran
+from benchmarks.fuzz.target import MODELS, configured, ran, takes_numbers
 
 _START = struct.Struct("<8sII")
 _SUM = 32
@@ -32,7 +32,7 @@ class Saved:
     def __init__(self, folder: Path, model: str, late: bool = False) -> None:
         self.folder = folder
         self.model = MODELS[model]
-        self.numbers = "regressor" in model or model == "linear"
+        self.numbers = takes_numbers(model)
         self.late = late
         folder.mkdir(parents=True)
         draw = random.Random(1)

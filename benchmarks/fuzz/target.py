@@ -44,6 +44,9 @@ class Target(abc.ABC):
     def case(self, draw: random.Random) -> str | None:
         """Try one thing; give a sentence on what must not be, None where all is well."""
 
+    def warm_up(self) -> None:  # noqa: B027 - most have done so when they are made
+        """Import and compile what cases need, which would count as their time."""
+
     @property
     def resident_mb(self) -> float:
         """The memory of what is fuzzed, where that is another process; 0 where it is this one."""
@@ -65,6 +68,23 @@ def configured(path: Path, **sections: Any) -> Path:
     }
     path.write_text(yaml.safe_dump(settings, sort_keys=False))
     return path
+
+
+def ran_once(folder: Path, model: str) -> None:
+    """Run a model of `MODELS` over some sound records."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"a": n % 7, "b": "red", "y": n % 2}) for n in range(250)]
+    (folder / "stream.jsonl").write_text("\n".join(lines))
+    source = {"kind": "jsonl", "path": str(folder / "stream.jsonl"), "target": "y"}
+    source["target_type"] = "float" if takes_numbers(model) else "str"
+    failed = ran(configured(folder / "config.yaml", source=source, model=MODELS[model]))
+    if failed is not None:
+        raise RuntimeError(failed)
+
+
+def takes_numbers(model: str) -> bool:
+    """Whether a model of `MODELS` is a regressor."""
+    return "regressor" in model or model == "linear"
 
 
 def ran(config: Path) -> str | None:

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.fuzz.child import DONE
+from benchmarks.fuzz.child import DONE, STARTING
 
-#: What takes longer hangs.
+#: What takes longer hangs; the time in which other processes had the processor does not count.
 HANG_SECONDS = 5.0
 #: Before the first case everything is imported and compiled.
 START_SECONDS = 180.0
@@ -46,13 +46,13 @@ def tried(dotted: str, seed: int, seconds: float, folder: Path) -> Tried:
     result = Tried()
     start, first = time.monotonic(), 0
     while (left := seconds - (time.monotonic() - start)) > 0:
-        (folder / "progress").write_bytes(b"%20d" % first)
+        (folder / "progress").write_bytes(b"%20d" % STARTING)
         ended = _watched([dotted, str(seed), str(first), str(left), str(folder)], folder / "progress")
         case = int((folder / "progress").read_bytes())
         if ended is None:
             break
         result.found.append((case, ended))
-        if case == DONE:
+        if case in (DONE, STARTING):
             break
         result.cases += case + 1 - first
         first = case + 1
@@ -68,14 +68,14 @@ def _watched(arguments: list[str], progress: Path) -> str | None:
     errors = progress.with_name("errors")
     with errors.open("w") as file:
         child = subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz.child", *arguments], stderr=file)
-    at, since, patience = progress.read_bytes(), time.monotonic(), START_SECONDS
+    at, since = progress.read_bytes(), _own_seconds(child.pid)
     while (status := child.poll()) is None:
         time.sleep(0.1)
         now = progress.read_bytes()
+        patience = START_SECONDS if int(now) in (DONE, STARTING) else HANG_SECONDS
         if now != at:
-            at, since = now, time.monotonic()
-            patience = START_SECONDS if int(now) == DONE else HANG_SECONDS
-        elif time.monotonic() - since > patience:
+            at, since = now, _own_seconds(child.pid)
+        elif _own_seconds(child.pid) - since > patience:
             child.kill()
             child.wait()
             return f"it hung for more than {patience:g} s"
@@ -83,6 +83,15 @@ def _watched(arguments: list[str], progress: Path) -> str | None:
         return None
     last = errors.read_text().strip().splitlines()[-1:]
     return f"the process ended with status {status}: {''.join(last):.200}"
+
+
+def _own_seconds(pid: int) -> float:
+    """Give the time, less what the process has spent in line for a processor; what it sleeps or waits for counts."""
+    try:
+        in_line = int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):  # this kernel does not say
+        in_line = 0.0
+    return time.monotonic() - in_line
 
 
 def _read(path: Path, result: Tried) -> None:

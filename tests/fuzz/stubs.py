@@ -12,6 +12,9 @@ class Stub:
     def __init__(self, _folder):
         self._fourth = draw_of(7, type(self).__name__, 3).random()
 
+    def warm_up(self):
+        pass
+
     def case(self, draw):
         time.sleep(0.01)
         return self.go_wrong() if draw.random() == self._fourth else None
@@ -26,6 +29,11 @@ class Stub:
 class Finding(Stub):
     def go_wrong(self):
         return "a finding"
+
+
+class Failing(Stub):
+    def warm_up(self):
+        raise RuntimeError("no start")
 
 
 class Crashing(Stub):

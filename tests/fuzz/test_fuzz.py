@@ -33,6 +33,13 @@ def test_what_goes_wrong_is_found_and_the_other_cases_are_tried(stub, sentence, 
     assert f"- x, case {case}: {sentence}" in report({"x": tried}, 7)
 
 
+def test_a_target_that_does_not_start_is_found_once(tmp_path):
+    tried = watch.tried("tests.fuzz.stubs.Failing", 7, 60.0, tmp_path)
+    ((_, said),) = tried.found
+    assert said == "the process ended with status 1: RuntimeError: no start"
+    assert tried.cases == 0
+
+
 def test_a_case_is_the_same_whenever_it_is_tried():
     assert draw_of(1, "a.b.Records", 7).random() == draw_of(1, "Records", 7).random()
     assert draw_of(1, "Records", 7).random() != draw_of(1, "Records", 8).random()
