@@ -51,7 +51,7 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         ("a: [1, 2", "config.yaml:1: not valid YAML: expected ',' or ']', but got '<stream end>'"),
         ("a: [1, 2\n", "config.yaml:2: not valid YAML: expected ',' or ']', but got '<stream end>'"),
         ("a: 'b\n\n", "config.yaml:3: not valid YAML: found unexpected end of stream"),
-        ("a: [\x85{b: ${X}}\u2028]", "(inside {...} write \"${VAR}\" with its quotes)"),
+        ("a: [\x85{b: ${X}}\u2028]", '(inside {...} write "${VAR}" with its quotes)'),
         ("a: 1\nb: {c: 2\nd: 3", "config.yaml:3: not valid YAML: expected ',' or '}', but got ':'"),
         ("a: !!python/object:os.system {}", "config.yaml:1: not valid YAML: could not determine a constructor for the"),
         ("a: &a [*a]", "config.yaml:1: not valid YAML: an anchor that contains itself"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from http import HTTPStatus
 from typing import NoReturn
 
@@ -20,6 +21,14 @@ _log = limited_logger(__name__)
 # Of uvicorn's own messages only failures of the application are for the log; what clients do wrong we say ourselves.
 _uvicorn_log = limited_logger(f"{__name__}.application")
 _uvicorn_log.setLevel("ERROR")
+
+
+def _no_cancellation(record: logging.LogRecord) -> bool:
+    """Say whether it is a failure: an answer that is cancelled when the server stops is none."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
+_uvicorn_log.addFilter(_no_cancellation)
 
 _NOT_HTTP = (HTTPStatus.BAD_REQUEST, "this is no request of HTTP/1.0 or HTTP/1.1")
 # Of what a chunked body is sent in, beyond the body itself.

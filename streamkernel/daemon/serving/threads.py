@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Threads:
     """Runs functions in daemon threads, some at once; the others wait.
 
-    Those of anyio and of `concurrent.futures` are joined when a task is cancelled or the process ends: one scrape that
-    does not come back would hold up a stop for as long as it takes.
+    The threads of anyio and of `concurrent.futures` are joined when the process ends: one scrape that does not come
+    back would hold up the end for as long as it takes.
 
     Parameters
     ----------
