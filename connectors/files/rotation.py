@@ -8,6 +8,7 @@ none of ours.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from connectors.files.bytes import File, PlainFile
@@ -15,6 +16,9 @@ from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.identity import FilePlace
 from connectors.files.resuming import matches
 from connectors.ports import Position, SourceError
+
+# A rotation renames each part once; one that never rests is none.
+_MOST_LOOKS = 100
 
 
 def rotated(path: Path) -> list[Path]:
@@ -57,10 +61,14 @@ def find_part(path: Path, position: Position) -> File | None:
     Of several that began alike that is the one with its inode, else the newest.
     """
     place = FilePlace.parse(position.stream)
-    parts = list(reversed(rotated(path)))
-    if place is not None:
-        parts.sort(key=lambda part: _inode(part) != place.inode)
-    return next((file for part in parts if (file := open_if_it_holds(part, position)) is not None), None)
+
+    def look() -> File | None:
+        parts = list(reversed(rotated(path)))
+        if place is not None:
+            parts.sort(key=lambda part: _inode(part) != place.inode)
+        return _first_that_holds(parts, position)
+
+    return _found_at_rest(path, look)
 
 
 def find_renamed(path: Path, position: Position) -> File | None:
@@ -68,8 +76,33 @@ def find_renamed(path: Path, position: Position) -> File | None:
     place = FilePlace.parse(position.stream)
     if place is None or place.inode in (None, _inode(path)):
         return None
-    renamed = (part for part in rotated(path) if _inode(part) == place.inode)
-    return next((file for part in renamed if (file := open_if_it_holds(part, position)) is not None), None)
+
+    def look() -> File | None:
+        return _first_that_holds([part for part in rotated(path) if _inode(part) == place.inode], position)
+
+    return _found_at_rest(path, look)
+
+
+def _found_at_rest(path: Path, look: Callable[[], File | None]) -> File | None:
+    """Look for a part until it is found, or no part was renamed, compressed or removed during the search.
+
+    In the midst of a rotation names move on: what is to be opened by one may have the next one already.
+    """
+    found = None
+    for _ in range(_MOST_LOOKS):
+        names = _names(path)
+        found = look()
+        if found is not None or _names(path) == names:
+            break
+    return found
+
+
+def _names(path: Path) -> list[tuple[Path, int]]:
+    return [(part, _inode(part)) for part in (path, *rotated(path))]
+
+
+def _first_that_holds(parts: Sequence[Path], position: Position) -> File | None:
+    return next((file for part in parts if (file := open_if_it_holds(part, position)) is not None), None)
 
 
 def open_if_it_holds(part: Path, position: Position) -> File | None:

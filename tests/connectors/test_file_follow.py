@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,9 @@ import zstandard
 from draining import drain
 
 from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
-from connectors.files import follow
+from connectors.files import follow, rotation
+from connectors.files.bytes import File
+from connectors.files.compressed import open_file
 from connectors.files.identity import identity
 
 
@@ -336,6 +338,40 @@ def test_resuming_three_rotations_ago(log: Log) -> None:
     log.seen = log.seen[:2]
     log.read()
     assert log.numbers == list(range(10))
+
+
+def in_the_midst(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> None:
+    """Let the first look into an earlier part come just after a step of a rotation."""
+    steps = [step]
+
+    def after_the_step(part: Path) -> File:
+        if steps:
+            steps.pop()()
+        return open_file(part)
+
+    monkeypatch.setattr(rotation, "open_file", after_the_step)
+
+
+def test_resuming_in_the_midst_of_a_rotation(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.read()
+    place = log.source.lasting(log.seen[-1].next)
+    log.source.close()
+    for number in (1, 2, 3):
+        log.rotate(number)
+        log.write(5)
+    in_the_midst(monkeypatch, lambda: log.rotate(4))
+    log.path.touch()
+    log.open(place)
+    assert log.read() == list(range(3, log.next))
+
+
+def test_copied_truncated_and_compressed_during_the_search(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.read()
+    log.write(5)
+    shutil.copy2(log.path, log.part(1))
+    os.truncate(log.path, 0)
+    in_the_midst(monkeypatch, lambda: compress(log.part(1), ".gz"))
+    assert log.read() == list(range(3, 8))
 
 
 def test_resuming_between_the_renaming_and_the_new_file(log: Log) -> None:
