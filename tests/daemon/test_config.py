@@ -78,6 +78,12 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         ),
         (MODEL + "source: {kind: csv, path: 5}", "source.path: must be a text, got 5"),
         (MODEL + "source: {kind: csv, path: ''}", "source.path: must not be empty"),
+        (MODEL + 'source: {kind: csv, path: "a\\0b"}', "source.path: must not hold a null character"),
+        (
+            SOURCE + MODEL + 'predictions: {kind: csv, path: "a\\0b"}',
+            "predictions.path: must not hold a null character",
+        ),
+        (SOURCE + MODEL + 'checkpoint: {directory: "a\\0b"}', "checkpoint.directory: must not hold a null character"),
         (
             MODEL + "source: {kind: csv, path: a, follow: perhaps}",
             "source.follow: must be true or false, got 'perhaps'",

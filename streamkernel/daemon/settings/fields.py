@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = ["Number", "Path", "Positive", "Section", "TargetType", "Whole"]
 
@@ -15,10 +15,16 @@ def _no_boolean(value: Any) -> Any:
     return value
 
 
+def _no_null(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("must not hold a null character")
+    return value
+
+
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
-Path: TypeAlias = Annotated[str, Field(min_length=1)]
+Path: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null)]
 TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
 
 
