@@ -15,7 +15,7 @@ from connectors.files.locking import lock
 from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
 from connectors.ports import Mark, SinkError, SourceError
 
-__all__ = ["Existing", "OpenFile", "find_problem", "is_special", "open_output"]
+__all__ = ["Existing", "OpenFile", "find_problem", "is_special", "open_output", "verify_unchanged"]
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that holds something and that no checkpoint knows."""
@@ -130,6 +130,34 @@ def find_problem(path: Path, mark: Mark | None, existing: Existing) -> None:
             _find_length(path, descriptor, known, existing)
     finally:
         os.close(descriptor)
+
+
+def verify_unchanged(path: Path, file: OpenFile) -> None:
+    """Raise SinkError where an output that is open has lost its name, or does not hold just what was written to it.
+
+    Raises
+    ------
+    SinkError
+        Also where another file has the name.
+    OSError
+        When the system refuses.
+
+    """
+    status = os.fstat(file.descriptor)
+    try:
+        named = os.path.samestat(status, os.stat(path))
+    except FileNotFoundError:
+        named = False
+    if not named:
+        raise SinkError(
+            f"{path}: was renamed, removed or replaced while it was written to: leave outputs alone while the daemon "
+            f"runs; {REMEDY}"
+        )
+    if status.st_size != file.length:
+        raise SinkError(
+            f"{path}: holds {status.st_size:,} bytes where {file.length:,} were written, something else cuts it or "
+            f"writes to it: stop that; {REMEDY}"
+        )
 
 
 def _open_special(path: Path) -> int:

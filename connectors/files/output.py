@@ -14,7 +14,7 @@ import zstandard
 from connectors.files.bytes import STANDARD_INPUT
 from connectors.files.compressed import SUFFIXES
 from connectors.files.mark import FileMark, digest
-from connectors.files.opening import Existing, OpenFile, is_special, open_output
+from connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
 from connectors.files.pipes import write_to_pipe
 from connectors.ports import Mark, SinkError
 
@@ -109,29 +109,43 @@ class Output:
         """Make what was written durable and return the mark of the file; None for standard output and the like.
 
         A compressed file ends a member (.gz) or a frame (.zst) here, so that it can be cut at this length.
+
+        Raises
+        ------
+        SinkError
+            Also where the file was renamed, removed, cut or written to by others since it was opened: a mark would
+            speak of lines that are not in the file of that name.
+
         """
         file = self._opened()
+        self._sync(file)
+        if file.special:
+            return None
+        try:
+            inode = os.fstat(file.descriptor).st_ino
+            verify_unchanged(Path(self.path), file)
+        except OSError as error:
+            raise self._failed(error) from None
+        return FileMark(file.length, digest(file.head), digest(file.tail), inode).to_json()
+
+    def _sync(self, file: OpenFile) -> None:
         if self._compressor is not None:
             self._buffer += self._compressor.flush()
             self._compressor = None
         self._drain()
-        if file.special:
-            return None
-        try:
-            # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
-            if file.length != self._durable:
+        # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
+        if not file.special and file.length != self._durable:
+            try:
                 os.fsync(file.descriptor)
-            inode = os.fstat(file.descriptor).st_ino
-        except OSError as error:
-            raise self._failed(error) from None
-        self._durable = file.length
-        return FileMark(file.length, digest(file.head), digest(file.tail), inode).to_json()
+            except OSError as error:
+                raise self._failed(error) from None
+            self._durable = file.length
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
         if self._file is not None:
             try:
-                self.flush()
+                self._sync(self._file)
             finally:
                 if self._file.descriptor >= 0:
                     os.close(self._file.descriptor)

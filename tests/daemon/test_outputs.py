@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import re
@@ -44,6 +45,22 @@ def configured(home: Home, **sections: Any) -> None:
 
 def predictions(path: str = "out/predictions.jsonl", **more: Any) -> dict[str, Any]:
     return {"kind": "jsonl", "path": path, **more}
+
+
+def meddle(path: Path, away: Path, done: str) -> None:
+    """Do to an open output what a careless operator does."""
+    away.write_bytes(b"")
+    if done == "removed":
+        path.unlink()
+    elif done in ("renamed", "replaced"):
+        path.rename(away)
+        if done == "replaced":
+            path.write_bytes(b"mine\n")
+    elif done == "cut":
+        os.truncate(path, max(0, path.stat().st_size - 5))
+    else:
+        with path.open("ab") as file:
+            file.write(b"mine\n")
 
 
 def offsets(home: Home, path: str = "out/predictions.jsonl") -> list[int]:
@@ -227,6 +244,37 @@ class TestNoCheckpointKnowsTheFile:
         assert not other.exists()
         go_on("first")
         assert len(offsets(home, "first/p.jsonl")) == 600
+
+    @pytest.mark.parametrize("suffix", ["", ".gz"])
+    @pytest.mark.parametrize("done", ["removed", "renamed", "replaced", "cut", "written to"])
+    def test_what_others_do_to_it_while_it_is_written(self, home: Home, suffix: str, done: str) -> None:
+        """No checkpoint is written that speaks of lines which are not there; one goes on where they still are."""
+        path, away = home.folder / f"out/other.jsonl{suffix}", home.folder / "away"
+        configured(home, predictions=predictions(str(path)))
+        plan = prepare(home.config)
+        learnt = plan.source.poll
+
+        def poll(max_records: int, timeout: float) -> Any:
+            if home.header()["account"]["consumed"] == 200 and not away.exists():
+                meddle(path, away, done)
+            return learnt(max_records, timeout)
+
+        plan.source.poll = poll  # type: ignore[method-assign]
+        size = "where" if done in ("cut", "written to") else "was renamed, removed or replaced"
+        with pytest.raises(SinkError, match=rf"other\.jsonl{suffix}: .*{size}"):
+            run(plan)
+        assert home.header()["account"]["consumed"] == 200
+        if done in ("renamed", "replaced"):
+            away.rename(path)
+        if done in ("renamed", "replaced", "written to"):
+            run(prepare(home.config))
+            assert home.header()["account"]["consumed"] == 600
+            text = gzip.decompress(path.read_bytes()) if suffix else path.read_bytes()
+            assert text.count(b"\n") == 600
+        else:
+            said = "there is no such file" if done == "removed" else "its bytes before byte"
+            with pytest.raises(SinkError, match=rf"other\.jsonl{suffix}: {said}"):
+                run(prepare(home.config))
 
     def test_a_second_daemon_with_a_state_of_its_own(self, home: Home, launcher: Launcher) -> None:
         configured(home, source={**SOURCE, "follow": True})
