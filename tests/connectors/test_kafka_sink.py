@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
@@ -210,6 +211,77 @@ class TestExisting:
             sink.open()
             put(sink, *others)
             sink.flush()
+
+
+def in_file(rows: Sequence[bytes], header: bytes = b"", whole: int = 4096) -> list[Position]:
+    """The positions of the lines of a file, as a source of files names them."""
+    head, places = header, []
+    for row in rows:
+        named = head[:whole]
+        places.append(Position(f"{len(named)}:{hashlib.sha256(named).hexdigest()}", 0, len(head)))
+        head += row
+    return places
+
+
+class TestExistingLinesForFiles:
+    """A file is named by what was read of it: its first records have other names than the ones behind them."""
+
+    mine, yours = ([b"%030d,%d\n" % (number, seed) for number in range(300)] for seed in (1, 2))
+
+    @pytest.mark.parametrize("header", [b"", b"a,b\n"])
+    @pytest.mark.parametrize("count", [1, 5, 300])
+    @pytest.mark.parametrize("chunk", [1, 16])
+    def test_those_for_another_file_hold_up_nobody(self, header: bytes, count: int, chunk: int) -> None:
+        topic = FakeTopic()
+        with made(topic) as sink:
+            sink.open()
+            put(sink, *in_file(self.mine[:count], header))
+        places = in_file(self.yours[:count], header)
+        with made(topic) as sink:
+            sink.open()
+            for place in range(0, count, chunk):
+                put(sink, *places[place : place + chunk])
+        assert topic.lines()[0][count:] == places
+
+    @pytest.mark.parametrize("header", [b"", b"a,b\n"])
+    @pytest.mark.parametrize("left", [0, 200])
+    def test_those_for_the_same_file_are_not_doubled(self, header: bytes, left: int) -> None:
+        topic = FakeTopic()
+        places = in_file(self.mine, header)
+        with made(topic) as sink:
+            sink.open()
+            put(sink, *places[left:])  # the earlier ones are not among the last that are looked at
+        sink = made(topic)
+        sink.open()
+        with pytest.raises(SinkError, match="of the last lines there are for records of the same source"):
+            for place in range(0, len(places), 16):
+                put(sink, *places[place : place + 16])
+        sink.close()
+        assert topic.lines()[0] == places[left:]
+
+    def test_a_line_alone_is_not_held_back(self) -> None:
+        topic = FakeTopic()
+        with made(topic) as sink:
+            sink.open()
+            put(sink, *in_file(self.mine))
+        places = in_file(self.yours)
+        with made(topic) as sink:
+            sink.open()
+            put(sink, places[0])
+            settle(sink)
+            put(sink, places[1])
+            sink.flush()
+            assert topic.lines()[0][-2:] == places[:2]
+
+    def test_appending_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        topic = FakeTopic()
+        places = in_file(self.mine)
+        for _ in range(2):
+            with made(topic, existing="append") as sink:
+                sink.open()
+                put(sink, *places)
+        assert topic.lines()[0] == [*places, *places]
+        assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
 
 
 class TestOptions:

@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from connectors.encode import to_json
 from connectors.kafka.client import Unreachable
+from connectors.kafka.writing.earlier import Answer, Earlier
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.output import Output
 from connectors.kafka.writing.session import Broken, Connect, Line, Receipt, Session
@@ -44,6 +46,8 @@ _LONGEST_PAUSE = 5.0
 _NAP_SECONDS = 0.1
 # Breaks one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
+# The beginning of a file has mostly fewer lines, and what is not told by then is not waited for.
+_MOST_LOOKED_AT, _HELD_SECONDS = 512, 1.0
 # What Kafka allows by default, less what the line has about it.
 _SAFE_BYTES = 2**20 - 4096
 _ABOUT_BYTES = 4096
@@ -129,6 +133,9 @@ class KafkaSink(Sink):
         self._attempt = self._breaks = 0
         self._again_at = 0.0
         self._moved = self._clock()
+        self._earlier = Earlier({})
+        self._hurried = False
+        self._held_since: float | None = None
         self._reason = "no answer"
         self._before: Producer | None = None
         self._down_since: float | None = None
@@ -247,7 +254,11 @@ class KafkaSink(Sink):
 
     def _complete(self, patience: float) -> None:
         """Wait until every line counts."""
-        self._settle(patience)
+        self._hurried = True
+        try:
+            self._settle(patience)
+        finally:
+            self._hurried = False
         while self._transaction is not None:
             assert self._session is not None
             self._start(self._session.commit, self._committed)
@@ -297,6 +308,7 @@ class KafkaSink(Sink):
         else:
             self._attempt = 0
             self._before = self._session.producer
+            self._earlier = Earlier(self._session.earlier)
             self._resolve(self._session)
             self._moved = self._clock()
 
@@ -376,8 +388,8 @@ class KafkaSink(Sink):
                 queue.popleft()
                 self._bytes -= len(line.value) + _OVERHEAD_BYTES
                 continue
-            if earlier:
-                self._decide(line.position, earlier)
+            if earlier and not self._decide(line.position):
+                return
             if unproven and line.position.partition % partitions in unproven:
                 if not sent:
                     self._start(partial(session.prove, line), self._proven)
@@ -389,14 +401,20 @@ class KafkaSink(Sink):
             queue.popleft()
             self._sent_bytes += len(line.value)
 
-    def _decide(self, position: Position, earlier: dict[tuple[str, int], int]) -> None:
-        """Refuse, or append to, lines of runs that nothing is known of, for records of the same partition."""
-        count = earlier.get(position[:2])
-        if count is None:
-            return
+    def _decide(self, position: Position) -> bool:
+        """Refuse, or append to, lines of runs that nothing is known of; False: more must come to tell."""
+        final = self._hurried or len(self._queue) > _MOST_LOOKED_AT or self._held_for_long()
+        answer = self._earlier.look(position, self._behind, final)
+        if answer is Answer.UNKNOWN:
+            self._moved = self._clock()
+            self._held_since = self._moved if self._held_since is None else self._held_since
+            return False
+        self._held_since = None
+        if answer is Answer.NEW:
+            return True
         there = (
-            f"{count:,} of the last lines there are for records of the same source, partition {position.partition}, "
-            "and no checkpoint says which"
+            f"{self._earlier.count(position, self._behind):,} of the last lines there are for records of the same "
+            f"source, partition {position.partition}, and no checkpoint says which"
         )
         if self._existing == "refuse":
             raise SinkError(
@@ -404,7 +422,14 @@ class KafkaSink(Sink):
                 "existing: append for this output, which writes the lines of all records once more"
             )
         _log.warning("%s: %s: they stand there twice from now on (existing: append)", self.describe(), there)
-        del earlier[position[:2]]
+        self._earlier.accept(position, self._behind)
+        return True
+
+    def _behind(self) -> list[Position]:
+        return [line.position for line in islice(self._queue, 1, _MOST_LOOKED_AT)]
+
+    def _held_for_long(self) -> bool:
+        return self._held_since is not None and self._clock() - self._held_since > _HELD_SECONDS
 
     def _reap(self) -> None:
         """Note what is acknowledged."""
