@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import struct
 import tracemalloc
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -17,13 +18,15 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from kafka import codec as codecs
-from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+from kafka.record.util import calc_crc32c
 from kafka.structs import TopicPartition
 
 from connectors.kafka.reading import batches
 from connectors.kafka.reading.batches import bound
+from connectors.kafka.reading.committed import Batches, note_batches
 from connectors.kafka.reading.damage import Unreadable, damage
 from connectors.kafka.reading.decompression import TooLargeError, decompress
 
@@ -199,3 +202,25 @@ def test_memory_that_is_short_is_no_fault_of_the_records(monkeypatch: pytest.Mon
         unpacked(built([bytes(1000)]), 2**26).take()
     with pytest.raises(Exception, match="partition 0, offset 0: there is not enough memory to unpack the messages"):
         damage(caught.value, lambda _: 1)
+
+
+def emptied(first: int, last: int, control: bool) -> bytes:
+    """A transactional batch whose records compaction took, and which is kept for what it says of its producer."""
+    attributes = 0x10 | (0x20 if control else 0)
+    body = struct.pack(">hiqqqhii", attributes, last - first, 1, 1, 7, 3, -1, 0)
+    return struct.pack(">qiibI", first, 9 + len(body), 0, 2, calc_crc32c(body)) + body
+
+
+@pytest.mark.parametrize("control", [True, False])
+@pytest.mark.parametrize("level", [IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED])
+@pytest.mark.parametrize("noting", [True, False])
+def test_a_batch_that_compaction_emptied_is_no_damage(control: bool, level: IsolationLevel, noting: bool) -> None:
+    consumer: Any = SimpleNamespace(_fetcher=SimpleNamespace())
+    bound(consumer, 1000)
+    noted: defaultdict[int, Batches] = defaultdict(Batches)
+    if noting:
+        note_batches(consumer, noted)
+    data = emptied(0, 4, control) + emptied(5, 5, control)
+    part = consumer._fetcher.PartitionRecords(0, TopicPartition("t", 0), MemoryRecords(data), isolation_level=level)
+    assert everything(part) == []
+    assert part.next_fetch_offset == 6

@@ -46,7 +46,7 @@ RELIED_UPON: dict[Any, str] = {
     Fetcher.PartitionRecords: "_unpack_records fetch_offset next_fetch_offset topic_partition",
     MemoryRecords: "next_batch",
     DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
-    "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id validate_crc",
+    "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id records_count validate_crc",
     LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
     # connectors/kafka/group: a member that has begun to join.
     ConsumerCoordinator: "_join_task need_rejoin",

@@ -38,6 +38,11 @@ def put(sink: KafkaSink, *positions: Position) -> None:
     sink.write([{"n": position.offset} for position in positions], positions)
 
 
+def put_in_chunks(sink: KafkaSink, positions: list[Position], size: int) -> None:
+    for place in range(0, len(positions), size):
+        put(sink, *positions[place : place + size])
+
+
 def until(holds: Callable[[], bool], sink: KafkaSink) -> None:
     """Let the sink's threads get on."""
     deadline = time.monotonic() + 30
@@ -239,8 +244,7 @@ class TestExistingLinesForFiles:
         places = in_file(self.yours[:count], header)
         with made(topic) as sink:
             sink.open()
-            for place in range(0, count, chunk):
-                put(sink, *places[place : place + chunk])
+            put_in_chunks(sink, places, chunk)
         assert topic.lines()[0][count:] == places
 
     @pytest.mark.parametrize("header", [b"", b"a,b\n"])
@@ -254,8 +258,7 @@ class TestExistingLinesForFiles:
         sink = made(topic)
         sink.open()
         with pytest.raises(SinkError, match="of the last lines there are for records of the same source"):
-            for place in range(0, len(places), 16):
-                put(sink, *places[place : place + 16])
+            put_in_chunks(sink, places, 16)
         sink.close()
         assert topic.lines()[0] == places[left:]
 

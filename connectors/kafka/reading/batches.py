@@ -67,11 +67,21 @@ class _Batches:
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
+        if batch is not None and batch.magic == 2 and batch.is_control_batch and not batch.records_count:
+            return _EmptiedMarker(batch._buffer)
         if batch is None or not (batch.compression_type or batch.size_in_bytes > _LONG):
             return batch
         if batch.magic < 2:
             return self._legacy(batch._buffer, batch.magic)
         return self._default(batch._buffer)
+
+
+class _EmptiedMarker(DefaultRecordBatch):  # type: ignore[misc]
+    """The end of a transaction none of whose records are left: compaction keeps it, empty, for its producer's sake."""
+
+    def __next__(self) -> None:
+        """Give no marker, where kafka-python takes it for granted that there is one."""
+        return
 
 
 class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]

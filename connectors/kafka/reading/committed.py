@@ -47,8 +47,10 @@ class Batches:
             self._spans.append((last, producer))
 
     def end(self, offset: int, producer: int, committed: bool) -> None:
-        """Note that a producer's transaction ended."""
-        self._ends[producer].append((offset, committed))
+        """Note that a producer's transaction ended, in the order of the log."""
+        ends = self._ends[producer]
+        if not ends or offset > ends[-1][0]:
+            ends.append((offset, committed))
 
     def committed(self, offset: int) -> bool | None:
         """Say whether the message at an offset counts; None where its transaction is open as far as was read."""
@@ -87,6 +89,7 @@ class _Passing:
             else:
                 # From a copy: whoever takes the batch has not checked it yet, which must come before it is read.
                 copy = type(batch)(batch._buffer)
-                if copy.validate_crc():
-                    self._noted.end(batch.base_offset, batch.producer_id, next(iter(copy)).commit)
+                marker = next(iter(copy), None) if copy.validate_crc() else None
+                if marker is not None:
+                    self._noted.end(batch.base_offset, batch.producer_id, marker.commit)
         return batch
