@@ -236,12 +236,14 @@ class TestExistingLinesForFiles:
     @pytest.mark.parametrize("header", [b"", b"a,b\n"])
     @pytest.mark.parametrize("count", [1, 5, 300])
     @pytest.mark.parametrize("chunk", [1, 16])
-    def test_those_for_another_file_hold_up_nobody(self, header: bytes, count: int, chunk: int) -> None:
+    @pytest.mark.parametrize("alike", [0, 1])
+    def test_those_for_another_file_hold_up_nobody(self, header: bytes, count: int, chunk: int, alike: int) -> None:
         topic = FakeTopic()
+        yours = [*self.mine[:alike], *self.yours[alike:count]]
         with made(topic) as sink:
             sink.open()
             put(sink, *in_file(self.mine[:count], header))
-        places = in_file(self.yours[:count], header)
+        places = in_file(yours, header)
         with made(topic) as sink:
             sink.open()
             put_in_chunks(sink, places, chunk)

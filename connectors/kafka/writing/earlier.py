@@ -14,6 +14,9 @@ __all__ = ["Answer", "Earlier"]
 
 _FILE = re.compile(r"(?:labels:)?(\d+):[0-9a-f]{64}")
 
+# How many records behind the first may be named as those of another file: where the first one is the same.
+_AS_OTHERS = 1
+
 Place: TypeAlias = tuple[str, int]
 
 
@@ -41,8 +44,8 @@ class Earlier:
     """Finds lines that are for records of the same partition of a source as those that stand in the topic.
 
     The first record of a file is named by no byte of it, or by a header that many files have, so it has the same name
-    in all of them; and behind some kilobytes the records of a file are named in another way than in its beginning. So
-    the lines behind the first one tell which file it is.
+    in all of them, and where the first records are alike, so has the second; and behind some kilobytes the records of a
+    file are named in another way than in its beginning. So the lines behind the first one tell which file it is.
 
     Parameters
     ----------
@@ -80,14 +83,19 @@ class Earlier:
         if self._other:
             return Answer.NEW
         others = behind()
-        if self._found(others) or (self._alike and self._found([first])):
+        found = self._found(others)
+        whole = {one[:2] for one in others if not _is_begun(one)}
+        if len(found) > _AS_OTHERS or found & whole:
             return Answer.THERE
-        if any(not _is_begun(one) for one in others):
+        if whole:
             self._other = True
-        elif not final:
+            return Answer.NEW
+        if not final:
             return Answer.UNKNOWN
-        elif self._found([first]):
-            self._alike = True
+        if (found and len(found) == len(others)) or (self._alike and self._found([first])):
+            return Answer.THERE
+        self._alike = bool(self._found([first]))
+        self._other = len(others) > len(found)
         return Answer.NEW
 
     def count(self, first: Position, behind: Callable[[], Sequence[Position]]) -> int:
