@@ -37,7 +37,7 @@ def rotated(path: Path) -> list[Path]:
     ['log.10.zst', 'log.2', 'log.1']
 
     """
-    pattern = re.compile(re.escape(path.name) + r"[.-](\d[\d._T:-]*?)(\.gz|\.zst)?")
+    pattern = _pattern(path)
     parts: dict[tuple[int, int, str], Path] = {}
     try:
         # Reversed, so that the plain name, the shortest of its kind, is the last to be entered.
@@ -53,6 +53,22 @@ def rotated(path: Path) -> list[Path]:
         age = (1, -int(stamp), "") if stamp.isdigit() and len(stamp) <= 4 else (0, 0, stamp)
         parts[age] = path.with_name(name)
     return [parts[age] for age in sorted(parts)]
+
+
+def is_part_name(path: Path, name: str) -> bool:
+    """Tell whether a file of that name beside the log at `path` would be taken for an earlier part of it.
+
+    Examples
+    --------
+    >>> [is_part_name(Path("log"), name) for name in ("log.1", "log-20240131.gz", "log", "log.old")]
+    [True, True, False, False]
+
+    """
+    return _pattern(path).fullmatch(name) is not None
+
+
+def _pattern(path: Path) -> re.Pattern[str]:
+    return re.compile(re.escape(path.name) + r"[.-](\d[\d._T:-]*?)(\.gz|\.zst)?")
 
 
 def find_part(path: Path, position: Position) -> File | None:

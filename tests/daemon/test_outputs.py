@@ -142,6 +142,19 @@ class TestOneFileUnderTwoNames:
             prepare(home.config)
         assert [line for line in caught.value.lines if line.startswith(said)], caught.value.lines
 
+    @pytest.mark.parametrize("name", ["stream.csv.1", "stream.csv-20240131.gz", "link", "through/stream.csv.12"])
+    def test_a_rotated_part_of_a_followed_source(self, home: Home, name: str) -> None:
+        """It would be read as records, and the next rotation would rename something over it."""
+        (home.folder / "link").symlink_to("stream.csv.2")
+        (home.folder / "through").symlink_to(".")
+        configured(home, source={**SOURCE, "follow": True}, dead_letters=predictions(name))
+        said = "dead_letters.path: must not be named like a rotated part of source.path, it would be read as one"
+        with pytest.raises(ConfigError) as caught:
+            prepare(home.config)
+        assert caught.value.lines == [said]
+        configured(home, dead_letters=predictions(name))
+        prepare(home.config)
+
     def test_standard_input_and_output(self, home: Home) -> None:
         for source, output, command in (
             ("-", "stream.csv", "run config.yaml < stream.csv"),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from connectors.files.rotation import is_part_name
 from streamkernel.daemon.settings.config import Config
 
 __all__ = ["overwritten", "problems"]
@@ -49,6 +50,8 @@ def problems(config: Config, path: Path) -> list[str]:
             continue
         if place in taken:
             lines.append(f"{key}.path: must differ from {taken[place]}, they are the same file")
+        elif (log := _log_of(config, Path(written))) is not None:
+            lines.append(f"{key}.path: must not be named like a rotated part of {log}, it would be read as one")
         elif config.checkpoint is not None and written != _STANDARD:
             lines += _kept(key, Path(written), place, Path(config.checkpoint.directory))
         taken.setdefault(place, f"{key}.path")
@@ -72,6 +75,21 @@ def overwritten(config: Config, path: Path, file: Path) -> str | None:
     place = _place(str(file), _STANDARD_OUTPUT)
     known = [*_read_files(config, path), *((key, one) for key, one in outputs if one is not None)]
     return next((key for key, one in known if place is not None and _place(one, _STANDARD_INPUT) == place), None)
+
+
+def _log_of(config: Config, path: Path) -> str | None:
+    """Name the followed source that would read a file as an earlier part of its log, None where none would."""
+    labels = None if config.labels is None else config.labels.source
+    real = Path(os.path.realpath(path))
+    for key, section in (("source", config.source), ("labels.source", labels)):
+        read = getattr(section, "path", None)
+        if read is None or not getattr(section, "follow", False):
+            continue
+        # The parts are looked for beside the name that was given, also where that is a link.
+        beside = os.path.realpath(Path(read).parent) == str(real.parent)
+        if beside and is_part_name(Path(read), real.name):
+            return f"{key}.path"
+    return None
 
 
 def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
