@@ -76,6 +76,8 @@ def check(plan: Plan) -> Findings:
     starts: list[resume.Start] = []
     for directory in _directories(plan):
         findings.add(lambda directory=directory: _checkpoint(plan, directory, starts))  # type: ignore[misc]
+    if group_of(plan.config) is None and starts:
+        findings.try_out(lambda: _resumed(plan, starts[0]))
     sinks = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
     for key, settings in sinks.items():
         if isinstance(settings, KafkaSink):
@@ -131,6 +133,17 @@ def _directories(plan: Plan) -> list[Path | None]:
         return [None]
     directory = Path(plan.config.checkpoint.directory)
     return [*shares(directory).values()] if group_of(plan.config) is not None and shares(directory) else [directory]
+
+
+def _resumed(plan: Plan, start: resume.Start) -> None:
+    """See whether files can be read on where the checkpoint says; what is in topics is looked at by a run."""
+    places = [("source", plan.config.source, start.positions)]
+    if plan.config.labels is not None and start.late is not None:
+        places.append(("labels", plan.config.labels.source, start.late.positions))
+    for key, written, positions in places:
+        if positions and getattr(written, "path", "-") != "-":
+            with make_source(written, plan.config.limits, key) as source:
+                source.open(positions)
 
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
