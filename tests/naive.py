@@ -271,11 +271,12 @@ class Moments:
         if far and not bounded:
             self.block = []
             return False
-        self.block.append(_counting(self.block, value, 3)[1])
-        size = len(self.block)
-        if size < 8 or (self.seen > 8 and 2 * size < self.seen + 3):
+        place = self.seen + 3
+        if place <= 700 or place % 16 == 0:
+            self.block.append(_counting(self.block, value, 3)[1])
+        if place not in [11 * 2**k for k in range(40)]:
             return False
-        replaced = 0 < 40 * np.std(self.block) < self.deviation
+        replaced = len(self.block) >= 8 and 0 < 40 * np.std(self.block) < self.deviation
         if replaced:
             self.counted = self.block
         self.block = []

@@ -28,10 +28,14 @@ ROUNDING = 1e-12
 #: Far values, less those that are not, from which on they are taken as they are: so many, and this share of all.
 ENOUGH = 64.0
 SHARE = 0.01
-#: Values of the shortest block; others are longer than all before by this, so that what comes every so many records is
-#: not the first of one after the other.
-BLOCK = 8
-LONGER = 3
+#: Blocks end where so many values and a few more, `BEFORE`, are `FIRST_END` times a power of two: each is about as long
+#: as all before, and what comes every so many records is not the first of one block after the other.
+FIRST_END = 11
+BEFORE = 3
+#: From so many values on every `STRIDE`th, a power of two, is enough for a block. Fewer than `LEAST` tell nothing.
+ALL_UNTIL = 700
+STRIDE = 16
+LEAST = 8
 #: A block's moments replace those of all values where its deviation is smaller by this.
 NARROWER = 40.0
 #: The numbers of a value's moments: of all values their count, mean and sum of squared deviations, the far ones less
@@ -49,45 +53,89 @@ def are_moments(moments: Array) -> bool:
 
 
 @jit
-def updated(count: float, mean: float, m2: float, value: float, fewest: float, bounded: bool) -> Any:
-    """Count, mean and sum of squared deviations with one more value in them, and whether it is far.
-
-    A far value is taken as it is where it is not to be bounded.
-    """
-    n = count + 1
-    delta = value - mean
-    far = count >= fewest and delta * delta * count > FAR * FAR * m2 and m2 > count * (ROUNDING * mean) ** 2
-    if far and bounded:
-        delta = np.copysign(COUNTS_AS * np.sqrt(m2 / count), delta)
-        return n, mean + delta / n, m2 + delta * delta * (count / n), far
-    new_mean = mean + delta / n
-    return n, new_mean, m2 + delta * (value - new_mean), far
+def is_far(count: float, mean: float, m2: float, delta: float) -> Any:
+    """Whether a value, `delta` from the mean, is far from all others; beside rounding nothing is."""
+    return delta * delta * count > FAR * FAR * m2 and m2 > count * (ROUNDING * mean) ** 2
 
 
 @jit
-def is_bounded(moments: Array) -> Any:
+def drawn_to(count: float, m2: float, delta: float) -> Any:
+    """What a far value's distance from the mean counts as."""
+    return np.copysign(COUNTS_AS * np.sqrt(m2 / count), delta)
+
+
+@jit
+def are_outliers(run: float, count: float) -> Any:
     """Whether far values are outliers so far: there are not enough of them to be a change."""
-    return moments[RUN] < max(ENOUGH, SHARE * moments[COUNT])
+    return run < max(ENOUGH, SHARE * count)
 
 
 @jit
-def note(moments: Array, value: float, far: bool, bounded: bool) -> Any:
-    """Take a value into run and block, (8,), and end the block where it is time; whether it replaced the moments."""
-    moments[RUN] = moments[RUN] + 1 if far else max(moments[RUN] - 1, 0.0)
-    moments[SEEN] += 1
-    if far and not bounded:  # a change: what the block holds is past
-        moments[BLOCK_COUNT] = moments[BLOCK_MEAN] = moments[BLOCK_M2] = 0.0
+def updated(moments: Array, j: int, value: float) -> Any:
+    """Mean and sum of squared deviations of the j-th of all, (d, 8), with one more value in them; whether it is far."""
+    count, mean, m2 = moments[j, COUNT], moments[j, MEAN], moments[j, M2]
+    delta = value - mean
+    far = count >= FEWEST and is_far(count, mean, m2, delta)
+    if far and are_outliers(moments[j, RUN], count):
+        delta = drawn_to(count, m2, delta)
+        return mean + delta / (count + 1), m2 + delta * delta * (count / (count + 1)), far
+    mean += delta / (count + 1)
+    return mean, m2 + delta * (value - mean), far
+
+
+@jit
+def keep(moments: Array, j: int, value: float, mean: float, m2: float, far: bool) -> Any:
+    """Keep what `updated` gave, and take the value into run and block; whether the block replaced the moments."""
+    count = moments[j, COUNT]
+    moments[j, COUNT], moments[j, MEAN], moments[j, M2] = count + 1, mean, m2
+    seen = moments[j, SEEN] + 1
+    moments[j, SEEN] = seen
+    run = moments[j, RUN]
+    if far:
+        moments[j, RUN] = run + 1
+        if not are_outliers(run, count):  # a change: what the block holds is past
+            forget_block(moments, j)
+            return False
+    elif run > 0:
+        moments[j, RUN] = run - 1
+    place = np.int64(seen) + BEFORE
+    if place > ALL_UNTIL and place & (STRIDE - 1):
         return False
-    size, mean, m2, _ = updated(
-        moments[BLOCK_COUNT], moments[BLOCK_MEAN], moments[BLOCK_M2], value, FEWEST_OF_BLOCK, True
-    )
-    moments[BLOCK_COUNT], moments[BLOCK_MEAN], moments[BLOCK_M2] = size, mean, m2
-    if size < BLOCK or (moments[SEEN] > BLOCK and 2 * size < moments[SEEN] + LONGER):
-        return False
-    replaced = m2 > 0 and moments[M2] / moments[COUNT] > NARROWER * NARROWER * (m2 / size)
+    take_into_block(moments, j, value)
+    times = place // FIRST_END
+    return place % FIRST_END == 0 and not times & (times - 1) and end_block(moments, j)
+
+
+@jit
+def forget_block(moments: Array, j: int) -> None:
+    """Begin the block anew."""
+    moments[j, BLOCK_COUNT] = moments[j, BLOCK_MEAN] = moments[j, BLOCK_M2] = 0.0
+
+
+@jit
+def take_into_block(moments: Array, j: int, value: float) -> None:
+    """One more value of the block; nothing makes a far one a change."""
+    count, mean, m2 = moments[j, BLOCK_COUNT], moments[j, BLOCK_MEAN], moments[j, BLOCK_M2]
+    delta = value - mean
+    if count >= FEWEST_OF_BLOCK and is_far(count, mean, m2, delta):
+        delta = drawn_to(count, m2, delta)
+        moments[j, BLOCK_M2] += delta * delta * (count / (count + 1))
+        moments[j, BLOCK_MEAN] += delta / (count + 1)
+    else:
+        moments[j, BLOCK_MEAN] += delta / (count + 1)
+        moments[j, BLOCK_M2] += delta * (value - moments[j, BLOCK_MEAN])
+    moments[j, BLOCK_COUNT] += 1
+
+
+@jit
+def end_block(moments: Array, j: int) -> Any:
+    """Begin a block anew; whether the old one replaced the moments."""
+    size, m2 = moments[j, BLOCK_COUNT], moments[j, BLOCK_M2]
+    wide = moments[j, M2] / moments[j, COUNT]
+    replaced = size >= LEAST and m2 > 0 and wide > NARROWER * NARROWER * (m2 / size)
     if replaced:
-        moments[COUNT], moments[MEAN], moments[M2] = size, mean, m2
-    moments[BLOCK_COUNT] = moments[BLOCK_MEAN] = moments[BLOCK_M2] = 0.0
+        moments[j, COUNT], moments[j, MEAN], moments[j, M2] = size, moments[j, BLOCK_MEAN], m2
+    forget_block(moments, j)
     return replaced
 
 
@@ -114,7 +162,7 @@ def near(moments: Array, y: float) -> Any:
     standardised = (y - moments[MEAN]) / spread
     if abs(standardised) <= FAR:
         return y
-    return moments[MEAN] + spread * drawn_in(standardised, is_bounded(moments))
+    return moments[MEAN] + spread * drawn_in(standardised, are_outliers(moments[RUN], moments[COUNT]))
 
 
 @jit
@@ -137,27 +185,38 @@ def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit
     out
         Filled; shape (n, d). Not observed is 0, the mean.
     """
-    d = raw.shape[1]
     for r in range(raw.shape[0]):
-        keep = learn[r]
-        for j in range(d):
+        for j in range(raw.shape[1]):
             value = min(max(raw[r, j], -LARGEST), LARGEST)
             if np.isnan(raw[r, j]):
                 out[r, j] = 0
-            elif not is_number[j]:
+                continue
+            if not is_number[j]:
                 out[r, j] = value
+                continue
+            # The usual case of `updated` and `keep`, written out: their calls would cost more than they do.
+            count, mean, m2 = moments[j, COUNT], moments[j, MEAN], moments[j, M2]
+            n = count + 1
+            delta = value - mean
+            far = count >= FEWEST and delta * delta * count > FAR * FAR * m2
+            if far:
+                mean, m2, far = updated(moments, j, value)
             else:
-                own = moments[j]
-                bounded = is_bounded(own)
-                n, mean, m2, far = updated(own[COUNT], own[MEAN], own[M2], value, FEWEST, bounded)
-                variance = m2 / n
-                scaled = 0.0
-                if variance > 0:
-                    scaled = (value - mean) / np.sqrt(variance)
-                out[r, j] = min(max(scaled, -limit), limit)
-                if keep:
-                    own[COUNT], own[MEAN], own[M2] = n, mean, m2
-                    note(own, value, far, bounded)
+                mean += delta / n
+                m2 += delta * (value - mean)
+            variance = m2 / n
+            scaled = 0.0
+            if variance > 0:
+                scaled = (value - mean) / np.sqrt(variance)
+            out[r, j] = min(max(scaled, -limit), limit)
+            if not learn[r]:
+                continue
+            place = np.int64(moments[j, SEEN]) + 1 + BEFORE
+            if far or moments[j, RUN] > 0 or place <= ALL_UNTIL or not place & (STRIDE - 1):
+                keep(moments, j, value, mean, m2, far)
+            else:
+                moments[j, COUNT], moments[j, MEAN], moments[j, M2] = n, mean, m2
+                moments[j, SEEN] += 1
 
 
 @jit
@@ -198,12 +257,12 @@ def take_target(moments: Array, y: float) -> Any:
 
     It is drawn in. All is new where the moments of the block have replaced those of all targets.
     """
-    bounded = is_bounded(moments)
-    n, mean, m2, far = updated(moments[COUNT], moments[MEAN], moments[M2], y, FEWEST, bounded)
-    moments[COUNT], moments[MEAN], moments[M2] = n, mean, m2
-    spread = deviation(moments)
-    standardised = (y - moments[MEAN]) / (spread if spread > 0 else 1.0)
-    return drawn_in(standardised, bounded and n > FEWEST), note(moments, y, far, bounded)
+    bounded = moments[COUNT] >= FEWEST and are_outliers(moments[RUN], moments[COUNT])
+    own = moments.reshape(1, SIZE)
+    mean, m2, far = updated(own, 0, y)
+    spread = np.sqrt(m2 / (moments[COUNT] + 1))
+    standardised = (y - mean) / (spread if spread > 0 else 1.0)
+    return drawn_in(standardised, bounded), keep(own, 0, y, mean, m2, far)
 
 
 @jit
