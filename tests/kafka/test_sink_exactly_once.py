@@ -248,6 +248,7 @@ class TestKilledDaemons:
             home.configure(
                 source={**source, "partitions": [0]},
                 predictions=predictions,
+                dead_letters={"kind": "jsonl", "path": f"dead-{kills}.jsonl"},
                 checkpoint={"directory": f"state-{kills}", "every_records": 400},
             )
             for number in range(kills):
