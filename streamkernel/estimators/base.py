@@ -122,7 +122,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         y
             The target; None changes nothing.
         w
-            Weight. Defaults to 1.
+            Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
 
         """
         if w != 1 or not self._machine.learn_plain(x, y):

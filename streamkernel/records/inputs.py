@@ -26,11 +26,17 @@ RAW_LIMIT = 1e15
 _NAN = math.nan
 _NO_KEYS = np.zeros(0, np.uint64)
 _TEXT = {str}
+_quoted = json.encoder.encode_basestring
 
 
 def key_of(tagged: list[Any]) -> int:
     """The stable 64-bit key of a column: a BLAKE2b hash of its name, its type and, for an indicator, its value."""
-    text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
+    kind, name, *value = tagged
+    if name[0] == "str":  # as JSON has it, without the encoder that each call of `dumps` makes
+        rest = f",{_quoted(value[0])}]" if value else "]"
+        text = f'["{kind}",["str",{_quoted(name[1])}]{rest}'
+    else:
+        text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
@@ -319,6 +325,7 @@ class Inputs:
         row = [_NAN] * len(self.columns)
         known_numbers = self._numbers
         unknown: list[tuple[list[Any], float]] = []
+        n_unknown, room = 0, self.room
         for name, value in x.items():
             kind = type(value)
             if kind is not float and kind is not int:
@@ -331,7 +338,9 @@ class Inputs:
                         known = self._indicators.get(untag(tag(name)))
                     column = None if known is None else known.get(value)
                     if column is None:
-                        unknown.append((["indicator", tag(name), value], 1.0))
+                        n_unknown += 1
+                        if room:
+                            unknown.append((["indicator", tag(name), value], 1.0))
                     else:
                         row[column] = 1.0
                     continue
@@ -342,12 +351,15 @@ class Inputs:
             if column is not None:
                 row[column] = value
             elif value == value:  # NaN is not observed
-                unknown.append((["number", tag(name)], _finite(name, value)))
-        if not unknown:
+                n_unknown += 1
+                value = _finite(name, value)
+                if room:
+                    unknown.append((["number", tag(name)], value))
+        if not n_unknown:
             return row, {}
         arrivals = self._arrivals(unknown)
         if admit:
-            self.n_ignored += len(unknown) - len(arrivals)
+            self.n_ignored += n_unknown - len(arrivals)
             for _, tagged, value in arrivals:
                 self._append(tagged)
                 row.append(value)
@@ -357,19 +369,15 @@ class Inputs:
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
         """The unknown inputs of a record that there is room for, by their keys.
 
-        One whose key another input has already is as one past the limit: its features would be the other's. Where there
-        is no room no key is asked for, so that a record of very many unknown names costs a look at each.
+        One whose key another input has already is as one past the limit: its features would be the other's.
         """
-        room = self.room
-        if not room:
-            return []
         arrivals: dict[int, tuple[list[Any], float]] = {}
         for tagged, value in unknown:
             key = key_of(tagged)
             # Of two in one record the first by name, whatever their order.
             if key not in self._taken and (key not in arrivals or repr(tagged) < repr(arrivals[key][0])):
                 arrivals[key] = tagged, value
-        return [(key, *arrivals[key]) for key in sorted(arrivals)[:room]]
+        return [(key, *arrivals[key]) for key in sorted(arrivals)[: self.room]]
 
     def _unseen(self, tagged: list[Any], value: float) -> float:
         """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling.

@@ -4,6 +4,8 @@ import datetime
 import decimal
 import enum
 import fractions
+import hashlib
+import json
 import math
 import pickle
 import tracemalloc
@@ -606,3 +608,12 @@ def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):
     assert parts[-1].stop == 330
     assert max(part.stop - part.start for part in parts[:-1]) <= 256
     assert [part.stop for part in parts[:3]] == [10, 20, 30]
+
+
+@given(st.text(), st.one_of(st.none(), st.text()))
+def test_a_key_is_that_of_the_name_in_json(name, value):
+    """Frequencies follow from it, in every checkpoint."""
+    tagged = ["number", ["str", name]] if value is None else ["indicator", ["str", name], value]
+    text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    assert key_of(tagged) == int.from_bytes(digest, "little")
