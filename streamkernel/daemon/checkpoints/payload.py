@@ -301,8 +301,12 @@ class _Writer(pickle.Pickler):
         super().__init__(file, protocol=5)
         self._packages = packages
         self.flat: list[Any] = []
+        # A model may hold hundreds of thousands of instances of one class, and its class alone is looked at.
+        self._passed: set[type] = set()
 
     def reducer_override(self, found: Any) -> Any:
+        if type(found) in self._passed:
+            return NotImplemented
         if allowed.is_flat(type(found)):
             self.flat.append(found)
             return copyreg.__newobj__, (type(found),)  # type: ignore[attr-defined]
@@ -325,6 +329,8 @@ class _Writer(pickle.Pickler):
             if not isinstance(maker, type) and allowed.is_trusted(maker.__module__, self._packages):
                 self._refuse(f"a {_name(type(found))}, made by the function {_name(maker)}")
             return reduced
+        else:
+            self._passed.add(type(found))
         return NotImplemented
 
     def _refuse(self, what: str) -> None:
