@@ -95,7 +95,7 @@ def _assert_said_is_finite(model, x):
 
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
 @pytest.mark.parametrize("kind", MODELS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_finite_streams_stay_finite(kind, data):
     model, records = data.draw(MODELS[kind]), list(_stream(data.draw(parts)))
