@@ -25,7 +25,7 @@ def clipped(value: float) -> float:
     Examples
     --------
     >>> clipped(-2.5), clipped(1e200)
-    (-2.5, 1e+150)
+    (-2.5, 1e+100)
 
     """
     return min(max(value, -LARGEST), LARGEST)
