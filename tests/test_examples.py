@@ -51,4 +51,8 @@ def test_what_the_readme_says_of_kafka_can_be_configured():
 
 def test_the_readme_links_to_files_that_exist():
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", README):
-        assert (ROOT / target).exists(), target
+        path, _, section = target.partition("#")
+        assert (ROOT / path).exists(), target
+        if section:
+            titles = re.findall(r"^#+ (.*)$", (ROOT / path).read_text(), re.MULTILINE)
+            assert section in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles], target
