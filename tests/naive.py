@@ -245,11 +245,11 @@ class Moments:
 
     @property
     def deviation(self):
-        return np.std(self.counted) if self.counted else 0.0
+        return deviation(self.counted)
 
     @property
     def bounded(self):
-        return self.run < max(64, len(self) / 100)
+        return are_outliers(self.run, len(self))
 
     @property
     def numbers(self):
@@ -258,38 +258,59 @@ class Moments:
         squares, of_block = (np.sum((np.array(v) - m) ** 2) for v, m in ((self.counted, mean), (self.block, block)))
         return [len(self), mean, squares, self.run, self.seen, len(self.block), block, of_block]
 
-    def with_one(self, value):
-        """The values as they would count with one more, and whether it is far."""
-        far, nearer = _counting(self.counted, value, 32)
-        return [*self.counted, nearer if self.bounded else value], far
 
-    def take(self, value):
-        """Whether the block took the place of all."""
-        bounded = self.bounded
-        self.counted, far = self.with_one(value)
-        self.run, self.seen = self.run + 1 if far else max(self.run - 1, 0), self.seen + 1
-        if far and not bounded:
-            self.block = []
-            return False
-        place = self.seen + 3
-        if place <= 700 or place % 16 == 0:
-            self.block.append(_counting(self.block, value, 3)[1])
-        if place not in [11 * 2**k for k in range(40)]:
-            return False
-        replaced = len(self.block) >= 8 and 0 < 40 * np.std(self.block) < self.deviation
-        if replaced:
-            self.counted = self.block
-        self.block = []
-        return replaced
+def deviation(values):
+    return np.std(values) if len(values) else 0.0
 
 
-def _counting(values, value, fewest):
-    """Whether a value is far from others, and as what it counts among them then."""
-    if len(values) < fewest:
-        return False, value
-    mean, deviation = np.mean(values), np.std(values)
-    far = abs(value - mean) > 100 * deviation > 1e-10 * abs(mean)
-    return far, mean + math.copysign(6 * deviation, value - mean) if far else value
+def is_far(values, value):
+    return abs(value - np.mean(values)) > 100 * np.std(values) > 1e-10 * abs(np.mean(values))
+
+
+def drawn_to(values, value):
+    """As what a far value counts among others."""
+    return np.mean(values) + math.copysign(6 * np.std(values), value - np.mean(values))
+
+
+def are_outliers(run, count):
+    return run < max(64, count / 100)
+
+
+def updated(moments, value):
+    """The values as they would count with one more, and whether it is far."""
+    far = len(moments) >= 32 and is_far(moments.counted, value)
+    return [*moments.counted, drawn_to(moments.counted, value) if far and moments.bounded else value], far
+
+
+def keep(moments, value):
+    """Whether the block took the place of all; the moments learn the value."""
+    bounded = moments.bounded
+    moments.counted, far = updated(moments, value)
+    moments.run, moments.seen = moments.run + 1 if far else max(moments.run - 1, 0), moments.seen + 1
+    if far and not bounded:
+        forget_block(moments)
+        return False
+    place = moments.seen + 3
+    if place <= 700 or place % 16 == 0:
+        take_into_block(moments, value)
+    return place in [11 * 2**k for k in range(40)] and end_block(moments)
+
+
+def forget_block(moments):
+    moments.block = []
+
+
+def take_into_block(moments, value):
+    far = len(moments.block) >= 3 and is_far(moments.block, value)
+    moments.block.append(drawn_to(moments.block, value) if far else value)
+
+
+def end_block(moments):
+    replaced = len(moments.block) >= 8 and 0 < 40 * np.std(moments.block) < moments.deviation
+    if replaced:
+        moments.counted = moments.block
+    forget_block(moments)
+    return replaced
 
 
 def drawn_in(standardised, bounded):
@@ -319,11 +340,11 @@ def scale_rows(raw, learn, is_number, limit, before=None):
             if not is_number[j]:
                 out[r, j] = value
                 continue
-            sample, _ = learnt[j].with_one(value)
+            sample, _ = updated(learnt[j], value)
             deviation = np.std(sample)
             out[r, j] = 0.0 if deviation == 0 else np.clip((value - np.mean(sample)) / deviation, -limit, limit)
             if learn[r]:
-                learnt[j].take(value)
+                keep(learnt[j], value)
     return out, learnt
 
 
@@ -340,9 +361,9 @@ def scale(values, learnt, standardize, limit, is_number, before=None):
 
 def take_target(moments, y):
     """A target among all up to it, and whether the block took their place; the moments learn it."""
-    bounded, (sample, _) = moments.bounded, moments.with_one(y)
+    bounded, (sample, _) = moments.bounded, updated(moments, y)
     standardised = (y - np.mean(sample)) / (np.std(sample) or 1.0)
-    return drawn_in(standardised, bounded and len(sample) > 32), moments.take(y)
+    return drawn_in(standardised, bounded and len(sample) > 32), keep(moments, y)
 
 
 def standardise(y, moments):
