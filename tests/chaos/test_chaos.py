@@ -26,7 +26,11 @@ def test_nothing_is_lost_and_nothing_comes_twice(site: Site, failure: Failure) -
     check(site, [failure], failure.settings[0])
 
 
-@pytest.mark.parametrize("setting", [PLAIN, TRANSACTIONS, LOGGED], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "setting",
+    [*(pytest.param(each, marks=pytest.mark.long) for each in (PLAIN, LOGGED)), TRANSACTIONS],
+    ids=lambda each: each.name,
+)
 def test_the_daemon_dies_at_every_known_place(site: Site, setting: Setting) -> None:
     """One after the other, on one stream: each leaves what the next one finds."""
     check(site, [each for each in ALL if each.death and setting in each.settings], setting)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import river
 from river import base, drift, metrics, optim, proba, sketch, stats, tree, utils
 
@@ -172,6 +173,7 @@ def test_what_models_hold_comes_back() -> None:
     assert seen > 100
 
 
+@pytest.mark.long
 def test_the_table_in_the_docs_says_what_happens() -> None:
     """Every estimator that River exports learns, is written, and is restored by another process."""
     command = [sys.executable, str(ROOT / "benchmarks" / "river_checkpoints.py"), "--check"]

@@ -6,6 +6,7 @@ share one that nobody may take from the others, and what one test does to a brok
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import uuid
@@ -21,6 +22,16 @@ from tests.kafka.cluster import Cluster
 from tests.kafka.distribution import Distribution, UnavailableError, distribution
 
 _ELSEWHERE = os.environ.get("KAFKA_BOOTSTRAP")
+
+
+@pytest.fixture(autouse=True)
+def quiet_client() -> Iterator[None]:
+    """Leave kafka-python's own lines out of what a test sees, also where a daemon of this process raised the level."""
+    client = logging.getLogger("kafka")
+    before = client.level
+    client.setLevel(logging.WARNING)
+    yield
+    client.setLevel(before)
 
 
 @pytest.fixture(scope="session")

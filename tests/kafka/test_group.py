@@ -134,6 +134,7 @@ def test_a_partition_is_learnt_once_whoever_holds_it(broker: Cluster, make_group
     ]
 
 
+@pytest.mark.long
 def test_a_stopped_member_keeps_its_partition_until_it_goes_on(broker: Cluster, make_group: MakeGroup) -> None:
     group = make_group(2)
     stream = Stream(broker, group)

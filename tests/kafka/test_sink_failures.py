@@ -521,7 +521,7 @@ class TestRights:
     ("state", "transactional_id"),
     [
         ("dead", None),
-        ("stopped", "me"),
+        pytest.param("stopped", "me", marks=pytest.mark.long),
         pytest.param("dead", "me", marks=pytest.mark.long),
         pytest.param("stopped", None, marks=pytest.mark.long),
     ],
