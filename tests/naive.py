@@ -229,10 +229,15 @@ def structured_features(X, groups, seed, scale, first, F):
 # moments.py -----------------------------------------------------------------------------------------------------------
 
 
+#: Of inputs and of targets: deviations past which values are far, as how many they count, how much narrower blocks are.
+INPUTS, TARGETS = (5, 3, 3), (100, 6, 40)
+
+
 class Moments:
     """The values of one input or target as they counted: of all, and of the block; and the run of far ones."""
 
-    def __init__(self):
+    def __init__(self, guard=INPUTS):
+        self.far, self.counts_as, self.narrower = guard
         self.counted, self.block = [], []
         self.run = self.seen = 0
 
@@ -263,13 +268,13 @@ def deviation(values):
     return np.std(values) if len(values) else 0.0
 
 
-def is_far(values, value):
-    return abs(value - np.mean(values)) > 100 * np.std(values) > 1e-10 * abs(np.mean(values))
+def is_far(values, value, far):
+    return abs(value - np.mean(values)) > far * np.std(values) and np.std(values) > 1e-12 * abs(np.mean(values))
 
 
-def drawn_to(values, value):
+def drawn_to(values, value, counts_as):
     """As what a far value counts among others."""
-    return np.mean(values) + math.copysign(6 * np.std(values), value - np.mean(values))
+    return np.mean(values) + math.copysign(counts_as * np.std(values), value - np.mean(values))
 
 
 def are_outliers(run, count):
@@ -278,15 +283,16 @@ def are_outliers(run, count):
 
 def updated(moments, value):
     """The values as they would count with one more, and whether it is far."""
-    far = len(moments) >= 32 and is_far(moments.counted, value)
-    return [*moments.counted, drawn_to(moments.counted, value) if far and moments.bounded else value], far
+    far = len(moments) >= 32 and is_far(moments.counted, value, moments.far)
+    outlier = far and moments.bounded
+    return [*moments.counted, drawn_to(moments.counted, value, moments.counts_as) if outlier else value], far
 
 
 def keep(moments, value):
     """Whether the block took the place of all; the moments learn the value."""
     bounded = moments.bounded
     moments.counted, far = updated(moments, value)
-    moments.run, moments.seen = moments.run + 1 if far else max(moments.run - 1, 0), moments.seen + 1
+    moments.run, moments.seen = moments.run + 1 if far else max(moments.run - 0.25, 0), moments.seen + 1
     if far and not bounded:
         forget_block(moments)
         return False
@@ -301,12 +307,12 @@ def forget_block(moments):
 
 
 def take_into_block(moments, value):
-    far = len(moments.block) >= 3 and is_far(moments.block, value)
-    moments.block.append(drawn_to(moments.block, value) if far else value)
+    far = len(moments.block) >= 3 and is_far(moments.block, value, moments.far)
+    moments.block.append(drawn_to(moments.block, value, moments.counts_as) if far else value)
 
 
 def end_block(moments):
-    replaced = len(moments.block) >= 8 and 0 < 40 * np.std(moments.block) < moments.deviation
+    replaced = len(moments.block) >= 8 and 0 < moments.narrower * np.std(moments.block) < moments.deviation
     if replaced:
         moments.counted = moments.block
     forget_block(moments)
@@ -665,7 +671,7 @@ def pass_numbers(
     """`ensembles` is empty, or of what is left over, which learns in place."""
     assert not np.any(moments)
     assert not np.any(linear_moments)
-    moments, linear_moments = Moments(), Moments()
+    moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
     for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):

@@ -2,13 +2,16 @@
 
 A few absurd values must not decide the scale for ever, nor may a stream change its scale unnoticed:
 
-- A far value counts as one `COUNTS_AS` deviations from the mean. 1% of them make the deviation 1.25 times what it was.
+- A value past `far` deviations counts as one `counts_as` deviations from the mean.
 - Once so many values are far that they are no outliers, at least 1% of all, they are taken as they are.
 - Values that come first are far from nothing. So the moments are compared with those of the later half of all values:
   where these are so much narrower, the first were outliers (or are past), and the moments of the half take their place.
+
+Inputs are guarded more closely than targets: what is far among inputs is clipped, so that it hardly matters how far it
+is, while a far target may be what is to be learnt.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,16 +19,38 @@ from streamkernel.compute.jit import jit
 
 #: Larger values count as this: their squares, summed, would overflow.
 LARGEST = 1e100
-#: Deviations from the mean past which a value is far, and as how many it counts then. Ordinary streams bring single
-#: values 80 deviations from all before, where a scale begins to change: these are taken as they are.
-FAR = 100.0
-COUNTS_AS = 6.0
+
+
+class Guard(NamedTuple):
+    """What is far, and what becomes of it.
+
+    Attributes
+    ----------
+    far
+        Deviations from the mean past which a value is far.
+    counts_as
+        Deviations from the mean that a far value counts as.
+    narrower
+        A block's moments replace those of all values where its deviation is smaller by this.
+    """
+
+    far: float
+    counts_as: float
+    narrower: float
+
+
+#: 1% of far values make the deviation 1.04 times what it was.
+INPUTS = Guard(far=5.0, counts_as=3.0, narrower=3.0)
+#: Ordinary targets go 80 deviations from all before and stay there for a while: these are taken as they are.
+TARGETS = Guard(far=100.0, counts_as=6.0, narrower=40.0)
 #: The values that come before any is far; in a block, where one outlier would spoil all, they are fewer.
 FEWEST = 32
 FEWEST_OF_BLOCK = 3
 #: Deviations that are less than this, in means, are rounding: beside them nothing is far.
 ROUNDING = 1e-12
-#: Far values, less those that are not, from which on they are taken as they are: so many, and this share of all.
+#: Far values, less `FADES` for each that is not, from which on they are taken as they are: so many, and this share of
+#: all. Where a scale has changed, the deviation follows until less than one in five is far.
+FADES = 0.25
 ENOUGH = 64.0
 SHARE = 0.01
 #: Blocks end where so many values and a few more, `BEFORE`, are `FIRST_END` times a power of two: each is about as long
@@ -36,10 +61,8 @@ BEFORE = 3
 ALL_UNTIL = 700
 STRIDE = 16
 LEAST = 8
-#: A block's moments replace those of all values where its deviation is smaller by this.
-NARROWER = 40.0
 #: The numbers of a value's moments: of all values their count, mean and sum of squared deviations, the far ones less
-#: the others (never below 0), and how many there have been; then count, mean and squares of the block.
+#: a part of the others (never below 0), and how many there have been; then count, mean and squares of the block.
 COUNT, MEAN, M2, RUN, SEEN, BLOCK_COUNT, BLOCK_MEAN, BLOCK_M2 = range(8)
 SIZE = 8
 
@@ -53,15 +76,15 @@ def are_moments(moments: Array) -> bool:
 
 
 @jit
-def is_far(count: float, mean: float, m2: float, delta: float) -> Any:
+def is_far(count: float, mean: float, m2: float, delta: float, guard: Guard) -> Any:
     """Whether a value, `delta` from the mean, is far from all others; beside rounding nothing is."""
-    return delta * delta * count > FAR * FAR * m2 and m2 > count * (ROUNDING * mean) ** 2
+    return delta * delta * count > guard.far * guard.far * m2 and m2 > count * (ROUNDING * mean) ** 2
 
 
 @jit
-def drawn_to(count: float, m2: float, delta: float) -> Any:
+def drawn_to(count: float, m2: float, delta: float, guard: Guard) -> Any:
     """What a far value's distance from the mean counts as."""
-    return np.copysign(COUNTS_AS * np.sqrt(m2 / count), delta)
+    return np.copysign(guard.counts_as * np.sqrt(m2 / count), delta)
 
 
 @jit
@@ -71,20 +94,20 @@ def are_outliers(run: float, count: float) -> Any:
 
 
 @jit
-def updated(moments: Array, j: int, value: float) -> Any:
+def updated(moments: Array, j: int, value: float, guard: Guard) -> Any:
     """Mean and sum of squared deviations of the j-th of all, (d, 8), with one more value in them; whether it is far."""
     count, mean, m2 = moments[j, COUNT], moments[j, MEAN], moments[j, M2]
     delta = value - mean
-    far = count >= FEWEST and is_far(count, mean, m2, delta)
+    far = count >= FEWEST and is_far(count, mean, m2, delta, guard)
     if far and are_outliers(moments[j, RUN], count):
-        delta = drawn_to(count, m2, delta)
+        delta = drawn_to(count, m2, delta, guard)
         return mean + delta / (count + 1), m2 + delta * delta * (count / (count + 1)), far
     mean += delta / (count + 1)
     return mean, m2 + delta * (value - mean), far
 
 
 @jit
-def keep(moments: Array, j: int, value: float, mean: float, m2: float, far: bool) -> Any:
+def keep(moments: Array, j: int, value: float, mean: float, m2: float, far: bool, guard: Guard) -> Any:
     """Keep what `updated` gave, and take the value into run and block; whether the block replaced the moments."""
     count = moments[j, COUNT]
     moments[j, COUNT], moments[j, MEAN], moments[j, M2] = count + 1, mean, m2
@@ -97,13 +120,13 @@ def keep(moments: Array, j: int, value: float, mean: float, m2: float, far: bool
             forget_block(moments, j)
             return False
     elif run > 0:
-        moments[j, RUN] = run - 1
+        moments[j, RUN] = max(run - FADES, 0.0)
     place = np.int64(seen) + BEFORE
     if place > ALL_UNTIL and place & (STRIDE - 1):
         return False
-    take_into_block(moments, j, value)
+    take_into_block(moments, j, value, guard)
     times = place // FIRST_END
-    return place % FIRST_END == 0 and not times & (times - 1) and end_block(moments, j)
+    return place % FIRST_END == 0 and not times & (times - 1) and end_block(moments, j, guard)
 
 
 @jit
@@ -113,12 +136,12 @@ def forget_block(moments: Array, j: int) -> None:
 
 
 @jit
-def take_into_block(moments: Array, j: int, value: float) -> None:
+def take_into_block(moments: Array, j: int, value: float, guard: Guard) -> None:
     """One more value of the block; nothing makes a far one a change."""
     count, mean, m2 = moments[j, BLOCK_COUNT], moments[j, BLOCK_MEAN], moments[j, BLOCK_M2]
     delta = value - mean
-    if count >= FEWEST_OF_BLOCK and is_far(count, mean, m2, delta):
-        delta = drawn_to(count, m2, delta)
+    if count >= FEWEST_OF_BLOCK and is_far(count, mean, m2, delta, guard):
+        delta = drawn_to(count, m2, delta, guard)
         moments[j, BLOCK_M2] += delta * delta * (count / (count + 1))
         moments[j, BLOCK_MEAN] += delta / (count + 1)
     else:
@@ -128,11 +151,11 @@ def take_into_block(moments: Array, j: int, value: float) -> None:
 
 
 @jit
-def end_block(moments: Array, j: int) -> Any:
+def end_block(moments: Array, j: int, guard: Guard) -> Any:
     """Begin a block anew; whether the old one replaced the moments."""
     size, m2 = moments[j, BLOCK_COUNT], moments[j, BLOCK_M2]
     wide = moments[j, M2] / moments[j, COUNT]
-    replaced = size >= LEAST and m2 > 0 and wide > NARROWER * NARROWER * (m2 / size)
+    replaced = size >= LEAST and m2 > 0 and wide > guard.narrower * guard.narrower * (m2 / size)
     if replaced:
         moments[j, COUNT], moments[j, MEAN], moments[j, M2] = size, moments[j, BLOCK_MEAN], m2
     forget_block(moments, j)
@@ -147,10 +170,11 @@ def deviation(moments: Array) -> Any:
 
 @jit
 def drawn_in(standardised: float, bounded: bool) -> Any:
-    """A standardised target, +-`FAR` at most; an outlier counts the less the farther it is."""
-    if bounded and abs(standardised) > FAR:
-        return standardised * (FAR / standardised) ** 2 * abs(FAR / standardised)
-    return min(max(standardised, -FAR), FAR)
+    """A standardised target, +-`TARGETS.far` at most; an outlier counts the less the farther it is."""
+    far = TARGETS.far
+    if bounded and abs(standardised) > far:
+        return standardised * (far / standardised) ** 2 * abs(far / standardised)
+    return min(max(standardised, -far), far)
 
 
 @jit
@@ -160,7 +184,7 @@ def near(moments: Array, y: float) -> Any:
     if moments[COUNT] < FEWEST or spread <= ROUNDING * abs(moments[MEAN]):
         return y
     standardised = (y - moments[MEAN]) / spread
-    if abs(standardised) <= FAR:
+    if abs(standardised) <= TARGETS.far:
         return y
     return moments[MEAN] + spread * drawn_in(standardised, are_outliers(moments[RUN], moments[COUNT]))
 
@@ -198,9 +222,9 @@ def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit
             count, mean, m2 = moments[j, COUNT], moments[j, MEAN], moments[j, M2]
             n = count + 1
             delta = value - mean
-            far = count >= FEWEST and delta * delta * count > FAR * FAR * m2
+            far = count >= FEWEST and delta * delta * count > INPUTS.far * INPUTS.far * m2
             if far:
-                mean, m2, far = updated(moments, j, value)
+                mean, m2, far = updated(moments, j, value, INPUTS)
             else:
                 mean += delta / n
                 m2 += delta * (value - mean)
@@ -213,7 +237,7 @@ def scale_rows(raw: Array, learn: Array, is_number: Array, moments: Array, limit
                 continue
             place = np.int64(moments[j, SEEN]) + 1 + BEFORE
             if far or moments[j, RUN] > 0 or place <= ALL_UNTIL or not place & (STRIDE - 1):
-                keep(moments, j, value, mean, m2, far)
+                keep(moments, j, value, mean, m2, far, INPUTS)
             else:
                 moments[j, COUNT], moments[j, MEAN], moments[j, M2] = n, mean, m2
                 moments[j, SEEN] += 1
@@ -259,10 +283,10 @@ def take_target(moments: Array, y: float) -> Any:
     """
     bounded = moments[COUNT] >= FEWEST and are_outliers(moments[RUN], moments[COUNT])
     own = moments.reshape(1, SIZE)
-    mean, m2, far = updated(own, 0, y)
+    mean, m2, far = updated(own, 0, y, TARGETS)
     spread = np.sqrt(m2 / (moments[COUNT] + 1))
     standardised = (y - mean) / (spread if spread > 0 else 1.0)
-    return drawn_in(standardised, bounded), keep(own, 0, y, mean, m2, far)
+    return drawn_in(standardised, bounded), keep(own, 0, y, mean, m2, far, TARGETS)
 
 
 @jit

@@ -22,7 +22,7 @@ from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.rehearsal import Rehearsal
 from streamkernel.growth.steps import default_step, first_step
 from streamkernel.losses import curvature, gradient_bound
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import SCALED_LIMIT, Inputs, Rows
 from streamkernel.records.intake import Intake, Records
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, Record, misfit, whole
@@ -324,7 +324,10 @@ class Machine:
     def _begin_anew(self, rehearsal: Rehearsal) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
         values, targets, weights = rehearsal.rows(len(self.inputs)), rehearsal.targets, rehearsal.weights
-        bandwidth = self.expansion.kernel.median_bandwidth(_occupied(self.inputs.as_of_now(values)))
+        X = self.inputs.as_of_now(values)
+        if self.inputs.standardize:
+            X = _usual(X)
+        bandwidth = self.expansion.kernel.median_bandwidth(_occupied(X))
         self._rehearsal = None
         for part in (self.inputs, self.targets, self.expansion, self.ledger):
             part.forget()
@@ -341,6 +344,12 @@ def _occupied(X: Array) -> Array:
     """Without the columns that are 0 in every row: a call may hold inputs that only later rows bring, and numpy's sums
     change their last bits with the number of terms."""
     return np.ascontiguousarray(X[:, X.any(axis=0)])
+
+
+def _usual(X: Array) -> Array:
+    """Without the rows that hold an outlier, a value clipped at the limit, unless they are half of all."""
+    usual = X[np.abs(X).max(axis=1, initial=0.0) < SCALED_LIMIT]
+    return usual if 2 * len(usual) > len(X) else X
 
 
 def _first_bandwidth(X: Array) -> float:

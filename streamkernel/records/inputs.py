@@ -19,7 +19,7 @@ from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.state import Array, Record, Rules, array, checked, misfit, real, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
-SCALED_LIMIT = 10.0
+SCALED_LIMIT = 4.0
 #: Inputs that are not scaled are clipped here, where float32 projections stay finite.
 RAW_LIMIT = 1e15
 
