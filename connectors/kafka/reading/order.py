@@ -248,6 +248,8 @@ class OrderLog:
             Where the disk does not take the shorter file; the longer one goes on.
 
         """
+        if self._saved and self._saved[-1].items() <= positions.items():
+            self._saved.pop()  # a checkpoint that reaches no further takes the place of the one before
         self._saved.append(dict(positions))
         if len(self._saved) < self._kept:
             return

@@ -98,7 +98,7 @@ class Keeper:
         if not start.resumed:
             resume.try_model(self._plan)
         else:
-            self._saver.resumed(self._processor.taken)
+            self._saver.resumed(self._processor.taken, start.whole)
             self._reached = self._reach()
             self._saved(self._positions)
             if self._exporter is not None:

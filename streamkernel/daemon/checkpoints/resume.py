@@ -75,6 +75,8 @@ class Start:
         The ledger of late labels; None where there are none.
     resumed
         Whether there was a checkpoint.
+    whole
+        Whether all of it was taken over.
     written
         When it was written, in seconds since 1970; NaN where there was none.
 
@@ -87,6 +89,7 @@ class Start:
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     late: Ledger | None = None
     resumed: bool = False
+    whole: bool = True
     written: float = math.nan
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
@@ -174,13 +177,16 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     if moved:
         _log.info("the model was learnt from another source: this one is read from its beginning")
+        start.whole = False
         return start
     start.account = Account(**header["account"])
     start.recent_dead = list(header["recent_dead"])
     start.positions = {
         partition: Position(stream, partition, offset) for stream, partition, offset in header["positions"]
     }
-    if labels and _labels_fit(header, plan):
+    if labels:
+        start.whole = _labels_fit(header, plan)
+    if labels and start.whole:
         assert start.late is not None
         saved.restore(start.late, labels, waiting)
     return start

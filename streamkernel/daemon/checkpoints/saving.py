@@ -65,12 +65,14 @@ class Saver:
         self._told = False
         self._saved_at = clock()
         self._moved = False
+        self._whole = True
         self.consumed: int | None = None
         self.last: Saved | None = None
 
-    def resumed(self, consumed: int) -> None:
-        """Note how far the checkpoint reaches that this process started from."""
+    def resumed(self, consumed: int, whole: bool = True) -> None:
+        """Note how far the checkpoint reaches that this process started from, and whether all of it was taken over."""
         self.consumed = consumed
+        self._whole = whole
 
     def room(self, consumed: int) -> int:
         """Give the number of records until the next multiple."""
@@ -96,6 +98,9 @@ class Saver:
     def save(self, consumed: int, snapshot: Callable[[], tuple[Mapping[str, Any], bytes]]) -> bool:
         """Write a checkpoint.
 
+        One that reaches no further than the one before takes its place: a daemon that dies soon after each start, and
+        writes one at each of them, would otherwise rotate all older ones away.
+
         Parameters
         ----------
         consumed
@@ -120,7 +125,8 @@ class Saver:
         start = time.perf_counter()
         try:
             header, payload = snapshot()
-            path = self._store.write(header, payload)
+            write = self._store.replace if self._whole and consumed == self.consumed else self._store.write
+            path = write(header, payload)
             size = path.stat().st_size
         except (OSError, SinkError) as error:
             if not may_pass(error):
@@ -145,6 +151,7 @@ class Saver:
         self._told = False
         self._backoff.succeeded()
         self._moved = False
+        self._whole = True
         self._saved_at = self._clock()
         self.consumed = consumed
         self.last = Saved(path.name, size, time.perf_counter() - start, consumed)

@@ -1,0 +1,55 @@
+"""A start that learns nothing takes no older checkpoint away, however often it is tried."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+
+from streamkernel.daemon.checkpoints.store import read
+from tests.daemon.conftest import Home, Launcher, write_stream
+
+
+def reached(home: Home) -> list[int]:
+    """How far each checkpoint reaches, the oldest first."""
+    return [
+        read(path).header["account"]["consumed"]
+        for path in sorted((home.folder / "out/state").glob("checkpoint-*.skc"))
+    ]
+
+
+def test_starts_that_die_leave_the_older_checkpoints(home: Home, launcher: Launcher) -> None:
+    write_stream(home.folder / "stream.csv", 3000)
+    home.configure(checkpoint={"directory": "out/state", "every_records": 500, "keep": 3})
+    assert launcher.call(home, "run", "config.yaml", "--max-records", "1200").returncode == 0
+    assert reached(home) == [500, 1000, 1200]
+    lines, copy = home.folder / "out/predictions.jsonl", home.folder / "copy"
+    for _ in range(5):
+        # Restored from a backup: a file of another inode has another mark, which a checkpoint is written for.
+        before = home.header()["outputs"]["predictions"]["mark"]
+        shutil.copy(lines, copy)
+        copy.replace(lines)
+        status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:1").returncode
+        assert status == -signal.SIGKILL
+        assert home.header()["outputs"]["predictions"]["mark"] != before
+        assert reached(home) == [500, 1000, 1200]
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert reached(home) == [2000, 2500, 3000]
+    assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
+
+
+def test_a_model_that_serves_another_source_does_not_replace_what_was_learnt(home: Home, launcher: Launcher) -> None:
+    write_stream(home.folder / "stream.csv", 1000)
+    write_stream(home.folder / "served.csv", 100, seed=1)
+    home.configure()
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    learnt = reached(home)
+    home.configure(
+        source={"kind": "csv", "path": "served.csv", "target": "y", "multiline": True},  # another one to a checkpoint
+        predictions={"kind": "jsonl", "path": "out/served.jsonl"},
+        dead_letters={"kind": "jsonl", "path": "out/served-dead.jsonl"},
+        mode="predict",
+    )
+    done = launcher.call(home, "run", "config.yaml", "--max-records", "1")
+    assert done.returncode == 0, done.stderr
+    assert "another source" in done.stderr
+    assert learnt[-1] in reached(home)
