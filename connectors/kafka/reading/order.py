@@ -160,13 +160,15 @@ class OrderLog:
         self._file: int | None = None
         self._length = 0
 
-    def open(self, positions: Mapping[int, int]) -> list[Entry]:
+    def open(self, positions: Mapping[int, int], first: Entry | None = None) -> list[Entry]:
         """Read the log, and give what of it is to be repeated.
 
         Parameters
         ----------
         positions
             Where the checkpoint goes on, by partition; empty: begin anew, whatever the log says.
+        first
+            What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
 
         Raises
         ------
@@ -175,7 +177,8 @@ class OrderLog:
 
         """
         self._saved.clear()
-        entries = self._read() if positions else []
+        entries = self._read() if positions and first is None else []
+        entries += [] if first is None else [first]
         replayed = self._uncovered(entries, positions)
         if replayed is None:
             _log.warning(

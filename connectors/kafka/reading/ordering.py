@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from connectors.kafka.reading.buffers import Buffers, Stretch
 from connectors.kafka.reading.order import Entry, LoggedOrder, Order, OrderLog
 from connectors.ports import SourceError
 
-__all__ = ["SingleOrder", "logged_order"]
+__all__ = ["SingleOrder", "logged_order", "order_from_now_on"]
 
 
 class SingleOrder(Order):
@@ -41,7 +41,7 @@ class SingleOrder(Order):
 
 
 def logged_order(
-    path: Path, kept: int, offsets: Mapping[int, int], positions: Mapping[int, int], alone: Entry | None = None
+    path: Path, kept: int, offsets: Mapping[int, int], positions: Mapping[int, int], end: Callable[[int], int]
 ) -> Order:
     """Make the order of partitions that is written down; of one partition nothing has to be.
 
@@ -55,9 +55,9 @@ def logged_order(
         At which offset each partition is read on.
     positions
         Where the checkpoint goes on, by partition.
-    alone
-        What was handed out of a partition while it was the only one: before everything that is logged from now on.
-        None: the log is there, or begins here.
+    end
+        Tells where a partition ends that was the only one at the checkpoint. How much of it was handed out since then
+        nobody knows, and no more than there is: all of that comes before anything of the others.
 
     Raises
     ------
@@ -65,17 +65,44 @@ def logged_order(
         Where the log cannot be written.
 
     """
-    if len(offsets) == 1 and alone is None:
+    if len(offsets) == 1:
         ((partition, offset),) = offsets.items()
         return SingleOrder(partition, offset)
-    if alone is None and len(positions) == 1 and not path.exists():
+    alone = None
+    if len(positions) == 1 and not path.exists():
         ((partition, offset),) = positions.items()
-        alone = Entry(partition, 0, offset)
+        alone = Entry(partition, 0, max(offset, end(partition)))
+    return _open(path, kept, offsets, positions, alone)
+
+
+def order_from_now_on(path: Path, kept: int, alone: Entry) -> Order:
+    """Make the order of partitions that is written down from where the first one gets company on.
+
+    Parameters
+    ----------
+    path
+        The file of the log, which begins here.
+    kept
+        How many checkpoints are kept.
+    alone
+        What was handed out of the first one while it was the only one: before everything that is logged from now on.
+
+    Raises
+    ------
+    SourceError
+        Where the log cannot be written.
+
+    """
+    offsets = {alone.partition: alone.end}
+    return _open(path, kept, offsets, offsets, alone)
+
+
+def _open(
+    path: Path, kept: int, offsets: Mapping[int, int], positions: Mapping[int, int], first: Entry | None
+) -> LoggedOrder:
     log = OrderLog(path, kept)
     try:
-        replayed = log.open(positions if alone is None else {})
-        if alone is not None:
-            log.append(alone)
+        replayed = log.open(positions, first)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error.strerror}") from None
     return LoggedOrder(log, replayed, offsets)

@@ -13,8 +13,8 @@ from connectors.kafka.reading.beginnings import Beginnings
 from connectors.kafka.reading.buffers import Buffers, Stretch
 from connectors.kafka.reading.commits import Commits
 from connectors.kafka.reading.messages import Include, Messages
-from connectors.kafka.reading.order import ArrivalOrder, Entry, Order
-from connectors.kafka.reading.ordering import SingleOrder, logged_order
+from connectors.kafka.reading.order import ArrivalOrder, Order
+from connectors.kafka.reading.ordering import SingleOrder, logged_order, order_from_now_on
 from connectors.kafka.reading.reader import Reader
 from connectors.kafka.reading.topic import KafkaTopic, Topic
 from connectors.objects import JsonObjects
@@ -184,12 +184,11 @@ class KafkaSource(Source):
         self._stream = topic.identity
         if self.order_log is not None:
             self._order.close()
-            self._order = self._logged_order(self.order_log, offsets)
+            positions = {one: position.offset for one, position in self._positions.items()}
+            self._order = logged_order(
+                self.order_log, self.checkpoints_kept, offsets, positions, lambda one: topic.bounds([one])[one].end
+            )
         return offsets
-
-    def _logged_order(self, path: Path, offsets: Mapping[int, int], alone: Entry | None = None) -> Order:
-        positions = {one: position.offset for one, position in self._positions.items()}
-        return logged_order(path, self.checkpoints_kept, offsets, positions, alone)
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out records of one partition; see `Source.poll`.
@@ -225,14 +224,17 @@ class KafkaSource(Source):
         order = self._order
         if isinstance(order, SingleOrder) and len(buffers.partitions) > 1:
             assert self.order_log is not None
-            alone = order.handed
-            order = self._order = self._logged_order(self.order_log, {alone.partition: alone.end}, alone)
+            order = self._order = order_from_now_on(self.order_log, self.checkpoints_kept, order.handed)
         return order.take(buffers, most)
 
     @property
     def beginnings(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for; empty until the topic is reached."""
-        return self._beginnings.chosen
+        chosen, order = self._beginnings.chosen, self._order
+        if not isinstance(order, SingleOrder):
+            return chosen
+        # A checkpoint that knew of others before their order is logged would not tell which one was alone till then.
+        return {one: place for one, place in chosen.items() if one == order.handed.partition}
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Shorten the log of the order, and commit the offsets to the group; see `Source.saved`."""
