@@ -217,7 +217,7 @@ def passed(marker: Marker, records: int) -> list[int]:
     )
     sizes: list[int] = []
     observer = SimpleNamespace(turn=lambda: None, chunk=lambda processed: sizes.append(processed.taken))
-    keeper = SimpleNamespace(room=lambda _: None, begun=lambda: None, save_when_due=lambda: None)
+    keeper = SimpleNamespace(room=lambda _: None, begun=lambda: True, save_when_due=lambda: None)
     outbox = Outbox({"predictions": NullSink(), "dead_letters": NullSink()})
     Loop(source, processor, outbox, {}, observer, keeper, marker=marker).run()  # type: ignore[arg-type]
     return sizes

@@ -68,6 +68,7 @@ class Keeper:
         self._saved = saved
         self._saver: Saver | None = None
         self._reached: str | None = None
+        self._unsaved = False
         if store is not None and plan.config.checkpoint is not None:
             settings = plan.config.checkpoint
             self._saver = Saver(store, settings.every_records, settings.every_seconds)
@@ -108,12 +109,19 @@ class Keeper:
             return
         begun = self._adopt()  # where sources begin, as far as that is known by now
         # An output that was not written to before holds lines of this run from now on: a restart must know whose.
-        known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in marks}
+        known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in self._outbox.sinks}
         if (begun or not start.resumed or marks != known) and not self.save():
             if not start.resumed:
                 raise DaemonError("the first checkpoint could not be written, nothing was begun")
-            if any(known[key] is None and mark is not None for key, mark in marks.items()):
+            if any(known[key] is None and self._may_have_a_mark(key, marks) for key in known):
                 raise DaemonError("the first checkpoint with the new outputs could not be written, nothing was begun")
+
+    def _may_have_a_mark(self, key: str, marks: Mapping[str, Mark | None]) -> bool:
+        """Say whether an output has lines that only a mark tells apart; of one that is not flushed, what it may have."""
+        if key in marks:
+            return marks[key] is not None
+        written = self._plan.raw.get(key) or {}
+        return written.get("kind", "none") != "none" and self._outbox.sinks[key].exactly_once
 
     def _marks(self, stopped: Callable[[], bool]) -> Mapping[str, Mark | None] | None:
         """Give the marks of the outputs, as soon as all of them are reached; None where it is stopped before."""
@@ -132,14 +140,25 @@ class Keeper:
         """Give how many records may come before a checkpoint must be written; None: any number."""
         return None if self._saver is None else self._saver.room(taken)
 
-    def begun(self) -> None:
+    def begun(self) -> bool:
         """Write down where a source begins by its own choice, before its first record is learnt, or without any.
 
         After a restart it might choose another place: the end of a topic has moved by then, or its first records were
         removed and nobody would know that they were missed.
+
+        Returns
+        -------
+        begun
+            False as long as that is not written down: records that are learnt now might be missed by a restart.
+
         """
         if self._adopt():
             self.save()
+            if self._unsaved:
+                _log.error("no record is learnt until a checkpoint says where the source begins")
+        elif self._unsaved:
+            self.save_when_due()
+        return not self._unsaved
 
     def _adopt(self) -> bool:
         """Take over where partitions begin; say whether there were any of which that was not known."""
@@ -148,7 +167,10 @@ class Keeper:
             beginnings = source.beginnings
             if beginnings.keys() <= positions.keys():
                 continue
-            positions.update({key: place for key, place in beginnings.items() if key not in positions})
+            new = {key: place for key, place in beginnings.items() if key not in positions}
+            # A restart finds by itself what was added beside others, from its first record on.
+            self._unsaved |= self._saver is not None and (not positions or any(place.offset for place in new.values()))
+            positions.update(new)
             chosen = True
         if chosen and self._saver is not None:
             self._saver.moved()
@@ -179,6 +201,7 @@ class Keeper:
                 self._exporter.failed()
             raise
         if saved:
+            self._unsaved = False
             self._reached = self._reach()
             for source, positions in self._places():
                 source.saved(positions)

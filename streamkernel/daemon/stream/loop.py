@@ -62,8 +62,8 @@ class Keeper(Protocol):
     def room(self, taken: int) -> int | None:
         """Give how many records may come before the next checkpoint; None: any number."""
 
-    def begun(self) -> None:
-        """Write down where the source begins, where that is not known yet."""
+    def begun(self) -> bool:
+        """Write down where the source begins, where that is not known yet; False as long as that is not possible."""
 
     def save_when_due(self) -> None:
         """Write a checkpoint if it is time."""
@@ -168,7 +168,8 @@ class Loop:
                 time.sleep(_POLL_SECONDS)
                 continue
             records = self._feed.poll(limit, _POLL_SECONDS)
-            self._keeper.begun()
+            if not self._begun():
+                return "stopped"
             if records:
                 self._take(records)
             elif self._feed.exhausted:
@@ -176,6 +177,16 @@ class Loop:
             else:
                 self._outbox.move()
             self._keeper.save_when_due()
+
+    def _begun(self) -> bool:
+        """Wait until it is written down where the source begins; False where it is stopped before."""
+        while not self._keeper.begun():
+            self._observer.turn()
+            self._outbox.move()
+            if self._stopped():
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
 
     def _limit(self) -> int:
         """Give how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
