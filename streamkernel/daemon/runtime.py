@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connectors.ports import SourceError
+from streamkernel.daemon.anew import verify_fresh
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.aside import set_aside
 from streamkernel.daemon.checkpoints.keeping import Keeper
@@ -191,6 +192,7 @@ def _open_store(
     take(store)
     stack.callback(store.close)
     if fresh:
+        verify_fresh(plan, store)
         set_aside(plan, store)
         for beside in ("learning", "learning-labels", "order.log", "order-labels.log"):
             store.files.remove(beside, missing_ok=True)

@@ -1,4 +1,4 @@
-"""A state directory on a full disk, just when a checkpoint says something for the first time: nothing lost or doubled."""
+"""A state directory on a full disk at the start of a daemon that has a new output: nothing lost or doubled."""
 
 from __future__ import annotations
 

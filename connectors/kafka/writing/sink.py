@@ -238,6 +238,15 @@ class KafkaSink(Sink):
         survey.close()
         return self.describe()
 
+    def find_problem(self, mark: Mark | None = None) -> None:  # noqa: ARG002 - what it says needs the topic read
+        """Raise what a topic refuses without being written to; a broker that is not there is no problem. See `Sink`."""
+        try:
+            self._output.survey().close()
+        except Unreachable:
+            return
+        except ConnectorError as error:
+            raise SinkError(f"{self.describe()}: {error}") from None
+
     def close(self) -> None:
         """Flush, for some seconds, and end the connections; closing twice does nothing."""
         if not self._is_open:

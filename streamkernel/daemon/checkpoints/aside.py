@@ -13,9 +13,31 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.wiring import make_sink
 
-__all__ = ["set_aside"]
+__all__ = ["set_aside", "unmoved"]
 
 _OLD = ".old"
+_KEYS = ("predictions", "dead_letters")
+
+
+def unmoved(plan: Plan, store: CheckpointStore) -> list[str]:
+    """List the outputs that `set_aside` leaves where they are, by their keys; none where there is nothing to set aside.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    store
+        The checkpoints.
+
+    """
+    found = _found(store)
+    last = _outputs(path for path in found if path.suffix == ".skc")
+    outputs = {key: plan.raw.get(key) or {} for key in _KEYS}
+    return [
+        key
+        for key, written in outputs.items()
+        if found and (written.get("kind") == "kafka" or (last is not None and mark_of(last, key, written) is None))
+    ]
 
 
 def set_aside(plan: Plan, store: CheckpointStore) -> None:
@@ -37,17 +59,21 @@ def set_aside(plan: Plan, store: CheckpointStore) -> None:
         Where an output cannot be set aside.
 
     """
-    found = sorted(path for path in store.directory.glob("checkpoint-*.skc*") if not path.name.endswith(_OLD))
+    found = _found(store)
     if not found:
         return
     last = _outputs(path for path in found if path.suffix == ".skc")
     before = _outputs(sorted(store.directory.glob(f"checkpoint-*.skc{_OLD}"))) or {}
-    for key in ("predictions", "dead_letters"):
+    for key in _KEYS:
         written = plan.raw.get(key) or {}
         mark = None if last is None else mark_of(last, key, written)
         if last is None or mark is not None:
             make_sink(getattr(plan.config, key), key).set_aside(mark, mark_of(before, key, written))
     store.clear()
+
+
+def _found(store: CheckpointStore) -> list[Path]:
+    return sorted(path for path in store.directory.glob("checkpoint-*.skc*") if not path.name.endswith(_OLD))
 
 
 def _outputs(paths: Iterable[Path]) -> Mapping[str, Any] | None:

@@ -117,7 +117,7 @@ class Keeper:
                 raise DaemonError("the first checkpoint with the new outputs could not be written, nothing was begun")
 
     def _may_have_a_mark(self, key: str, marks: Mapping[str, Mark | None]) -> bool:
-        """Say whether an output has lines that only a mark tells apart; of one that is not flushed, what it may have."""
+        """Say whether an output has a mark; of one that could not be flushed, whether it may have one."""
         if key in marks:
             return marks[key] is not None
         written = self._plan.raw.get(key) or {}

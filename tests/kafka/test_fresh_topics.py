@@ -1,0 +1,77 @@
+"""`--fresh` with a topic that refuses: told as `check` tells it, before anything is set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.settings.plan import prepare
+from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.test_fresh import contents
+from tests.kafka.broker import Broker
+from tests.kafka.listeners import GUEST
+
+MakeTopic = Callable[..., str]
+
+
+@pytest.mark.parametrize(
+    ("output", "refusal"),
+    [
+        ("dead_letters", "read only"),
+        *(
+            pytest.param(*one, marks=pytest.mark.long)
+            for one in (("predictions", "read only"), ("dead_letters", "not there"), ("predictions", "not there"))
+        ),
+    ],
+)
+def test_an_output_that_refuses(
+    local_broker: Broker,
+    topic: MakeTopic,
+    home: Home,
+    launcher: Launcher,
+    monkeypatch: pytest.MonkeyPatch,
+    output: str,
+    refusal: str,
+) -> None:
+    write_stream(home.folder / "stream.csv", 300)
+    monkeypatch.chdir(home.folder)
+    run(prepare(home.configure()))
+    written: dict[str, Any] = {"kind": "kafka", "bootstrap_servers": local_broker.bootstrap, "topic": "nowhere"}
+    if refusal == "read only":
+        written["topic"] = topic()
+        local_broker.allow(GUEST[0], "read", "describe", topic=written["topic"])
+        written["bootstrap_servers"] = local_broker.sasl
+        written["options"] = {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": GUEST[0],
+            "sasl_plain_password": GUEST[1],
+        }
+    home.configure(**{output: written})
+    before = contents(home.folder)
+    checked = launcher.call(home, "check", "config.yaml")
+    done = launcher.call(home, "run", "config.yaml", "--fresh")
+    assert (checked.returncode, done.returncode) == (1, 1), (checked.stderr, done.stderr)
+    last = done.stderr.splitlines()[-1]
+    said = last.partition("error")[2].strip()
+    assert f"kafka topic {written['topic']} at" in said
+    assert said in checked.stderr + checked.stdout
+    assert contents(home.folder) == before
+
+
+@pytest.mark.long
+def test_a_broker_that_is_not_there_is_waited_for(
+    home: Home, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_stream(home.folder / "stream.csv", 300)
+    monkeypatch.chdir(home.folder)
+    run(prepare(home.configure()))
+    home.configure(dead_letters={"kind": "kafka", "bootstrap_servers": "127.0.0.1:1", "topic": "letters"})
+    daemon = launcher.start(home, "run", "config.yaml", "--fresh")
+    daemon.wait_for("nothing is acknowledged .*: lines wait in memory until it is")
+    daemon.signal(15)
+    assert daemon.wait().returncode in (0, 1)
+    assert list((home.folder / "out/state").glob("*.old"))
