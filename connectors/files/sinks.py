@@ -64,8 +64,8 @@ class _FileSink(Sink):
 
     @property
     def exactly_once(self) -> bool:
-        """True for a plain file; standard output, pipes, devices and compressed files are at-least-once."""
-        return not (self._output.special or self._output.compressed)
+        """True for a file, compressed or not; standard output, pipes and devices are at-least-once."""
+        return not self._output.special
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""

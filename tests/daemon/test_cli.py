@@ -82,7 +82,7 @@ def test_check_says_that_a_source_cannot_be_gone_on_in(here: Home, launcher: Lau
 def test_check_says_what_is_not_promised(here: Home, launcher: Launcher) -> None:
     here.configure(
         source={"kind": "csv", "path": "-", "target": "y"},
-        predictions={"kind": "jsonl", "path": "out/p.jsonl.gz"},
+        predictions={"kind": "jsonl", "path": "-"},
         dead_letters=None,
     )
     ended = launcher.call(here, "check", "config.yaml")
