@@ -31,6 +31,7 @@ from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.loop import DaemonError, Feed, Loop
 from streamkernel.daemon.stream.marker import Marker
+from streamkernel.daemon.stream.names import Names
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.stop import StopSignals
@@ -136,7 +137,7 @@ def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
     shown = plan.config.metrics or Metrics()
     max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
     books = (
-        learner_for(start.model, learn=plan.config.mode == "learn"),
+        learner_for(start.model, learn=plan.config.mode == "learn", names=_names(plan, start)),
         Quality(plan.task, plan.report, shown.window, max_classes),
         ProgressiveLoss(shown.window),
         DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
@@ -145,6 +146,12 @@ def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
     if start.late is None:
         return ChunkProcessor(*books)
     return LateProcessor(*books, start.late, DeadLetterRate(bad.max_rate, bad.max_rate_window, start.late.recent_dead))
+
+
+def _names(plan: Plan, start: resume.Start) -> Names:
+    # Where a step of ours has a limit of its own, that of the steps before it is no lower.
+    most = max(plan.config.limits.max_inputs, getattr(last_step(start.model), "max_inputs", 0))
+    return Names(most, start.inputs)
 
 
 def feed_of(plan: Plan, start: resume.Start) -> Feed:

@@ -51,8 +51,9 @@ ALWAYS = {
     *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
     *("predict_duration_seconds", "learn_duration_seconds", "checkpoint_duration_seconds", "build_info"),
     *("consumer_lag_records", "clipped_targets_total", "ignored_labels_total", "not_finite_total"),
+    "ignored_inputs_total",
 }
-OURS = {"ignored_inputs_total", "random_features"}
+OURS = {"random_features"}
 GROWING = OURS | {"feature_blocks_total", "max_features"}
 ADAPTIVE = OURS | {"expert_weight", "input_importance"}
 LATE = {

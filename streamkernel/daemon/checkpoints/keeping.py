@@ -279,5 +279,6 @@ class Keeper:
             self._positions,
             {key: mark for key, mark in marks.items() if self._plan.raw.get(key)},
             labels,
+            self._processor.learner.names,
         )
         return header, dump_model(model, self._plan.config.imports) + waiting

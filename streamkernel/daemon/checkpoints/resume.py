@@ -77,6 +77,8 @@ class Start:
         Whether there was a checkpoint.
     whole
         Whether all of it was taken over.
+    inputs
+        The names that a model of River's has learnt, as `Names.to_text` gives them.
     written
         When it was written, in seconds since 1970; NaN where there was none.
 
@@ -90,6 +92,7 @@ class Start:
     late: Ledger | None = None
     resumed: bool = False
     whole: bool = True
+    inputs: str = ""
     written: float = math.nan
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
@@ -175,6 +178,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start = begin(plan)
     start.model = load_model(payload, plan.model, plan.config.imports)
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
+    start.inputs = header.get("inputs", "")
     if moved:
         _log.info("the model was learnt from another source: this one is read from its beginning")
         start.whole = False
@@ -260,6 +264,7 @@ def header(
     positions: Mapping[int, Position],
     outputs: Mapping[str, Mark | None],
     labels: Mapping[str, Any] | None = None,
+    inputs: str = "",
 ) -> dict[str, Any]:
     """Make the header of a checkpoint.
 
@@ -279,6 +284,8 @@ def header(
         The mark of each output, by its key.
     labels
         What `late.saved.dump` gives for the header; None where there are no late labels.
+    inputs
+        What `Names.to_text` gives; empty where the model bounds its names itself.
 
     """
     sections = _fitted_sections(plan)
@@ -291,6 +298,7 @@ def header(
         "positions": [list(position) for position in positions.values()],
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in outputs.items()},
         **({} if labels is None else {"labels": labels}),
+        **({"inputs": inputs} if inputs else {}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": _describe(model),

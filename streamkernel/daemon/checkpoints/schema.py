@@ -121,6 +121,7 @@ class _Header(_Part):
     positions: Annotated[list[_Place], AfterValidator(_one_place_each)]
     outputs: dict[str, _Output]
     labels: _Labels | None = None
+    inputs: Annotated[str, Field(pattern="^([0-9a-f]{16})*$")] = ""
     config: _Config
     model: _Model
     versions: _Versions

@@ -130,6 +130,7 @@ class LateProcessor(ChunkProcessor):
         done.n_ignored += self.learner.n_ignored_labels - before
         done.n_not_finite += lesson.n_not_finite
         done.n_clipped += lesson.n_clipped
+        done.n_ignored_inputs += lesson.n_ignored_inputs
         # Only the last row done may have been refused.
         taken = len(lesson.predictions) - len(lesson.refused)
         whole = next((i for i, step in enumerate(steps) if step.row + len(step.rows) > taken), len(steps))

@@ -263,6 +263,9 @@ class Limits(Section):
     max_batch_bytes: Positive = Field(
         default=67_108_864, description="The largest batch of a topic once it is decompressed, in bytes."
     )
+    max_inputs: Annotated[Positive, Field(le=1_000_000)] = Field(
+        default=10_000, description="How many input names a model of River's is given; those past it are ignored."
+    )
 
 
 class Log(Section):

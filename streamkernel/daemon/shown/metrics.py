@@ -130,6 +130,11 @@ class Exporter:
         build = self._gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
         self._model = metrics_of(model, _PREFIX, self.registry)
+        self._ignored_inputs = (
+            self._counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
+            if self._model is None
+            else self._model.ignored_inputs
+        )
         self._labels = LabelMetrics(late, _PREFIX, self.registry) if late is not None else None
 
     def chunk(self, processed: Processed) -> None:
@@ -140,6 +145,7 @@ class Exporter:
         self._predicted.inc(counts.predicted)
         self._unlabelled.inc(counts.unlabelled)
         self._ignored.inc(processed.n_ignored)
+        self._ignored_inputs.inc(processed.n_ignored_inputs)
         self._clipped.inc(processed.n_clipped)
         self._not_finite["prediction"].inc(processed.n_not_finite)
         self._not_finite["loss"].inc(processed.n_losses_not_finite)

@@ -32,6 +32,11 @@ class ModelMetrics:
     registry
         Where they are registered.
 
+    Attributes
+    ----------
+    ignored_inputs
+        The counter of inputs past a limit.
+
     """
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
@@ -39,7 +44,7 @@ class ModelMetrics:
         self._features = Gauge(
             f"{prefix}_random_features", "Random features (frequencies) of the model.", registry=registry
         )
-        ignored = Counter(
+        self.ignored_inputs = ignored = Counter(
             f"{prefix}_ignored_inputs", "Inputs or labels past the model's limits, ignored.", registry=registry
         )
         self._counters: dict[str, Any] = {}

@@ -66,6 +66,8 @@ class Processed:
         Records of which a prediction, and losses that, were no finite numbers.
     n_clipped
         Targets so large that their squares overflow.
+    n_ignored_inputs
+        Inputs of a model of River's whose names came past the daemon's limit.
     n_ignored
         Records that were not learnt, for their class came past the model's limit; they count as unlabelled.
     next
@@ -91,6 +93,7 @@ class Processed:
     n_not_finite: int = 0
     n_losses_not_finite: int = 0
     n_clipped: int = 0
+    n_ignored_inputs: int = 0
     n_ignored: int = 0
 
     @property
@@ -175,6 +178,7 @@ class ChunkProcessor:
     def _settle(self, records: Sequence[Record], lesson: Lesson, n_ignored: int = 0) -> Processed:
         done = Processed(predict_seconds=lesson.predict_seconds, learn_seconds=lesson.learn_seconds)
         done.n_not_finite, done.n_clipped, done.n_ignored = lesson.n_not_finite, lesson.n_clipped, n_ignored
+        done.n_ignored_inputs = lesson.n_ignored_inputs
         told, said = records, lesson
         if lesson.refused or len(lesson.predictions) < len(records):
             told, said = self._sort_out(records, lesson, done)

@@ -17,6 +17,7 @@ from river.optim.losses import BinaryLoss, Squared
 from streamkernel.daemon.settings.build import Model, last_step, task_of
 from streamkernel.daemon.stream.finite import LARGEST, clipped, loss_of
 from streamkernel.daemon.stream.lesson import Lesson, Said
+from streamkernel.daemon.stream.names import Names
 from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.losses import Softmax
 
@@ -46,6 +47,11 @@ class Learner(ABC):
         self._call: Any = model  # River's annotations differ from class to class
         self._numbers = task_of(model) == "regression"
         self._last_step: Any = last_step(model)
+
+    @property
+    def names(self) -> str:
+        """What a checkpoint keeps of the names the model was given, for a model that does not bound them itself."""
+        return ""
 
     @property
     def n_ignored_labels(self) -> int:
@@ -195,8 +201,9 @@ class _OurLearner(Learner):
 class _RiverLearner(Learner):
     """Any other River model: record by record, as River's own loop does it."""
 
-    def __init__(self, model: Model, learn: bool = True) -> None:
+    def __init__(self, model: Model, learn: bool = True, names: Names | None = None) -> None:
         super().__init__(model, learn)
+        self._names = names or Names()
         self._classifies = not self._numbers
         self._has_probabilities = self._classifies
         # Most classifiers predict the label of the highest probability, ours among them: asking for both would cost the
@@ -205,6 +212,10 @@ class _RiverLearner(Learner):
         plain = type(step).predict_one is base.Classifier.predict_one
         self._predicts_by_itself = not plain and not hasattr(step, "advance")
         self._has_deviations = not self._classifies and "with_dist" in inspect.signature(step.predict_one).parameters
+
+    @property
+    def names(self) -> str:
+        return self._names.to_text()
 
     def teach(
         self,
@@ -215,17 +226,22 @@ class _RiverLearner(Learner):
         asked: Sequence[bool] | None = None,
         until_refused: bool = False,
     ) -> Lesson:
+        names = self._names
         lesson = Lesson(n_clipped=self._beyond(ys) if self.learn else 0)
         probabilities: list[Mapping[Any, float]] = []
         deviations: list[float] = []
         for index, (x, y, ask) in enumerate(zip(xs, ys, asked or repeat(True, len(xs)), strict=True)):
             label, given, deviation, loss = None, None, math.nan, math.nan
+            learns = self.learn and y is not None
+            if not names.knows(x):
+                x, n_ignored = names.bound(x, learns)
+                lesson.n_ignored_inputs += n_ignored if learns else 0
             try:
                 start = time.perf_counter()
                 if ask:
                     label, given, deviation = self._predict(x)
                 predicted = time.perf_counter()
-                if self.learn and y is not None:
+                if learns:
                     target = self._bounded(y)
                     if ask:
                         loss = self._loss(target, label, given)
@@ -299,8 +315,15 @@ def _label(said: Any) -> Any:
     raise TypeError(f"the model predicted {said!r:.40}, which is no label")
 
 
-def learner_for(model: Model, learn: bool = True) -> Learner:
+def learner_for(model: Model, learn: bool = True, names: Names | None = None) -> Learner:
     """Choose the way a model takes chunks.
+
+    Parameters
+    ----------
+    model, learn
+        As `Learner` has them.
+    names
+        The names that a model of River's may be given, by default 10,000; an estimator of ours bounds them itself.
 
     Examples
     --------
@@ -310,4 +333,4 @@ def learner_for(model: Model, learn: bool = True) -> Learner:
     ([0.0, 0.08], [4.0, 3.69])
 
     """
-    return _OurLearner(model, learn) if hasattr(model, "advance") else _RiverLearner(model, learn)
+    return _OurLearner(model, learn) if hasattr(model, "advance") else _RiverLearner(model, learn, names)

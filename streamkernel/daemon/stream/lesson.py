@@ -41,6 +41,8 @@ class Lesson:
         None.
     n_clipped
         Targets so large that their squares overflow: they were learnt as the largest whose square does not.
+    n_ignored_inputs
+        Inputs of records that were learnt without them, for their names came past the limit of the daemon.
 
     """
 
@@ -53,6 +55,7 @@ class Lesson:
     deviations: list[float] | None = None
     n_not_finite: int = 0
     n_clipped: int = 0
+    n_ignored_inputs: int = 0
 
     def part(self, chosen: Sequence[bool]) -> Lesson:
         """Give what was said to some of the records: predictions, probabilities and deviations.

@@ -1,0 +1,91 @@
+"""How many input names a model of River's is given: most of them keep something for each name, and forget none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+__all__ = ["MOST_NAMES", "Names"]
+
+MOST_NAMES = 10_000
+"""How many names a model is given, where nothing else is said."""
+
+_DIGITS = 16
+
+
+class Names:
+    """The names that a model has learnt, at most so many: the first ones to come.
+
+    Parameters
+    ----------
+    most
+        How many.
+    known
+        Those learnt before, as `to_text` gives them.
+
+    Examples
+    --------
+    >>> names = Names(2)
+    >>> names.bound({"a": 1.0, "b": 2.0, "c": 3.0}, learn=True)
+    ({'a': 1.0, 'b': 2.0}, 1)
+    >>> Names(2, names.to_text()).bound({"c": 4.0, "b": 5.0}, learn=True)
+    ({'b': 5.0}, 1)
+
+    """
+
+    def __init__(self, most: int = MOST_NAMES, known: str = "") -> None:
+        self.most = most
+        # Names of an earlier process are known by their digests alone, until they come again.
+        self._digests = {known[start : start + _DIGITS] for start in range(0, len(known), _DIGITS)}
+        self._known: set[Any] = set()
+
+    def knows(self, x: Mapping[str, Any]) -> bool:
+        """Say whether all names of a record have come before in this process: then there is nothing to bound."""
+        return self._known.issuperset(x)
+
+    def bound(self, x: Mapping[str, Any], learn: bool) -> tuple[Mapping[str, Any], int]:
+        """Leave out the names that there is no room for.
+
+        Parameters
+        ----------
+        x
+            The inputs of a record.
+        learn
+            Whether they are learnt: of a record that is predicted only, no name takes any room.
+
+        Returns
+        -------
+        x, n_ignored
+            Those that the model may be given, in their order, and how many others there are.
+
+        """
+        left = self.most - len(self._digests)
+        new = [name for name in x if name not in self._known]
+        if not learn and len(new) <= left:
+            return x, 0
+        ignored = set()
+        for name in new:
+            digest = _digest(name)
+            if digest in self._digests:
+                self._known.add(name)
+            elif left <= 0:
+                ignored.add(name)
+            else:
+                left -= 1
+                if learn:
+                    self._digests.add(digest)
+                    self._known.add(name)
+        if not ignored:
+            return x, 0
+        return {name: value for name, value in x.items() if name not in ignored}, len(ignored)
+
+    def to_text(self) -> str:
+        """Give what a checkpoint keeps of them: sixteen hexadecimal digits for each name."""
+        return "".join(sorted(self._digests))
+
+
+def _digest(name: Any) -> str:
+    # A data set of River's may have numbers for names.
+    text = name if isinstance(name, str) else f"{type(name).__name__}\0{name!r}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGITS // 2).hexdigest()

@@ -1,0 +1,109 @@
+"""The names that a model of River's is given: bounded, told, and the same after any kill."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from streamkernel.daemon.runtime import make_processor, run
+from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.names import Names
+from tests.daemon.conftest import Home, Launcher
+
+RECORDS, NEW, MOST = 300, 20, 1000
+
+
+def write(home: Home, **sections: object) -> Home:
+    """Write records that bring twenty new names each, one known one, and now and then no label."""
+    draw = random.Random(0)
+    lines = []
+    for number in range(RECORDS):
+        inputs = {f"name {number} {place}": draw.random() for place in range(NEW)} | {"a": draw.gauss(number % 2, 0.5)}
+        lines.append(json.dumps(inputs | ({} if number % 7 == 3 else {"y": "pq"[number % 2]})))
+    (home.folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
+    home.configure(
+        source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
+        model=["river.naive_bayes.GaussianNB"],
+        checkpoint={"directory": "out/state", "every_records": 100},
+        limits={"max_inputs": MOST},
+        **sections,
+    )
+    return home
+
+
+def test_kills_change_nothing_and_checkpoints_do_not_grow(homes: Callable[[str], Home], launcher: Launcher) -> None:
+    undisturbed, home = write(homes("undisturbed")), write(homes("killed"))
+    done = launcher.call(undisturbed, "run", "config.yaml")
+    assert done.returncode == 0
+    assert "inputs were ignored" in done.stderr
+    assert "their names are past limits.max_inputs" in done.stderr
+    for count in (70, 30, 90):
+        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{count}")
+        assert done.returncode == -signal.SIGKILL
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert home.result() == undisturbed.result()
+    sizes = [path.stat().st_size for path in sorted((home.folder / "out/state").glob("*.skc"))]
+    assert sizes[-1] < 1.1 * sizes[-2]
+
+
+def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.folder)
+    plan = prepare(write(home, metrics={"port": 0}).config)
+    seen = []
+    from streamkernel.daemon.shown.metrics import Exporter
+
+    refresh = Exporter.refresh
+    monkeypatch.setattr(Exporter, "refresh", lambda self, *rest: (seen.append(self), refresh(self, *rest))[1])
+    run(plan)
+    learnt = sum(number % 7 != 3 for number in range(RECORDS))
+    ignored = seen[-1].registry.get_sample_value("streamkernel_ignored_inputs_total")
+    assert ignored == learnt * NEW + 1 - MOST
+
+
+def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.folder)
+    ours = {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64, "max_inputs": 2000}}
+    write(home)
+    home.config.write_text(home.config.read_text().replace("- river.naive_bayes.GaussianNB", f"- {json.dumps(ours)}"))
+    text = home.config.read_text().replace("model:\n", "model:\n- river.preprocessing.StandardScaler\n")
+    home.config.write_text(text)
+    from streamkernel.daemon.checkpoints.resume import begin
+
+    plan = prepare(home.config)
+    names = make_processor(plan, begin(plan)).learner._names  # type: ignore[attr-defined]
+    assert names.most == 2000
+
+
+class TestNames:
+    def test_the_first_ones_to_be_learnt_have_the_room(self) -> None:
+        names = Names(3)
+        assert names.bound({"p": 1, "q": 1, "r": 1}, learn=False) == ({"p": 1, "q": 1, "r": 1}, 0)
+        assert names.bound({"p": 1, "q": 1, "r": 1, "s": 1}, learn=False)[1] == 1
+        assert names.bound({"a": 1, "b": 2}, learn=True) == ({"a": 1, "b": 2}, 0)
+        assert names.bound({"x": 9, "b": 2, "y": 8, "a": 1}, learn=True) == ({"x": 9, "b": 2, "a": 1}, 1)
+        assert names.knows({"a": 1, "b": 1, "x": 1})
+        assert names.bound({"p": 1, "a": 2}, learn=False) == ({"a": 2}, 1)
+
+    def test_a_restart_knows_them(self) -> None:
+        names = Names(4)
+        names.bound({"a": 1, "\ud800": 2, 7: 3, "7": 4}, learn=True)  # type: ignore[dict-item]
+        again = Names(4, names.to_text())
+        assert again.bound({"b": 1, 7: 2, "\ud800": 3}, learn=False) == ({7: 2, "\ud800": 3}, 1)  # type: ignore[dict-item]
+        assert again.to_text() == names.to_text()
+
+    def test_a_lower_limit_takes_none_away(self) -> None:
+        names = Names(4)
+        names.bound({"a": 1, "b": 1}, learn=True)
+        assert Names(1, names.to_text()).bound({"a": 1, "c": 1, "b": 1}, learn=True) == ({"a": 1, "b": 1}, 1)
+
+    def test_a_model_that_only_serves_is_given_no_more_than_there_is_room_for(self) -> None:
+        from river.naive_bayes import GaussianNB
+
+        learner = learner_for(GaussianNB(), learn=False, names=Names(2))
+        assert learner.teach([{"a": 1.0, "b": 1.0, "c": 1.0}] * 2, ["p", "q"]).n_ignored_inputs == 0
+        assert learner.names == ""
