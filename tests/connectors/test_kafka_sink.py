@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors import Position, SinkError
-from connectors.kafka.writing import sink as module
+from connectors.kafka.writing import backlog, delivery
 from connectors.kafka.writing.session import Broken
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.stamps import Stamp
@@ -58,7 +58,7 @@ def settle(sink: KafkaSink) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_naps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_NAP_SECONDS", 0.001)
+    monkeypatch.setattr(delivery, "_NAP_SECONDS", 0.001)
 
 
 class TestWriting:
@@ -461,7 +461,7 @@ class TestOutages:
         assert topic.sessions[0].over
 
     def test_only_so_many_are_given_to_the_producer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_MOST_SENT", 10)
+        monkeypatch.setattr(backlog, "_MOST_SENT", 10)
         topic = FakeTopic()
         with made(topic) as sink:
             sink.open()
@@ -475,7 +475,7 @@ class TestOutages:
             assert [place.offset for place in topic.lines()[0]] == [*range(25)]
 
     def test_and_only_so_many_bytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_MOST_SENT_BYTES", 1000)
+        monkeypatch.setattr(backlog, "_MOST_SENT_BYTES", 1000)
         topic = FakeTopic()
         topic.largest = 10_000
         with made(topic) as sink:
@@ -672,7 +672,7 @@ class TestTransactions:
                     sink.flush()
                 sink._clock.now += 100  # type: ignore[attr-defined]
             topic.sessions[0].committing.set()
-            until(lambda: sink._idle, sink)
+            until(lambda: sink._delivery.idle, sink)
             sink.flush()
             assert topic.lines() == {0: [at(0)]}
 

@@ -297,7 +297,7 @@ class TestTransactions:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._settle(10.0)  # they stand in the log
+        sink._delivery.settle(10.0)  # they stand in the log
         assert standing(broker, name) == {0: [0, 1, 2]}
         with opened(broker, name, mark, transactional_id=name) as again:
             put(again, map(at, range(3, 7)))
@@ -316,7 +316,7 @@ class TestTransactions:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._settle(10.0)
+        sink._delivery.settle(10.0)
         more = {} if later is None else {"transactional_id": f"{later}-{name}"}
         with opened(broker, name, mark, **more) as again:
             put(again, map(at, range(3, 7)))

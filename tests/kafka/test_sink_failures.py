@@ -16,6 +16,7 @@ from kafka.errors import TransactionalIdNotFoundError
 from kafka.protocol.producer import EndTxnRequest
 
 from connectors import SinkError
+from connectors.kafka.writing import delivery
 from connectors.kafka.writing import sink as module
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.ports import OutageError
@@ -82,7 +83,7 @@ def finish(sink: KafkaSink) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(delivery, "_SILENT_SECONDS", 1.0)
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.5)
     monkeypatch.setattr(module, "_OPEN_SECONDS", 1.0)
 
@@ -321,7 +322,7 @@ class TestTransactionsThatEndByThemselves:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._settle(10.0)
+        sink._delivery.settle(10.0)
         end_transaction(broker, sink)
         put(sink, [*map(at, range(6, 9)), at(0, 1)])
         finish(sink)
@@ -339,7 +340,7 @@ class TestTransactionsThatEndByThemselves:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._settle(10.0)
+        sink._delivery.settle(10.0)
         end_transaction(broker, sink, committed=False)
         put(sink, map(at, range(6, 9)))
         with pytest.raises(SinkError, match=r"3 lines that were acknowledged are not there any more.*start again"):

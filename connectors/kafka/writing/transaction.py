@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.kafka.writing.emitted import Emitted
-from connectors.ports import Position
+from connectors.ports import Position, SinkError
 
 __all__ = ["Transaction"]
 
@@ -42,6 +42,15 @@ class Transaction:
             self._runs.setdefault((stream, partition), []).append(self._run)
         self._run[1] = offset
         self._last = position
+
+    def check(self, emitted: Emitted, reason: str) -> None:
+        """Raise SinkError where acknowledged lines do not stand in the topic, once the session broke for a reason."""
+        missing = self.missing(emitted)
+        if missing:
+            raise SinkError(
+                f"{missing:,} lines that were acknowledged are not there any more, because their transaction was ended "
+                f"({reason}); start again, nothing is lost"
+            )
 
     def missing(self, emitted: Emitted) -> int:
         """Count the acknowledged lines that do not stand in the topic, and have those that do forgotten."""

@@ -1,0 +1,78 @@
+"""Lines that wait: those to be sent, and those that were and are not acknowledged."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+
+from connectors.kafka.writing.session import Line, Receipt
+from connectors.ports import Position
+
+__all__ = ["OVERHEAD_BYTES", "Backlog"]
+
+OVERHEAD_BYTES = 250
+"""What a line that waits takes beside its bytes."""
+
+# What the producer holds takes twice the memory of what waits here.
+_MOST_SENT, _MOST_SENT_BYTES = 20_000, 2**25
+
+
+class Backlog:
+    """The lines of a sink that are not acknowledged, in order.
+
+    Attributes
+    ----------
+    queue
+        Those to be sent.
+    sent
+        Those that were, each with its receipt.
+    bytes
+        How much memory all of them take, about.
+
+    """
+
+    def __init__(self) -> None:
+        self.queue: deque[Line] = deque()
+        self.sent: deque[tuple[Line, Receipt]] = deque()
+        self.bytes = self._sent_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.queue) + len(self.sent)
+
+    @property
+    def full(self) -> bool:
+        """Whether the producer has as much as it may have."""
+        return len(self.sent) >= _MOST_SENT or self._sent_bytes >= _MOST_SENT_BYTES
+
+    def put(self, lines: Sequence[Line]) -> None:
+        """Have lines wait behind the others."""
+        self.queue += lines
+        self.bytes += sum([len(line.value) for line in lines]) + OVERHEAD_BYTES * len(lines)
+
+    def drop(self) -> Line:
+        """Forget the first line that is to be sent: it stands in the topic."""
+        line = self.queue.popleft()
+        self.bytes -= len(line.value) + OVERHEAD_BYTES
+        return line
+
+    def given(self, receipt: Receipt) -> None:
+        """Note that the first line that was to be sent was given to the producer."""
+        line = self.queue.popleft()
+        self.sent.append((line, receipt))
+        self._sent_bytes += len(line.value)
+
+    def acknowledged(self, lines: int, size: int) -> None:
+        """Note that so many lines with so many bytes were taken from those that were sent."""
+        self._sent_bytes -= size
+        self.bytes -= size + lines * OVERHEAD_BYTES
+
+    def take_back(self) -> None:
+        """Have what was sent wait to be sent again."""
+        self.queue.extendleft(line for line, _ in reversed(self.sent))
+        self.sent.clear()
+        self._sent_bytes = 0
+
+    def behind(self, most: int) -> list[Position]:
+        """Give the positions of the records of the next lines behind the first one that is to be sent."""
+        return [line.position for line in islice(self.queue, 1, most)]
