@@ -401,6 +401,11 @@ def end_transaction(cluster: Cluster, sink: KafkaSink, committed: bool = True) -
             return int((await connections.send(request, node_id=about.coordinator_id)).error_code)
 
         assert admin._manager.run(end, admin._manager) == 0
+        # What comes before it is over everywhere may still be taken for a part of it.
+        deadline = time.monotonic() + 30
+        while admin.describe_transactions([name])[name].state.name.startswith("PREPARE"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def until_forgotten(cluster: Cluster, transactional_id: str) -> None:
