@@ -1,12 +1,21 @@
-"""One way to compile: lazily, cached on disk where a cache folder can be written."""
+"""One way to compile: lazily, cached on disk where a cache folder can be written, by one process at a time."""
 
+import contextlib
+import fcntl
+import os
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The slowest kernel takes half a minute, on a busy machine minutes; one that stands still must not hold others up.
+_LOCK_SECONDS = 300.0
+_LOOK_SECONDS = 0.02
 
 _warned = False
 
@@ -31,7 +40,7 @@ def jit_reduction(function: Function) -> Function:
 def _compile(function: Function, fastmath: bool | set[str]) -> Function:
     global _warned
     try:
-        return cast(Function, numba.njit(cache=True, fastmath=fastmath, error_model="numpy")(function))
+        dispatcher = numba.njit(cache=True, fastmath=fastmath, error_model="numpy")(function)
     except RuntimeError as error:
         if not _warned:
             warnings.warn(
@@ -42,3 +51,48 @@ def _compile(function: Function, fastmath: bool | set[str]) -> Function:
             )
             _warned = True
         return cast(Function, numba.njit(fastmath=fastmath, error_model="numpy")(function))
+    if not numba.config.DISABLE_JIT:
+        _compile_alone(dispatcher)
+    return cast(Function, dispatcher)
+
+
+def _compile_alone(dispatcher: Any) -> None:
+    """Let one process at a time ask the cache for a function and, where it is not there, compile and store it.
+
+    numba's index of a function's signatures is read, added to and written without a lock: of two processes that store
+    different ones at the same moment, one's code may end up under the other's signature.
+    """
+    compile_signature = dispatcher.compile
+    path = os.path.join(dispatcher.stats.cache_path, f"{dispatcher.__module__}.{dispatcher.__name__}.lock")
+
+    def compile_alone(signature: Any) -> Any:
+        # Threads first: a process that holds a file waits for none of its own threads.
+        with global_compiler_lock, _locked(path):
+            return compile_signature(signature)
+
+    dispatcher.compile = compile_alone
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Hold a file's lock, where it can be had: nothing is stored in a folder that may only be read."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while not _taken(descriptor) and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,5 +1,6 @@
 """Compilation: lazy, cached where it can be, and every kernel with its plain twin."""
 
+import fcntl
 import importlib
 import inspect
 import os
@@ -9,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from numba.core.registry import CPUDispatcher
 
 import streamkernel
 from streamkernel import compute
+from streamkernel.compute import jit
 from tests import naive
 
 PACKAGE = Path(streamkernel.__file__).parent
@@ -42,6 +45,7 @@ import importlib, pkgutil
 from numba.core.registry import CPUDispatcher
 import streamkernel
 from streamkernel import compute
+from streamkernel.compute import jit
 kernels = [
     value
     for module in pkgutil.iter_modules(compute.__path__)
@@ -69,7 +73,17 @@ print(streamkernel.__file__, model.n_steps)
 """
 
 
-def test_an_install_without_a_writable_cache_folder_warns_once_and_works(tmp_path):
+CALL = """
+import numpy as np
+import streamkernel
+from streamkernel.compute.softmax import softmax_into
+softmax_into(np.zeros(2), 1.0, np.zeros(2))
+print(streamkernel.__file__, 3)
+"""
+
+
+@pytest.mark.parametrize("use", [CALL, pytest.param(LEARN, marks=pytest.mark.long)], ids=["call", "learn"])
+def test_an_install_without_a_writable_cache_folder_warns_once_and_works(use, tmp_path):
     """Files where folders would have to be: not even root can cache there."""
     copy = tmp_path / "streamkernel"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -85,7 +99,7 @@ def test_an_install_without_a_writable_cache_folder_warns_once_and_works(tmp_pat
         "NUMBA_CACHE_DIR": str(blocked / "numba"),
     }
     run = subprocess.run(
-        [sys.executable, "-W", "always::RuntimeWarning", "-c", LEARN],
+        [sys.executable, "-W", "always::RuntimeWarning", "-c", use],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -94,3 +108,77 @@ def test_an_install_without_a_writable_cache_folder_warns_once_and_works(tmp_pat
     assert run.stdout.split() == [str(copy / "__init__.py"), "3"], run.stderr
     assert run.stderr.count("RuntimeWarning") == 1
     assert "set NUMBA_CACHE_DIR to a writable folder" in run.stderr
+
+
+KERNEL = """
+from streamkernel.compute.jit import jit
+
+@jit
+def twice(value):
+    return value + value
+"""
+
+# Whoever has read the index waits, before it writes it, for the other one to read it too.
+STORE = """
+import os, pathlib, sys, time
+from numba.core.caching import IndexDataCacheFile
+import kernel
+
+def late(self, overloads, write=IndexDataCacheFile._save_index):
+    folder = pathlib.Path(kernel.__file__).parent
+    (folder / f"{os.getpid()}.read").touch()
+    deadline = time.monotonic() + 1.0
+    while len(list(folder.glob("*.read"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    write(self, overloads)
+
+IndexDataCacheFile._save_index = late
+print(kernel.twice(eval(sys.argv[1])))
+"""
+
+
+@pytest.fixture
+def imported(tmp_path, monkeypatch):
+    """Import the kernel as a process of its own would: nothing is compiled, all is in the cache."""
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def anew():
+        sys.modules.pop("kernel", None)
+        return importlib.import_module("kernel").twice
+
+    yield anew
+    sys.modules.pop("kernel", None)
+
+
+def test_processes_that_compile_at_once_take_nothing_from_each_other(tmp_path, imported):
+    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{tmp_path}"}
+    started = [
+        subprocess.Popen([sys.executable, "-c", STORE, value], env=environment, stdout=subprocess.PIPE, text=True)
+        for value in ("3", "0.25")
+    ]
+    assert [process.communicate()[0] for process in started] == ["6\n", "0.5\n"]
+    twice = imported()
+    assert (twice(3), twice(0.25)) == (6, 0.5)
+    assert sorted(twice.stats.cache_hits.values()) == [1, 1]
+
+
+def test_one_that_stands_still_with_the_lock_holds_nobody_up_for_ever(imported, monkeypatch):
+    monkeypatch.setattr(jit, "_LOCK_SECONDS", 0.0)
+    twice = imported()
+    cache = Path(twice.stats.cache_path)
+    cache.mkdir(exist_ok=True)
+    with (cache / "kernel.twice.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert twice(3) == 6
+
+
+def test_a_cache_that_may_only_be_read_is_read(imported):
+    twice = imported()
+    assert twice(3) == 6
+    lock = Path(twice.stats.cache_path) / "kernel.twice.lock"
+    lock.unlink()
+    lock.mkdir()
+    twice = imported()
+    assert twice(3) == 6
+    assert sum(twice.stats.cache_hits.values()) == 1
