@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,7 +52,7 @@ def _compile(function: Function, fastmath: bool | set[str]) -> Function:
             )
             _warned = True
         return cast(Function, numba.njit(fastmath=fastmath, error_model="numpy")(function))
-    if not numba.config.DISABLE_JIT:
+    if isinstance(dispatcher, CPUDispatcher):  # not where NUMBA_DISABLE_JIT leaves functions as they are
         _compile_alone(dispatcher)
     return cast(Function, dispatcher)
 
