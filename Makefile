@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: run test lint types lock kafka-demo clean
+.PHONY: run test test-long lint types lock kafka-demo clean
 
 # The stamp is renewed whenever the dependencies change, so a second run starts at once.
 .venv/ready: pyproject.toml requirements.lock
@@ -18,6 +18,10 @@ run: .venv/ready
 
 test: lint types
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not long'
+
+# Minutes each: the same promises in their long form, and those that have no short one.
+test-long: .venv/ready
+	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -52,8 +52,9 @@ def wait_until(home: Home, daemon: Running, holds: Callable[[dict[str, Any]], bo
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.long)])
 def test_each_record_is_predicted_and_learnt_once_whatever_kills_it(
-    broker: Cluster, topic: Topics, home: Home, launcher: Launcher
+    broker: Cluster, topic: Topics, home: Home, launcher: Launcher, kills: int
 ) -> None:
     topics = {name: topic(partitions=2 if name == "records" else 1) for name in ("records", "labels", "predictions")}
     topics["dead"] = topic()
@@ -64,8 +65,8 @@ def test_each_record_is_predicted_and_learnt_once_whatever_kills_it(
     configure(home, broker, topics)
     produce(broker.bootstrap, topics["records"], xs[:3000], partition=lambda number: number % 2)
     produce(broker.bootstrap, topics["labels"], [*labels[:2000], *bad, *labels[:50]])
-    for kill in range(10):
-        if kill == 5:
+    for kill in range(kills):
+        if kill == kills // 2:
             produce(broker.bootstrap, topics["records"], xs[3000:], partition=lambda number: number % 2)
             produce(broker.bootstrap, topics["labels"], labels[2000:])
         daemon = launcher.start(home, "run", "config.yaml")
