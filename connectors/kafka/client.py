@@ -12,12 +12,12 @@ import re
 import socket
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from connectors.kafka.options import check_tls
 from connectors.kafka.probe import speaks_plainly, speaks_tls
-from connectors.kafka.sockets import close_sockets
+from connectors.kafka.sockets import close_awaited, close_sockets
 from connectors.ports import ConnectorError
 
 with warnings.catch_warnings():
@@ -68,6 +68,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         self.refusal: str | None = None
         self.dumb: Any = None
         self._ended = self._left = 0
+        self._attempts: set[Coroutine[Any, Any, Any]] = set()
 
     def get_connection(self, node_id: Any, **keywords: Any) -> Any:
         connection = super().get_connection(node_id, **keywords)
@@ -83,11 +84,20 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         return future.add_callback(self._note_answer)
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        attempt = super()._build_transport(node, timeout_at=timeout_at)
+        self._attempts.add(attempt)
         try:
-            return await super()._build_transport(node, timeout_at=timeout_at)
+            return await attempt
         except Exception as error:
             close_sockets(error)
             raise
+        finally:
+            self._attempts.discard(attempt)
+
+    def abandon(self) -> None:
+        """Close the sockets of connections that are being made."""
+        for attempt in list(self._attempts):
+            close_awaited(attempt)
 
     def _note_answer(self, _: Any) -> None:
         self.heard = time.monotonic()
@@ -181,6 +191,11 @@ class Link(KafkaNetClient):  # type: ignore[misc]
         net = NetworkSelector(**settings)
         self.connections = _Connections(net, **settings)
         super().__init__(net=net, manager=self.connections, **settings)
+
+    def close(self, node_id: Any = None) -> None:
+        if node_id is None:
+            self.connections.abandon()  # what is cancelled lets its socket go without closing it
+        super().close(node_id)
 
 
 def connect(

@@ -144,9 +144,12 @@ class Proxy:
 
     async def _end(self) -> None:
         await self._refuse()
-        for task in self._tasks:
+        # Among them those of asyncio's own, for connections that it has accepted and not yet handed over.
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*rest, return_exceptions=True)
+        await asyncio.sleep(0)  # transports that were aborted close their sockets in the next turn
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import socket
 import time
 from collections.abc import Iterator
 
 import pytest
+from kafka import KafkaConsumer
 
+from connectors.kafka.client import Link, Unreachable, connect
 from connectors.kafka.writing.link import WritingLink
 
 
@@ -44,3 +48,23 @@ def test_who_leads_is_not_asked_again_at_once_without_an_answer(
     time.sleep(0.05)
     assert link.cluster.request_update() is second
     assert len(woken) == 3
+
+
+def test_a_client_that_is_closed_while_it_connects_leaves_no_socket_behind() -> None:
+    """What is left to the collector is a warning, and with that an error here."""
+    begun: list[Link] = []
+
+    class Noted(Link):
+        def __init__(self, **settings: object) -> None:
+            super().__init__(**settings)
+            begun.append(self)
+
+    def connecting() -> bool:
+        return bool(begun and begun[0].connections._conns)
+
+    # Whoever waits to be accepted fills the queue; who comes then gets no answer.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        place = full.getsockname()
+        with socket.create_connection(place), pytest.raises(Unreachable):
+            connect(KafkaConsumer, {"bootstrap_servers": f"127.0.0.1:{place[1]}"}, kind=Noted, cancelled=connecting)
+    gc.collect()
