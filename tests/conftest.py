@@ -1,4 +1,4 @@
-"""Hypothesis without deadlines (the first call of a kernel compiles it) and the same examples in every run of the same code.
+"""Hypothesis without deadlines (the first call of a kernel compiles it), the same examples in every run of one code.
 
 Hypothesis takes constants from our own files too: a change of any of them may change the examples of any test.
 """
