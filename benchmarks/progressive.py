@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from benchmarks.peers import Model
+from benchmarks.report import processor
 from benchmarks.streams import Pair, Stream
 
 CHUNK = 20  # records between two looks at the clock
@@ -28,6 +29,7 @@ class Result:
     n_records: int
     limit: float
     source: str
+    processor: str
     reached: int
     seconds: float
     memory: int
@@ -123,6 +125,7 @@ def evaluate(stream: Stream, model: Model, seed: int, limit: float, n_records: i
         n_records=min(stream.n_records, n_records or stream.n_records),
         limit=limit,
         source=model.source(),
+        processor=processor(),
         reached=reached,
         seconds=seconds,
         memory=learner._raw_memory_usage,

@@ -8,13 +8,21 @@ from pathlib import Path
 
 def machine() -> str:
     """The processor and the versions that matter, in a line."""
-    model = platform.processor() or platform.machine()
+    return f"{processor()}, {versions()}"
+
+
+def processor() -> str:
+    """The processor's name."""
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text().splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def versions() -> str:
+    """The versions that matter."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("river", "numpy", "numba"))
-    return f"{model}, Python {platform.python_version()}, {packages}"
+    return f"Python {platform.python_version()}, {packages}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -9,7 +9,7 @@ from statistics import fmean, median, pstdev
 from benchmarks import peers
 from benchmarks.progressive import Result
 from benchmarks.ranks import Ranking, plot, ranking
-from benchmarks.report import machine, table, write
+from benchmarks.report import table, versions, write
 from benchmarks.streams import FILES, HARD, SIXTEEN, Stream
 
 TITLES = {SIXTEEN: "The sixteen streams", HARD: "Known to be hard for random features", FILES: "Files"}
@@ -233,6 +233,18 @@ def stopped(results: Board) -> str:
     )
 
 
+def processors(cells: Board) -> str:
+    """Where the seconds were measured: those of different processors do not compare."""
+    models: dict[str, set[str]] = {}
+    for row in cells.values():
+        for name, cell in row.items():
+            for run in cell.runs:
+                models.setdefault(run.processor, set()).add(name)
+    measured = "; ".join(f"{', '.join(sorted(names))} on {processor}" for processor, names in models.items())
+    warning = "" if len(models) == 1 else " Speeds on different processors do not compare."
+    return f"Medians over the streams. {measured}.{warning}"
+
+
 def stale(cells: Board) -> str:
     """A warning where scores of ours are of another state of the code."""
     current = {model.name: model.source() for model in peers.models()}
@@ -271,11 +283,12 @@ def report(
 ) -> None:
     """Write accuracy.md and, where there is something to rank, accuracy.png."""
     cells = board(streams, results, n_records)
-    limits = sorted({run.limit for row in cells.values() for cell in row.values() for run in cell.runs})
+    runs = [run for row in cells.values() for cell in row.values() for run in cell.runs]
+    limits = sorted({run.limit for run in runs if not run.finished} or {run.limit for run in runs})
     seeds = max((len(cell.runs) for row in cells.values() for cell in row.values()), default=0)
     parts = [
         "# Accuracy: progressive validation against River",
-        f"`{command}` on {machine()}.",
+        f"`{command}` with {versions()}.",
         method(seeds, limits),
     ]
     for group, title in TITLES.items():
@@ -299,6 +312,6 @@ def report(
             "## Ranks on the sixteen",
             "![Mean ranks; bars join models that the Nemenyi test (5%) does not tell apart](accuracy.png)",
         ]
-    parts += ["## Speed and memory", "Medians over the streams.", speed_table(cells), stopped(cells), stale(cells)]
+    parts += ["## Speed and memory", processors(cells), speed_table(cells), stopped(cells), stale(cells)]
     parts += ["## Every score", details(cells)]
     write(out / "accuracy.md", "\n\n".join(part for part in parts if part))
