@@ -380,6 +380,7 @@ class TestKilled:
         name = topic()
         produce(broker.bootstrap, name, rings(300))
         configure(home, broker.bootstrap, name, start="latest")
+        home.config.write_text(home.config.read_text().replace("every_seconds: 0.3", "every_seconds: 60"))
         running = launcher.start(home, "run", "config.yaml", STREAMKERNEL_CRASH="consumed:100")
         running.wait_for("reading kafka topic")
         produce(broker.bootstrap, name, rings(250))
