@@ -545,6 +545,19 @@ class TestFailures:
             assert topic.lines() == {0: [at(0), at(1), at(2), at(3), at(4)], 1: [at(0, 1)]}
             assert "abandon" in topic.sessions[0].calls
 
+    def test_also_where_all_patience_was_spent_before_the_broker_said_so(self) -> None:
+        topic = FakeTopic()
+        with made(topic) as sink:
+            sink.open()
+            topic.deaf = True
+            put(sink, at(0))
+            topic.deaf = False
+            sink._clock.now += 10  # type: ignore[attr-defined]
+            topic.sessions[0].fail(ValueError("forgotten"))
+            sink.flush()
+            assert topic.lines() == {0: [at(0)]}
+            assert len(topic.sessions) == 2
+
     def test_one_that_breaks_again_and_again_ends_it(self) -> None:
         topic = FakeTopic()
         connect = topic.connect

@@ -290,6 +290,7 @@ class Delivery:
         transactional = session is not None and session.transactional
         _log.log(logging.WARNING if transactional else logging.DEBUG, "%s: connecting anew: %s", self._place, error)
         self._connecting.reason = str(error)
+        self._moved = self._clock()  # a broker answered: the next session has its time, too
         self._leave()
 
     def _leave(self) -> None:
