@@ -1,0 +1,3 @@
+from tests.kafka.plain_clients import tidy
+
+tidy()
