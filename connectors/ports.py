@@ -272,6 +272,30 @@ class Sink(ABC):
 
         """
 
+    def find_problem_anew(
+        self,
+        mark: Mark | None,  # noqa: ARG002 - of no use to a sink that sets nothing aside
+        before: Mark | None = None,  # noqa: ARG002
+        *,
+        stays: bool = False,  # noqa: ARG002
+    ) -> None:
+        """Raise what `set_aside` and, behind it, `open` without a mark would, changing nothing.
+
+        Parameters
+        ----------
+        mark, before
+            As of `set_aside`.
+        stays
+            Whether `set_aside` is not to be called, for no earlier run recorded anything of it.
+
+        Raises
+        ------
+        SinkError
+            As `set_aside` and `open`.
+
+        """
+        self.find_problem()
+
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:  # noqa: B027 - most have no place aside
         """Put what an earlier run wrote out of the way of one that begins anew; by default it stays where it is.
 

@@ -12,7 +12,7 @@ from connectors.files.mark import FileMark
 from connectors.files.opening import is_special
 from connectors.ports import Mark, SinkError
 
-__all__ = ["set_aside"]
+__all__ = ["find_place", "set_aside"]
 
 _OLD = ".old"
 
@@ -37,21 +37,38 @@ def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
         When the new name is that of another file, or the file is locked.
 
     """
-    path = Path(os.path.realpath(path))  # of a link, the file it leads to
-    if is_special(path) or not path.exists() or not (mark is None or _is_marked(path, mark, locked=True)):
+    old = find_place(path, mark, before)
+    if old is None:
         return
-    old = path.with_name(path.name + _OLD)
-    if old.exists() and not (before is not None and _is_marked(old, before)):
-        raise SinkError(f"{path}: cannot be set aside as {old.name}, which is another file: move that one away")
+    path = old.with_name(old.name.removesuffix(_OLD))
     try:
         path.rename(old)
     except OSError as error:
         raise SinkError(f"{path}: cannot be set aside as {old.name}: {error.strerror}: move it away") from None
 
 
-def _is_marked(path: Path, mark: Mark, *, locked: bool = False) -> bool:
+def find_place(path: Path, mark: Mark | None, before: Mark | None) -> Path | None:
+    """Give the name under which `set_aside` would put a file, changing nothing; None where it stays.
+
+    Raises
+    ------
+    SinkError
+        As `set_aside`, as far as it can be known before.
+
+    """
+    path = Path(os.path.realpath(path))  # of a link, the file it leads to
+    if is_special(path) or not path.exists() or not _is_marked(path, mark, locked=True):
+        return None
+    old = path.with_name(path.name + _OLD)
+    if old.exists() and not (before is not None and _is_marked(old, before)):
+        raise SinkError(f"{path}: cannot be set aside as {old.name}, which is another file: move that one away")
+    return old
+
+
+def _is_marked(path: Path, mark: Mark | None, *, locked: bool = False) -> bool:
+    """Say whether a file is the one of a mark; without a mark, each is."""
     try:
-        known = FileMark.from_json(path, mark)
+        known = None if mark is None else FileMark.from_json(path, mark)
         descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, SinkError):
         return False
@@ -60,6 +77,8 @@ def _is_marked(path: Path, mark: Mark, *, locked: bool = False) -> bool:
             return False
         if locked:
             lock(descriptor, path)
+        if known is None:
+            return True
         return known.names(descriptor) and known.difference(descriptor, text=path.suffix not in SUFFIXES) is None
     finally:
         os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -105,8 +106,15 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
         raise
 
 
-def find_problem(path: Path, mark: Mark | None, existing: Existing) -> None:
-    """Raise what `open_output` would, as far as it can be known while another process may write to the file.
+def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bool = False) -> None:
+    """Raise what `open_output` would, changing nothing.
+
+    Parameters
+    ----------
+    path, mark, existing
+        As of `open_output`.
+    alone
+        Whether another process that writes to the file is a problem; the lock is taken for a moment then.
 
     Raises
     ------
@@ -126,8 +134,11 @@ def find_problem(path: Path, mark: Mark | None, existing: Existing) -> None:
     except OSError as error:
         raise SinkError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            _find_length(path, descriptor, known, existing)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SinkError(f"{path}: cannot be written: {os.strerror(errno.EISDIR)}")
+        if alone:
+            lock(descriptor, path)
+        _find_length(path, descriptor, known, existing)
     finally:
         os.close(descriptor)
 

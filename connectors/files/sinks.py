@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 
 from connectors.encode import OPTIONS, encode_rest, to_json
-from connectors.files.aside import set_aside
+from connectors.files.aside import find_place, set_aside
 from connectors.files.bytes import BLOCK_BYTES, File
 from connectors.files.compressed import open_file
 from connectors.files.lines import Lines
@@ -47,6 +47,14 @@ class _FileSink(Sink):
         """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
         if not self._output.standard:
             find_problem(Path(self.path), mark, self._output.existing)
+
+    def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
+        """Raise what `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
+        if self._output.standard:
+            return
+        path = Path(self.path)
+        if stays or self._output.existing != "refuse" or find_place(path, mark, before) is None:
+            find_problem(path, None, self._output.existing, alone=True)
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
         """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""

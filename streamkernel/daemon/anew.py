@@ -7,12 +7,12 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from connectors.files.opening import is_special
-from streamkernel.daemon.checkpoints.aside import unmoved
+from streamkernel.daemon.checkpoints.aside import find_problem
 from streamkernel.daemon.checkpoints.resume import try_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.wiring import make_sink, make_source
+from streamkernel.daemon.settings.wiring import make_source
 from streamkernel.daemon.shown.server import Health, Server
 
 __all__ = ["verify_fresh"]
@@ -44,8 +44,7 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
     _open_source(plan, "source", plan.config.source)
     if plan.config.labels is not None:
         _open_source(plan, "labels", plan.config.labels.source)
-    for key in unmoved(plan, store):
-        make_sink(getattr(plan.config, key), key).find_problem()
+    find_problem(plan, store)
     if plan.config.metrics is not None:
         Server(plan.config.metrics, CollectorRegistry(), Health()).close()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from connectors.ports import SinkError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
 from tests.daemon.conftest import Home, Launcher
@@ -55,6 +59,60 @@ def test_what_a_run_would_end_with(
     assert said in done.stderr
     assert contents(here.folder).items() >= before.items()
     assert not list(here.folder.rglob("*.old"))
+
+
+def taken_place(home: Home) -> Path:
+    path = home.folder / "dead.jsonl.old"
+    path.write_text("mine\n")
+    return path
+
+
+def foreign_lines(home: Home) -> Path:
+    path = home.folder / "out" / "predictions.jsonl"
+    path.unlink()
+    path.write_text("mine\n")
+    return path
+
+
+def a_directory(home: Home) -> Path:
+    path = home.folder / "dead.jsonl"
+    path.unlink()
+    path.mkdir()
+    return path
+
+
+def another_writer(home: Home) -> Path:
+    return home.folder / "dead.jsonl"
+
+
+def another_writer_elsewhere(home: Home) -> Path:
+    path = home.folder / "elsewhere.jsonl"
+    path.touch()
+    home.configure(dead_letters={"kind": "jsonl", "path": path.name})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (taken_place, "dead.jsonl: cannot be set aside as dead.jsonl.old, which is another file"),
+        (foreign_lines, "predictions.jsonl: holds 5 bytes that no checkpoint of this daemon knows"),
+        (a_directory, "dead.jsonl: cannot be "),
+        (another_writer, "dead.jsonl: another output writes to it"),
+        (another_writer_elsewhere, "elsewhere.jsonl: another output writes to it"),
+    ],
+)
+def test_an_output_that_refuses(here: Home, change: Callable[[Home], Path], said: str) -> None:
+    here.configure(dead_letters={"kind": "jsonl", "path": "dead.jsonl"})
+    run(prepare(here.config))
+    path = change(here)
+    before = contents(here.folder)
+    with contextlib.ExitStack() as stack:
+        if change in (another_writer, another_writer_elsewhere):
+            fcntl.flock(stack.enter_context(path.open("rb")), fcntl.LOCK_EX)
+        with pytest.raises(SinkError, match=re.escape(said)):
+            run(prepare(here.config), fresh=True)
+    assert contents(here.folder) == before
 
 
 def test_a_port_that_is_taken(here: Home, launcher: Launcher) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from connectors.ports import Mark, Sink
 from streamkernel.daemon.checkpoints.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.resume import mark_of
@@ -13,31 +15,30 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.wiring import make_sink
 
-__all__ = ["set_aside", "unmoved"]
+__all__ = ["find_problem", "set_aside"]
 
 _OLD = ".old"
 _KEYS = ("predictions", "dead_letters")
 
 
-def unmoved(plan: Plan, store: CheckpointStore) -> list[str]:
-    """List the outputs that `set_aside` leaves where they are, by their keys; none where there is nothing to set aside.
+def find_problem(plan: Plan, store: CheckpointStore) -> None:
+    """Raise what an output would refuse `set_aside` with, or the run that begins anew then, changing nothing.
 
     Parameters
     ----------
     plan
         The configuration.
     store
-        The checkpoints.
+        The checkpoints, under lock.
+
+    Raises
+    ------
+    SinkError
+        Where an output cannot be set aside, or is not one to begin anew.
 
     """
-    found = _found(store)
-    last = _outputs(path for path in found if path.suffix == ".skc")
-    outputs = {key: plan.raw.get(key) or {} for key in _KEYS}
-    return [
-        key
-        for key, written in outputs.items()
-        if found and (written.get("kind") == "kafka" or (last is not None and mark_of(last, key, written) is None))
-    ]
+    for output in _outputs(plan, store):
+        output.sink.find_problem_anew(output.mark, output.before, stays=output.stays)
 
 
 def set_aside(plan: Plan, store: CheckpointStore) -> None:
@@ -59,24 +60,45 @@ def set_aside(plan: Plan, store: CheckpointStore) -> None:
         Where an output cannot be set aside.
 
     """
+    if not _found(store):
+        return
+    for output in _outputs(plan, store):
+        if not output.stays:
+            output.sink.set_aside(output.mark, output.before)
+    store.clear()
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output, and what the checkpoints to be set aside and those set aside before say of it."""
+
+    sink: Sink
+    mark: Mark | None
+    before: Mark | None
+    stays: bool
+
+
+def _outputs(plan: Plan, store: CheckpointStore) -> list[_Output]:
+    """List the outputs; none where there is no checkpoint to set aside."""
     found = _found(store)
     if not found:
-        return
-    last = _outputs(path for path in found if path.suffix == ".skc")
-    before = _outputs(sorted(store.directory.glob(f"checkpoint-*.skc{_OLD}"))) or {}
+        return []
+    last = _recorded(path for path in found if path.suffix == ".skc")
+    before = _recorded(sorted(store.directory.glob(f"checkpoint-*.skc{_OLD}"))) or {}
+    outputs = []
     for key in _KEYS:
         written = plan.raw.get(key) or {}
         mark = None if last is None else mark_of(last, key, written)
-        if last is None or mark is not None:
-            make_sink(getattr(plan.config, key), key).set_aside(mark, mark_of(before, key, written))
-    store.clear()
+        sink = make_sink(getattr(plan.config, key), key)
+        outputs.append(_Output(sink, mark, mark_of(before, key, written), last is not None and mark is None))
+    return outputs
 
 
 def _found(store: CheckpointStore) -> list[Path]:
     return sorted(path for path in store.directory.glob("checkpoint-*.skc*") if not path.name.endswith(_OLD))
 
 
-def _outputs(paths: Iterable[Path]) -> Mapping[str, Any] | None:
+def _recorded(paths: Iterable[Path]) -> Mapping[str, Any] | None:
     """Read what the newest sound one of some checkpoints says about the outputs; None where none is sound."""
     for path in reversed(list(paths)):
         try:
