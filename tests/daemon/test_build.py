@@ -82,6 +82,8 @@ def test_objects_may_stand_in_lists_and_in_positional_arguments() -> None:
         ),
         ([{LOGISTIC: {"optimizer": {"river.optim.SGD": {"lrr": 1}}}}], "model[0].optimizer.lrr: unknown argument of"),
         (["river.anomaly.HalfSpaceTrees"], "must be a classifier or a regressor, HalfSpaceTrees is neither"),
+        (["river.compose.Pipeline"], "model[0]: a Pipeline without steps"),
+        (["river.compose.Pipeline", "river.linear_model.LogisticRegression"], "model[0]: a Pipeline without steps"),
         (["river.preprocessing.StandardScaler"], "must be a classifier or a regressor, StandardScaler is neither"),
         ([LOGISTIC, LOGISTIC], "model[0]: every step but the last must be a transformer, LogisticRegression is none"),
         (["river.base.Classifier"], "model[0]: river.base.Classifier is abstract, name one of its subclasses"),

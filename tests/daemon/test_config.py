@@ -186,6 +186,8 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
             "metrics.basic_auth.username: must not contain a",
         ),
         (GOOD + "metrics: {basic_auth: {username: a, password: 5}}", "metrics.basic_auth.password: must be a text"),
+        (GOOD + "limits: {max_waiting_bytes: 9}", "limits.max_waiting_bytes: must be >= 1048576, got 9"),
+        (GOOD + "limits: {max_inputs: 1000001}", "limits.max_inputs: must be <= 1000000, got 1000001"),
         (GOOD + "limits: {max_string: 0}", "limits.max_string: must be > 0, got 0"),
         (GOOD + "imports: [not a name]", "imports[0]: must be the name of a Python package, got 'not a name'"),
         (GOOD + "log: {level: loud}", "log.level: must be one of debug, info, warning, error, got 'loud'"),

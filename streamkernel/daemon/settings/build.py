@@ -203,7 +203,9 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         except _Refused:
             continue
         last = index == len(steps) - 1
-        if last and _task(step) is None:
+        if isinstance(step, compose.Pipeline) and not step.steps:
+            builder.refuse(path, "a Pipeline without steps: list the steps themselves under model")
+        elif last and _task(step) is None:
             builder.refuse(path, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
         elif not last and not hasattr(step, "transform_one"):
             builder.refuse(path, f"every step but the last must be a transformer, {type(step).__name__} is none")

@@ -116,7 +116,8 @@ def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
         return f"{name}: {_choice(str(context['expected']), str(value), shown(value))}"
     if kind in _COMPARISONS:
         limit, sign = _COMPARISONS[kind]
-        return f"{name}: must be {sign} {context[limit]:g}{got}"
+        bound = context[limit]
+        return f"{name}: must be {sign} {bound:{'.0f' if bound == int(bound) else 'g'}}{got}"
     if kind == "value_error":
         return f"{name}: {context['error']!s}"
     if kind in ("string_too_short", "too_short"):
