@@ -46,8 +46,8 @@ from river import (
 from river.checks.utils import seed_params
 from river.utils.math import minkowski_distance as distance
 
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
-from streamkernel.daemon.checkpoints.store import CheckpointError
 
 DOCS = Path(__file__).parents[1] / "docs" / "checkpoints.md"
 BEGIN, END = "<!-- the table begins -->\n", "<!-- the table ends -->\n"

@@ -7,13 +7,14 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from connectors.files.opening import is_special
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.aside import find_problem
 from streamkernel.daemon.checkpoints.resume import try_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.wiring import make_source
-from streamkernel.daemon.shown.server import Health, Server
+from streamkernel.daemon.shown.server import Server
 
 __all__ = ["verify_fresh"]
 

@@ -10,16 +10,17 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from connectors.ports import ConnectorError
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints import resume
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.settings.config import KafkaSink, Limits
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.grouped import group_of, shares
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
 from streamkernel.daemon.settings.wiring import make_sink, make_source
-from streamkernel.daemon.shown.server import Health, Server, ServerError
-from streamkernel.daemon.stream.loop import DaemonError
+from streamkernel.daemon.shown.server import Server, ServerError
 
 __all__ = ["Findings", "check"]
 

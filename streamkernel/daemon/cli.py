@@ -104,12 +104,12 @@ def evaluate(
     """Validate progressively on a source that ends: predict, then learn, write nothing."""
     from rich.console import Console
 
+    from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
     from streamkernel.daemon.settings.files import overwritten
     from streamkernel.daemon.settings.problems import ConfigError
     from streamkernel.daemon.shown.log import start_logging
     from streamkernel.daemon.shown.summary import summary_table
-    from streamkernel.daemon.stream.loop import DaemonError
     from streamkernel.daemon.stream.stop import StopSignals
 
     if plot is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.memory import NullSink
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.runtime import feed_of, make_processor
 from streamkernel.daemon.settings.plan import Plan
@@ -16,7 +17,7 @@ from streamkernel.daemon.shown.progress import show_progress
 from streamkernel.daemon.shown.view import View, growth_of
 from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.chunks import Processed
-from streamkernel.daemon.stream.loop import DaemonError, Loop
+from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.stop import StopSignals
 

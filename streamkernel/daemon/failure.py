@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connectors.ports import ConnectorError
-from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.settings.problems import ConfigError
 
 __all__ = ["sentence"]

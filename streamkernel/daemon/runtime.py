@@ -9,6 +9,9 @@ from pathlib import Path
 
 from connectors.ports import SourceError
 from streamkernel.daemon.anew import verify_fresh
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.aside import set_aside
 from streamkernel.daemon.checkpoints.keeping import Keeper
@@ -16,20 +19,19 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.late.alternation import Alternation
 from streamkernel.daemon.late.processor import LateProcessor
-from streamkernel.daemon.settings.build import last_step
 from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
 from streamkernel.daemon.settings.wiring import make_sink
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.progress import show_progress
-from streamkernel.daemon.shown.server import Health, Server
+from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.shown.watch import Watch
-from streamkernel.daemon.stream.account import DeadLetterRate
 from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.dead_letters import DeadLetterRate
 from streamkernel.daemon.stream.learner import learner_for
-from streamkernel.daemon.stream.loop import DaemonError, Feed, Loop
+from streamkernel.daemon.stream.loop import Feed, Loop
 from streamkernel.daemon.stream.marker import Marker
 from streamkernel.daemon.stream.names import Names
 from streamkernel.daemon.stream.outbox import Outbox

@@ -174,7 +174,7 @@ class Starter:
         arguments
             Of the command line.
         crash
-            Where to die, as `streamkernel.daemon.checkpoints.crash` has it.
+            Where to die, as `streamkernel.daemon.base.crash` has it.
         sabotage
             What goes wrong inside.
 

@@ -26,7 +26,7 @@ def warm_up() -> None:
 
 def run(job: dict[str, Any]) -> int:
     from streamkernel.daemon import cli
-    from streamkernel.daemon.checkpoints import crash
+    from streamkernel.daemon.base import crash
 
     os.environ.update(job["environment"])
     os.chdir(job["folder"])

@@ -9,7 +9,8 @@ import pytest
 from river import compose, linear_model, multiclass, optim, preprocessing
 
 from streamkernel import KernelClassifier
-from streamkernel.daemon.settings.build import build_model, last_step, task_of
+from streamkernel.daemon.base.model import last_step, task_of
+from streamkernel.daemon.settings.build import build_model
 from streamkernel.daemon.settings.names import NameRefused, resolve
 from streamkernel.daemon.settings.problems import ConfigError
 

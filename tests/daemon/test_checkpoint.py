@@ -20,15 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamkernel
-from streamkernel.daemon.checkpoints.store import (
-    FORMAT_VERSION,
-    MAGIC,
-    Checkpoint,
-    CheckpointError,
-    CheckpointStore,
-    NewerFormatError,
-    read,
-)
+from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError
+from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, MAGIC, Checkpoint, CheckpointStore, read
 
 HEADER = {"consumed": 3, "positions": [["a stream", 0, 17]], "name": "Ökonomie"}
 PAYLOAD = bytes(range(256)) * 4
@@ -367,7 +360,7 @@ def test_a_write_that_the_system_cuts_short_leaves_nothing(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("calls", "dies"), [("point('a')", False), ("point('b', 2)", False), ("point('b', 3)", True)])
 def test_a_crash_point_counts_its_passes(calls: str, dies: bool) -> None:
-    code = f"{BARE}\nfrom streamkernel.daemon.checkpoints.crash import point; {calls}; print('alive')"
+    code = f"{BARE}\nfrom streamkernel.daemon.base.crash import point; {calls}; print('alive')"
     command = [sys.executable, "-c", code]
     done = subprocess.run(
         command, env={**os.environ, "STREAMKERNEL_CRASH": "b:3"}, capture_output=True, text=True, check=False

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from connectors.kafka.writing.mark import OutputMark
 from connectors.ports import SinkError
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, CheckpointStore, UnfitError, read
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointStore, read
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import Plan, prepare
 from streamkernel.daemon.shown import metrics

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from river import base
 
 from streamkernel import AdaptiveKernelRegressor, KernelRegressor
+from streamkernel.daemon.base.events import Said
 from streamkernel.daemon.late import saved
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.stream.classes import ClassNumbers
-from streamkernel.daemon.stream.learner import Said, learner_for
+from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
 from tests.daemon.conftest import Home, Launcher
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.crew import Crew
 from streamkernel.daemon.group.page import member_page
-from streamkernel.daemon.stream.loop import DaemonError
 
 _SECONDS = 60
 

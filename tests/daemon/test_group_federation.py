@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamkernel import AdaptiveKernelClassifier
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.settings.config import Metrics
 from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.server import Health, Server
+from streamkernel.daemon.shown.server import Server
 
 
 def exported(partition: int) -> CollectorRegistry:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, DirectoryInUseError
+from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.group.partition import _Partition, _Signals
 from streamkernel.daemon.group.reports import Inbox, Report, Reporter
 from streamkernel.daemon.settings.config import Log

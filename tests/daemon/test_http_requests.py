@@ -10,9 +10,9 @@ import socket
 import pytest
 from pydantic import ValidationError
 
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.log import RateLimit
 from streamkernel.daemon.settings.config import Metrics
-from streamkernel.daemon.shown.server import Health
 from tests.daemon.raw_http import answers, connect, exchange, get, read, served, status, statuses
 
 

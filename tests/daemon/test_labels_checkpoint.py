@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.ports import Record
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, read
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.events import Said
+from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.packed import Kept, Packer
 from streamkernel.daemon.late.saved import dump, part, restore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
-from streamkernel.daemon.stream.learner import Said
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import adds_up, sections, write_pair
 from tests.daemon.labels_twin import Counting, Daemon, event

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from connectors.memory import MemorySource
 from connectors.ports import Position, Record, Source, SourceError
+from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.late import held
-from streamkernel.daemon.late.alternation import Alternation, LabelRecord
+from streamkernel.daemon.late.alternation import Alternation
 from streamkernel.daemon.late.held import Held, Journal
 from streamkernel.daemon.late.keys import key_of
 

@@ -28,16 +28,16 @@ from river import linear_model, tree
 
 from connectors import Position
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
-from streamkernel.daemon.late.account import LateAccount
+from streamkernel.daemon.base.accounts import Account, LateAccount
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.config import Metrics
 from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown.intake import Intake
 from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.server import Health, Server, ServerError
+from streamkernel.daemon.shown.server import Server, ServerError
 from streamkernel.daemon.shown.view import View, status_page
-from streamkernel.daemon.stream.account import Account
 from streamkernel.daemon.stream.chunks import LateChunk, Processed
 from tests.daemon.conftest import Home, Launcher, write_stream
 

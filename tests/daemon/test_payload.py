@@ -28,8 +28,8 @@ from river import (
 )
 
 from streamkernel import KernelClassifier, KernelRegressor, growth, kernels, state
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.payload import dump_model, first_difference, load_model, structure
-from streamkernel.daemon.checkpoints.store import CheckpointError
 from streamkernel.daemon.checkpoints.unpickler import permits
 
 RECORDS = list(datasets.Phishing().take(400))

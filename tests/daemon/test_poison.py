@@ -11,9 +11,10 @@ from river import dummy
 
 from connectors.memory import MemorySource, NullSink
 from connectors.ports import Position
+from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.stream.account import Account, DeadLetterRate
 from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.dead_letters import DeadLetterRate
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.marker import Marker, Suspects

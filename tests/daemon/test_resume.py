@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.checkpoints.payload import load_model
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.build import last_step
 from streamkernel.daemon.settings.plan import prepare
-from streamkernel.daemon.stream.loop import DaemonError
 from tests.daemon.conftest import Home, write_stream
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, read
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown import describe
-from streamkernel.daemon.stream.loop import DaemonError
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 RECORDS = 3000

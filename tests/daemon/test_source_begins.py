@@ -12,12 +12,12 @@ import pytest
 
 from connectors.memory import MemorySource
 from connectors.ports import Position
+from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.checkpoints import saving
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import Plan, prepare
 from streamkernel.daemon.stream import loop
-from streamkernel.daemon.stream.outbox import Backoff
 from tests.daemon.conftest import Home
 
 BEGIN = 30

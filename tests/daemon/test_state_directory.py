@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
 from tests.daemon.conftest import Home, Launcher

@@ -45,8 +45,8 @@ from river import (
 from river.utils.math import minkowski_distance
 
 from streamkernel import KernelClassifier
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.payload import dump_model
-from streamkernel.daemon.checkpoints.store import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.unpickler import loads
 
 WATCHED = ("compile", "ctypes.", "exec", "open", "os.", "shutil.", "socket.", "subprocess.", "tempfile.", "urllib.")
@@ -143,7 +143,7 @@ NAMES = """
     river.evaluate:progressive_val_score river.stream:Cache river.stream.cache:Cache river.stream.iter_csv:iter_csv
     river.stream:iter_sql river.stream.twitch_chat_stream:TwitchChatStream runpy:run_path shelve:open shutil:rmtree
     signal:pthread_kill site:main smtplib:SMTP socket:socket sqlite3:connect
-    streamkernel.daemon.checkpoints.store:CheckpointStore streamkernel.daemon.checkpoints.crash:point
+    streamkernel.daemon.checkpoints.store:CheckpointStore streamkernel.daemon.base.crash:point
     streamkernel.daemon.checkpoints.unpickler:loads
     streamkernel.state:from_bytes
     subprocess:Popen subprocess:run sys:exit sys:settrace tempfile:mktemp threading:Thread timeit:timeit types:CodeType
@@ -929,7 +929,7 @@ def test_what_a_trusted_package_imports_is_not_trusted() -> None:
     refused(program(call(name("mine.models", "double"), value(1))), "calls mine.models.double", packages)
     refused(program(build(name("mine.models", "Half"), value((None, {"by": 1})))), "sets attributes", packages)
     refused(program(name("river.datasets.bananas", "Bananas")), "names river.datasets", packages)
-    refused(program(name("streamkernel.daemon.checkpoints.crash", "point")), "names streamkernel.daemon", packages)
+    refused(program(name("streamkernel.daemon.base.crash", "point")), "names streamkernel.daemon", packages)
 
 
 # Fuzz.

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from connectors.files import output as files
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import prepare
-from streamkernel.daemon.stream.loop import DaemonError
 from tests.daemon.conftest import Home
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume

@@ -14,7 +14,7 @@ import pytest
 
 from connectors.kafka.writing.session import Broken, Line
 from connectors.kafka.writing.sink import KafkaSink
-from streamkernel.daemon.checkpoints.store import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster

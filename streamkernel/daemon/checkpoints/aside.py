@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors.ports import Mark, Sink
-from streamkernel.daemon.checkpoints.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.resume import mark_of
 from streamkernel.daemon.checkpoints.store import CheckpointStore

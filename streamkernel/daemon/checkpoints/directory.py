@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from connectors.regular import open_regular
-from streamkernel.daemon.checkpoints.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError
 
 __all__ = ["StateDirectory"]
 

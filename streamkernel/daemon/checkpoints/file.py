@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from connectors.regular import IrregularFileError, open_regular
-from streamkernel.daemon.checkpoints import crash
-from streamkernel.daemon.checkpoints.errors import CheckpointError, NewerFormatError, UnfitError
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError, UnfitError
 
 __all__ = ["FORMAT_VERSION", "MAGIC", "MOST_HEAD", "Checkpoint", "encode_head", "read", "read_open", "write_to"]
 

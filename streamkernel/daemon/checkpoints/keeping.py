@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from connectors.ports import Mark, OutageError, Position, SinkError, Source
-from streamkernel.daemon.checkpoints import crash, resume
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.base.retry import may_pass
+from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.saving import Saver
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.late.saved import dump
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.stream.chunks import ChunkProcessor
-from streamkernel.daemon.stream.loop import DaemonError
-from streamkernel.daemon.stream.outbox import Outbox, may_pass
+from streamkernel.daemon.stream.outbox import Outbox
 
 __all__ = ["Keeper"]
 

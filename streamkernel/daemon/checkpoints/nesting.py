@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.daemon.checkpoints.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError
 
 __all__ = ["DEEPEST", "Nesting"]
 

@@ -19,8 +19,8 @@ import numpy as np
 from river import base, compose
 
 from streamkernel import state
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints import allowed, unpickler
-from streamkernel.daemon.checkpoints.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 
 Model = TypeVar("Model", bound=base.Base)

@@ -15,17 +15,19 @@ from importlib import metadata
 from typing import Any
 
 from connectors.ports import Mark, Position
+from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, CheckpointStore, UnfitError
+from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointStore
 from streamkernel.daemon.late import saved
 from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.settings.build import Model, build_model, last_step
+from streamkernel.daemon.settings.build import build_model
 from streamkernel.daemon.settings.config import Source
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
 from streamkernel.daemon.shown.mixture import experts_of, important_inputs
-from streamkernel.daemon.stream.account import Account
 
 __all__ = [
     "Start",

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from connectors.ports import OutageError, SinkError
-from streamkernel.daemon.checkpoints.store import CheckpointError, CheckpointStore
-from streamkernel.daemon.stream.outbox import Backoff, may_pass
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.retry import Backoff, may_pass
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 
 __all__ = ["Saved", "Saver"]
 

@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from connectors.kafka.writing.mark import OutputMark
 from connectors.ports import SinkError
-from streamkernel.daemon.checkpoints.errors import CheckpointError, UnfitError
-from streamkernel.daemon.stream.account import Account
+from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 
 __all__ = ["check_header"]
 
@@ -148,7 +148,7 @@ def check_header(header: Mapping[str, Any]) -> None:
     >>> check_header({"written": -1})
     Traceback (most recent call last):
         ...
-    streamkernel.daemon.checkpoints.errors.CheckpointError: its header cannot be used: written: Input should be ...
+    streamkernel.daemon.base.errors.CheckpointError: its header cannot be used: written: Input should be ...
 
     """
     try:

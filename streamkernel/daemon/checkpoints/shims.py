@@ -17,8 +17,8 @@ import numpy as np
 from numpy.random import MT19937, RandomState, SeedSequence
 from river import base
 
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints import allowed
-from streamkernel.daemon.checkpoints.errors import CheckpointError
 from streamkernel.daemon.checkpoints.sizes import Sizes, refuse_larger
 
 #: Far above what any estimator needs (the length of a rolling window), far below what hurts.

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from river import base
 
+from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.checkpoints import allowed
-from streamkernel.daemon.checkpoints.errors import UnfitError
 
 __all__ = ["Sizes", "refuse_larger", "sizes_of"]
 

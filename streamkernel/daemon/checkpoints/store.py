@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from connectors.regular import IrregularFileError
-from streamkernel.daemon.checkpoints import crash
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.checkpoints.errors import CheckpointError, DirectoryInUseError, NewerFormatError, UnfitError
 from streamkernel.daemon.checkpoints.file import (
     FORMAT_VERSION,
     MAGIC,
@@ -31,11 +31,7 @@ __all__ = [
     "FORMAT_VERSION",
     "MAGIC",
     "Checkpoint",
-    "CheckpointError",
     "CheckpointStore",
-    "DirectoryInUseError",
-    "NewerFormatError",
-    "UnfitError",
     "read",
 ]
 

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints import allowed
-from streamkernel.daemon.checkpoints.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.nesting import DEEPEST, Nesting
 from streamkernel.daemon.checkpoints.shims import MOST, SHIMS, STATES, Build, Shim, check, kind_of, refuse
 from streamkernel.daemon.checkpoints.sizes import Sizes
@@ -60,7 +60,7 @@ def loads(data: bytes, packages: Sequence[str] = (), sizes: Sizes = _NO_SIZES) -
     >>> loads(pickle.dumps(os.system, 5))
     Traceback (most recent call last):
         ...
-    streamkernel.daemon.checkpoints.errors.CheckpointError: the payload names posix.system, which no checkpoint may hold
+    streamkernel.daemon.base.errors.CheckpointError: the payload names posix.system, which no checkpoint may hold
 
     """
     try:

@@ -7,9 +7,9 @@ import signal
 import time
 from collections.abc import Callable, Collection, Mapping
 
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.group.child import Child
-from streamkernel.daemon.stream.loop import DaemonError
-from streamkernel.daemon.stream.outbox import Backoff
 
 __all__ = ["Crew"]
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from connectors.kafka.group.membership import Membership
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.group.beginning import note_beginning
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.crew import Crew
@@ -18,7 +19,7 @@ from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.group.page import member_page
 from streamkernel.daemon.settings.config import KafkaSource, Metrics
 from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.shown.server import Health, Server
+from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["make_membership", "run_member"]

@@ -14,7 +14,8 @@ from types import FrameType
 
 from connectors.kafka.reading.source import KafkaSource
 from connectors.ports import Position
-from streamkernel.daemon.checkpoints.store import CheckpointStore, DirectoryInUseError
+from streamkernel.daemon.base.errors import DirectoryInUseError
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.group.beginning import came_later
 from streamkernel.daemon.group.reports import Reporter

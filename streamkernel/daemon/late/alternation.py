@@ -5,19 +5,14 @@ from __future__ import annotations
 from itertools import chain
 
 from connectors.ports import Record, Source
+from streamkernel.daemon.base.events import LabelRecord
 
-__all__ = ["Alternation", "LabelRecord"]
+__all__ = ["Alternation"]
 
 # Asked of each source at once, whatever the length of the chunks.
 _LOOKAHEAD = 512
 # A source that filled its last poll has more; it is waited for a moment rather than left behind.
 _PATIENCE = 0.02
-
-
-class LabelRecord(Record):
-    """A record of the labels' source."""
-
-    __slots__ = ()
 
 
 class Alternation:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from connectors.ports import Position, Record
-from streamkernel.daemon.late.account import LateAccount
-from streamkernel.daemon.late.alternation import LabelRecord
+from streamkernel.daemon.base.accounts import LateAccount
+from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.late.held import Held, Journal
 from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.packed import Kept, Packer

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from streamkernel.daemon.checkpoints.store import CheckpointError
-from streamkernel.daemon.stream.learner import Said
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.events import Said
 from streamkernel.state import tag, untag
 
 __all__ = ["Kept", "Packer"]

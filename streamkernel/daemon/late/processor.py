@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from connectors.ports import Label, Record
-from streamkernel.daemon.checkpoints import crash
-from streamkernel.daemon.late.alternation import LabelRecord
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.events import LabelRecord, Said
 from streamkernel.daemon.late.keys import key_of
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.late.step import Early, Fate, Step
-from streamkernel.daemon.stream.account import Account, DeadLetterRate
 from streamkernel.daemon.stream.chunks import ChunkProcessor, LateChunk, Processed
-from streamkernel.daemon.stream.learner import Learner, Lesson, Said
+from streamkernel.daemon.stream.dead_letters import DeadLetterRate
+from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.lesson import Lesson
 from streamkernel.daemon.stream.lines import dead_letter, label_letter, label_origin, predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 

@@ -17,8 +17,8 @@ import numpy as np
 import orjson
 
 from connectors.ports import Label, Position
-from streamkernel.daemon.checkpoints.store import CheckpointError
-from streamkernel.daemon.late.account import LateAccount
+from streamkernel.daemon.base.accounts import LateAccount
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.sizes import size_of_record

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from connectors.ports import Label, Position, Record
-from streamkernel.daemon.stream.learner import Said
+from streamkernel.daemon.base.events import Said
 
 __all__ = ["Early", "Entry", "Fate", "Step"]
 

@@ -20,7 +20,7 @@ from streamkernel.daemon.serving.threads import Threads
 from streamkernel.daemon.settings.config import Metrics
 
 if TYPE_CHECKING:
-    from streamkernel.daemon.shown.server import Health
+    from streamkernel.daemon.base.health import Health
 
 __all__ = ["make_application"]
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from river import base, compose
 
+from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.settings.names import NameRefused, resolve
 from streamkernel.daemon.settings.problems import ConfigError, dotted, hint, shown
 
-__all__ = ["Model", "Task", "build_model", "last_step", "task_of"]
-
-Model: TypeAlias = base.Classifier | base.Regressor | compose.Pipeline
-Task: TypeAlias = Literal["classification", "regression"]
+__all__ = ["build_model"]
 
 _Path: TypeAlias = tuple[str | int, ...]
 # "max_features must be > 0, got -5": an estimator that names its argument first has said which line to look at.
@@ -205,7 +203,7 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         last = index == len(steps) - 1
         if isinstance(step, compose.Pipeline) and not step.steps:
             builder.refuse(path, "a Pipeline without steps: list the steps themselves under model")
-        elif last and _task(step) is None:
+        elif last and not isinstance(last_step(step), base.Classifier | base.Regressor):
             builder.refuse(path, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
         elif not last and not hasattr(step, "transform_one"):
             builder.refuse(path, f"every step but the last must be a transformer, {type(step).__name__} is none")
@@ -219,35 +217,3 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         return compose.Pipeline(*made)
     except Exception as error:
         raise ConfigError([f"model: {error}"]) from None
-
-
-def last_step(model: Model) -> base.Base:
-    """Give the estimator at the end of a pipeline, or the estimator itself."""
-    while isinstance(model, compose.Pipeline):
-        model = next(reversed(model.steps.values()))
-    return model
-
-
-def task_of(model: Model) -> Task:
-    """Say what a model built here does.
-
-    Raises
-    ------
-    TypeError
-        Where it is neither a classifier nor a regressor.
-
-    """
-    task = _task(last_step(model))
-    if task is None:
-        raise TypeError(f"{type(last_step(model)).__name__} is neither a classifier nor a regressor")
-    return task
-
-
-def _task(step: base.Base) -> Task | None:
-    if isinstance(step, compose.Pipeline):
-        return _task(last_step(step))
-    if isinstance(step, base.Classifier):
-        return "classification"
-    if isinstance(step, base.Regressor):
-        return "regression"
-    return None

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from connectors.ports import Source
-from streamkernel.daemon.settings.build import Model, Task, build_model, task_of
+from streamkernel.daemon.base.model import Model, Task, task_of
+from streamkernel.daemon.settings.build import build_model
 from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, KafkaSource, ReportName
 from streamkernel.daemon.settings.document import Document, read
 from streamkernel.daemon.settings.files import problems as file_problems

@@ -11,8 +11,9 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointError, read
+from streamkernel.daemon.checkpoints.store import Checkpoint, read
 from streamkernel.daemon.settings.grouped import shares
 from streamkernel.daemon.shown.visible import visible
 

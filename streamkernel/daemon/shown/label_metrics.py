@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from streamkernel.daemon.base.dead_letters import LABEL_REASONS
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.stream.chunks import LateChunk
 
 __all__ = ["LabelMetrics"]
 
-# Why a label is a dead letter: those of `connectors.ports.Fault`, and the daemon's own three.
-_REASONS = (
-    *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
-    *("target", "infinite", "nested", "string_too_long", "corrupt", "key", "refused", "kills_process"),
-)
 # From a label on its heels to one of a month.
 _DELAY_BUCKETS = (0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 604_800.0, 2_592_000.0)
 
@@ -60,7 +56,7 @@ class LabelMetrics:
         self._dead = Counter(
             f"{prefix}_labels_dead_lettered", "Labels that could not be used, by reason.", ["reason"], registry=registry
         )
-        for reason in _REASONS:  # a rate needs the 0 before the first one
+        for reason in LABEL_REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
         self._pending = gauge("pending", "Records that wait for their label.")
         self._pending_bytes = gauge("pending_bytes", "Size of the records that wait for their label.")

@@ -17,9 +17,10 @@ from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.ports import Source
+from streamkernel.daemon.base.dead_letters import REASONS
+from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.saving import Saved
 from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.settings.build import Model
 from streamkernel.daemon.shown.intake import Intake
 from streamkernel.daemon.shown.label_metrics import LabelMetrics
 from streamkernel.daemon.shown.model_metrics import metrics_of
@@ -28,11 +29,6 @@ from streamkernel.daemon.stream.chunks import Processed
 __all__ = ["Exporter"]
 
 _PREFIX = "streamkernel"
-# Why a record is a dead letter: those of `connectors.ports.Fault`, and the daemon's own two.
-_REASONS = (
-    *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
-    *("target", "infinite", "nested", "string_too_long", "corrupt", "refused", "kills_process"),
-)
 # Parsed, not multiplied: the bounds become labels, and 4.9999999999999996e-06 is none to type.
 _RECORD_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-6, 1) for base in (1, 2.5, 5))
 _CHECKPOINT_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-3, 2) for base in (1, 2.5, 5))
@@ -100,7 +96,7 @@ class Exporter:
         self._skipped = self._counter("records_skipped", "Empty lines and tombstones.")
         self._dead = self._counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
         # Bound beforehand: a rate needs the 0 before the first one.
-        self._dead_children = {reason: self._dead.labels(reason) for reason in _REASONS}
+        self._dead_children = {reason: self._dead.labels(reason) for reason in REASONS}
         self._observations = self._counter("loss_observations", "Losses that went into loss_sum.")
         self._loss_sum = _LossSum()
         self.registry.register(self._loss_sum)

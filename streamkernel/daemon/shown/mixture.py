@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.base.model import Model, last_step
 
 __all__ = ["MOST_INPUTS", "experts_of", "important_inputs", "mixes"]
 

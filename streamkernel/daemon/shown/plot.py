@@ -6,8 +6,8 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.evaluate import Evaluation
-from streamkernel.daemon.stream.loop import DaemonError
 
 __all__ = ["plot", "require_matplotlib"]
 

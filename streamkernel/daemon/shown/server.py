@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
 from dataclasses import replace
 
 from prometheus_client import CollectorRegistry
 
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
 from streamkernel.daemon.settings.config import Metrics
 
-__all__ = ["Health", "Server", "ServerError"]
+__all__ = ["Server", "ServerError"]
 
 
 class ServerError(Exception):
     """The endpoint cannot be served; the message says why."""
-
-
-class Health:
-    """What the probes answer from, written by the loop and read by the server's threads.
-
-    Attributes
-    ----------
-    ready
-        Whether the daemon takes records.
-    obstacle
-        Asked for a sentence on why no records come though it would take them; None: they may come.
-    trouble
-        Asked for a sentence on what is wrong; None: the daemon is well.
-    page
-        Asked for the status page, as HTML.
-
-    """
-
-    def __init__(self) -> None:
-        self.ready = False
-        self.obstacle: Callable[[], str | None] = lambda: None
-        self.trouble: Callable[[], str | None] = lambda: None
-        self.page: Callable[[], str] = lambda: ""
 
 
 class Server:

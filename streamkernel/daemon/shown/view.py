@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamkernel.daemon.settings.build import Model, last_step
+from streamkernel.daemon.base.model import Model, last_step
 
 __all__ = ["View", "grows", "growth_of", "status_page"]
 

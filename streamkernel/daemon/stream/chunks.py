@@ -10,10 +10,11 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from connectors.ports import Position, Record
-from streamkernel.daemon.checkpoints import crash
-from streamkernel.daemon.late.account import LateAccount
-from streamkernel.daemon.stream.account import Account, DeadLetterRate
-from streamkernel.daemon.stream.learner import Learner, Lesson
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.accounts import Account, LateAccount
+from streamkernel.daemon.stream.dead_letters import DeadLetterRate
+from streamkernel.daemon.stream.learner import Learner
+from streamkernel.daemon.stream.lesson import Lesson
 from streamkernel.daemon.stream.lines import dead_letter, predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 

@@ -14,9 +14,10 @@ import numpy as np
 from river import base, proba
 from river.optim.losses import BinaryLoss, Squared
 
-from streamkernel.daemon.settings.build import Model, last_step, task_of
-from streamkernel.daemon.stream.finite import LARGEST, clipped, loss_of
-from streamkernel.daemon.stream.lesson import Lesson, Said
+from streamkernel.daemon.base.events import Said
+from streamkernel.daemon.base.finite import LARGEST, clipped, loss_of
+from streamkernel.daemon.base.model import Model, last_step, task_of
+from streamkernel.daemon.stream.lesson import Lesson
 from streamkernel.daemon.stream.names import Names
 from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.losses import Softmax

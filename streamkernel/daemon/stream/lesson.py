@@ -6,16 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["Lesson", "Said"]
-
-
-class Said(NamedTuple):
-    """What a model said to one record: the label or number it predicts, None before it knows any, and probabilities."""
-
-    label: Any
-    probabilities: Mapping[Any, float] | None = None
+__all__ = ["Lesson"]
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from connectors.encode import to_json
 from connectors.ports import Position, Record
-from streamkernel.daemon.stream.learner import Lesson
+from streamkernel.daemon.stream.lesson import Lesson
 
 __all__ = ["dead_letter", "label_letter", "label_origin", "predictions", "shortened"]
 

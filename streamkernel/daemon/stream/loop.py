@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from connectors.ports import Position, Record
-from streamkernel.daemon.checkpoints import crash
-from streamkernel.daemon.late.alternation import LabelRecord
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.stream import trial
 from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
 from streamkernel.daemon.stream.garbage import rare_collections
@@ -17,7 +18,7 @@ from streamkernel.daemon.stream.marker import Marker, Suspects
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.pace import Pace
 
-__all__ = ["DaemonError", "Loop", "Observer", "TooManyDeadLettersError"]
+__all__ = ["Loop", "Observer", "TooManyDeadLettersError"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,10 +26,6 @@ _log = logging.getLogger(__name__)
 _MOST_BYTES = 2**20
 # How long to wait for records before looking round for signals and checkpoints that are due.
 _POLL_SECONDS = 0.2
-
-
-class DaemonError(Exception):
-    """The daemon cannot go on; the message is one sentence for the user."""
 
 
 class TooManyDeadLettersError(DaemonError):

@@ -2,75 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from connectors.ports import Mark, OutageError, Position, Sink, SinkError
+from connectors.ports import Mark, Position, Sink, SinkError
+from streamkernel.daemon.base.retry import Backoff, may_pass
 
-__all__ = ["Backoff", "Outbox", "may_pass"]
+__all__ = ["Outbox"]
 
 _log = logging.getLogger(__name__)
 
-# A disk that is full or failing, and a pipe that nobody reads.
-_PASSING_TROUBLE = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EAGAIN)
 # Lines that are not taken wait in memory, as learning goes on. Short ones take more of it than they have bytes.
 _MOST_WAITING = 100_000
 _MOST_WAITING_BYTES = 2**26
-
-
-def may_pass(error: BaseException | None) -> bool:
-    """Say whether an error passes: a disk that is full or failing, a pipe nobody reads, a broker that does not answer.
-
-    Examples
-    --------
-    >>> may_pass(OSError(errno.ENOSPC, "No space left on device")), may_pass(OSError(errno.EPERM, ""))
-    (True, False)
-
-    """
-    while error is not None:
-        if isinstance(error, OutageError) or (isinstance(error, OSError) and error.errno in _PASSING_TROUBLE):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-class Backoff:
-    """Waits between tries: from 1 s, doubled each time, to 60 s.
-
-    Parameters
-    ----------
-    clock
-        Gives seconds, and never goes back.
-
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._pause = 0.0
-        self._until = 0.0
-
-    @property
-    def failing(self) -> bool:
-        """Whether the last try failed."""
-        return self._pause > 0
-
-    @property
-    def waiting(self) -> bool:
-        """Whether it is too early for the next try."""
-        return self._pause > 0 and self._clock() < self._until
-
-    def failed(self) -> float:
-        """Note a failed try, and give the seconds to the next one."""
-        self._pause = min(60.0, 2 * self._pause) if self._pause else 1.0
-        self._until = self._clock() + self._pause
-        return self._pause
-
-    def succeeded(self) -> None:
-        """Note that it went well."""
-        self._pause = 0.0
 
 
 class Outbox:

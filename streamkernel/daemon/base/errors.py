@@ -1,8 +1,12 @@
-"""What can be wrong with a checkpoint or its directory."""
+"""What ends a run: the exceptions that more than one part of the daemon raises or catches."""
 
 from __future__ import annotations
 
-__all__ = ["CheckpointError", "DirectoryInUseError", "NewerFormatError", "UnfitError"]
+__all__ = ["CheckpointError", "DaemonError", "DirectoryInUseError", "NewerFormatError", "UnfitError"]
+
+
+class DaemonError(Exception):
+    """The daemon cannot go on; the message is one sentence for the user."""
 
 
 class CheckpointError(Exception):

@@ -1,46 +1,11 @@
-"""The account of a stream: every record taken in is accounted for, and too many bad ones stop the daemon."""
+"""The share of dead letters: too many bad records stop the daemon."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from streamkernel.daemon.stream.counts import Counts
-
-__all__ = ["Account", "DeadLetterRate"]
-
-
-@dataclass(slots=True)
-class Account(Counts):
-    """What became of the records since the first start.
-
-    In mode learn, ``learnt + unlabelled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
-    is, for a label is of no use there. With late labels, add the records that wait for theirs and those that expired.
-
-    Attributes
-    ----------
-    consumed
-        Records taken from the source.
-    predicted
-        Records the model gave a prediction for.
-    learnt
-        Records the model learnt from.
-    unlabelled
-        Records that are predicted only: without a target, or of a class past the limit of the model.
-    skipped
-        Empty lines and tombstones.
-    dead
-        Dead letters.
-
-    """
-
-    consumed: int = 0
-    predicted: int = 0
-    learnt: int = 0
-    unlabelled: int = 0
-    skipped: int = 0
-    dead: int = 0
+__all__ = ["DeadLetterRate"]
 
 
 class DeadLetterRate:

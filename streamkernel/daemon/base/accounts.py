@@ -1,12 +1,66 @@
-"""The account of late labels: every record kept for one and every label that came is accounted for."""
+"""The accounts of a stream: every record and every label that was taken is accounted for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Self
 
-from streamkernel.daemon.stream.counts import Counts
+__all__ = ["Account", "Counts", "LateAccount"]
 
-__all__ = ["LateAccount"]
+
+@dataclass(slots=True)
+class Counts:
+    """The base of accounts: its fields are numbers of records."""
+
+    def to_json(self) -> dict[str, int]:
+        """Give the counts by name."""
+        return asdict(self)
+
+    def add(self, other: Self) -> None:
+        """Add the counts of a chunk.
+
+        Examples
+        --------
+        >>> account = Account(consumed=3)
+        >>> account.add(Account(consumed=2, predicted=1))
+        >>> account.consumed, account.predicted
+        (5, 1)
+
+        """
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
+@dataclass(slots=True)
+class Account(Counts):
+    """What became of the records since the first start.
+
+    In mode learn, ``learnt + unlabelled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
+    is, for a label is of no use there. With late labels, add the records that wait for theirs and those that expired.
+
+    Attributes
+    ----------
+    consumed
+        Records taken from the source.
+    predicted
+        Records the model gave a prediction for.
+    learnt
+        Records the model learnt from.
+    unlabelled
+        Records that are predicted only: without a target, or of a class past the limit of the model.
+    skipped
+        Empty lines and tombstones.
+    dead
+        Dead letters.
+
+    """
+
+    consumed: int = 0
+    predicted: int = 0
+    learnt: int = 0
+    unlabelled: int = 0
+    skipped: int = 0
+    dead: int = 0
 
 
 @dataclass(slots=True)

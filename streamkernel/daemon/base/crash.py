@@ -26,7 +26,7 @@ def point(name: str, passes: int = 1) -> None:
 
     Examples
     --------
-    >>> from streamkernel.daemon.checkpoints import crash
+    >>> from streamkernel.daemon.base import crash
     >>> crash.point("mid-batch")
 
     """

@@ -1,0 +1,17 @@
+"""Why a record or a late label is a dead letter: every code there is, as the metrics and the lines have it."""
+
+from __future__ import annotations
+
+__all__ = ["LABEL_REASONS", "REASONS"]
+
+# Those of `connectors.ports.Fault`.
+_FAULTS = (
+    *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
+    *("target", "infinite", "nested", "string_too_long", "corrupt"),
+)
+
+REASONS = (*_FAULTS, "refused", "kills_process")
+"""Of records: the daemon adds two of its own."""
+
+LABEL_REASONS = (*_FAULTS, "key", "refused", "kills_process")
+"""Of late labels, which may lack the key of their record, too."""

@@ -1,0 +1,30 @@
+"""The health of a daemon, as its probes tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["Health"]
+
+
+class Health:
+    """What the probes answer from, written by the loop and read by the server's threads.
+
+    Attributes
+    ----------
+    ready
+        Whether the daemon takes records.
+    obstacle
+        Asked for a sentence on why no records come though it would take them; None: they may come.
+    trouble
+        Asked for a sentence on what is wrong; None: the daemon is well.
+    page
+        Asked for the status page, as HTML.
+
+    """
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.obstacle: Callable[[], str | None] = lambda: None
+        self.trouble: Callable[[], str | None] = lambda: None
+        self.page: Callable[[], str] = lambda: ""
