@@ -18,7 +18,6 @@ from streamkernel.daemon.checkpoints.keeping import Keeper
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.late.alternation import Alternation
-from streamkernel.daemon.late.processor import LateProcessor
 from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
@@ -30,6 +29,7 @@ from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.dead_letters import DeadLetterRate
+from streamkernel.daemon.stream.late_chunks import LateProcessor
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.loop import Feed, Loop
 from streamkernel.daemon.stream.marker import Marker

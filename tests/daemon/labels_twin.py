@@ -13,8 +13,8 @@ from connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.late.processor import LateProcessor
 from streamkernel.daemon.stream.dead_letters import DeadLetterRate
+from streamkernel.daemon.stream.late_chunks import LateProcessor
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.estimators.base import Outcome

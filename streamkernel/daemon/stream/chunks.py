@@ -7,19 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.accounts import Account, LateAccount
+from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.stream.dead_letters import DeadLetterRate
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.lesson import Lesson
 from streamkernel.daemon.stream.lines import dead_letter, predictions
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-
-if TYPE_CHECKING:
-    from streamkernel.daemon.late.ledger import Ledger
 
 __all__ = ["ChunkProcessor", "LateChunk", "Processed"]
 
