@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.memory import NullSink
@@ -13,47 +12,21 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.runtime import feed_of, make_processor
 from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.shown.evaluation import Evaluation
 from streamkernel.daemon.shown.progress import show_progress
-from streamkernel.daemon.shown.view import View, growth_of
+from streamkernel.daemon.shown.view import growth_of
 from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.chunks import Processed
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.stop import StopSignals
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["evaluate"]
 
 _log = logging.getLogger(__name__)
 
 # The curves have a point after each so many records, on a slow machine and on a fast one.
 _POINT_RECORDS = 50
-
-
-@dataclass
-class Evaluation:
-    """How a configuration did.
-
-    Attributes
-    ----------
-    view
-        The last picture.
-    records, loss, features
-        The curves: after how many records, the progressive loss (NaN before the first) and the features, where the
-        model has them.
-
-    """
-
-    view: View
-    records: list[int] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    features: list[int] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Give everything by name."""
-        curve: dict[str, Any] = {"records": self.records, "progressive_loss": self.loss}
-        if self.features:
-            curve["features"] = self.features
-        return {**self.view.to_json(), "curve": curve}
 
 
 class _Cuts:

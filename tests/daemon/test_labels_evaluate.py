@@ -16,10 +16,10 @@ from river.optim.losses import Huber
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import Said
-from streamkernel.daemon.evaluate import Evaluation
 from streamkernel.daemon.evaluate import evaluate as evaluate_plan
 from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.shown.evaluation import Evaluation
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.losses import Log, SquaredHinge

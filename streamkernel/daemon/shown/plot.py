@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.evaluate import Evaluation
+from streamkernel.daemon.shown.evaluation import Evaluation
 
 __all__ = ["plot", "require_matplotlib"]
 
