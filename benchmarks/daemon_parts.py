@@ -22,15 +22,15 @@ from connectors.files.bytes import PlainFile
 from connectors.files.lines import Lines
 from connectors.files.source import LineSource
 from streamkernel import KernelClassifier
-from streamkernel.daemon.checkpoints.keeping import Keeper
+from streamkernel.daemon.recovery.keeping import Keeper
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.marker import Marker
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.wiring.plan import prepare
 
 WHOLE = "the rest (the loop itself, pacing)"
 PARTS: dict[str, list[tuple[type, str]]] = {

@@ -19,16 +19,16 @@ import yaml
 
 from benchmarks.memory import resident
 from benchmarks.report import machine, table, write
-from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.late.saved import dump, restore
-from streamkernel.daemon.runtime import feed_of, make_processor
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Feed
+from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
 INPUTS = 20
 CHUNK = 512

@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import MODELS, Target, ran_once, unexpected
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 
 _BOOKS = (
     {

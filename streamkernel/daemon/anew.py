@@ -1,22 +1,34 @@
-"""What would end a run that begins anew, found before anything is set aside for it."""
+"""What `--fresh` does: try all that a run would fail with, then set aside what the run before left.
+
+That is its checkpoints, and the outputs that they know.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from connectors.files.opening import is_special
+from connectors.ports import Mark, Sink
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.checkpoints.aside import find_problem
-from streamkernel.daemon.checkpoints.resume import try_model
+from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.recovery.resume import mark_of
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.wiring import make_source
 from streamkernel.daemon.shown.server import Server
+from streamkernel.daemon.wiring.connectors import make_sink, make_source
+from streamkernel.daemon.wiring.model import try_model
 
-__all__ = ["verify_fresh"]
+__all__ = ["set_aside", "verify_fresh"]
+
+_OLD = ".old"
+_KEYS = ("predictions", "dead_letters")
 
 
 def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
@@ -45,9 +57,63 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
     _open_source(plan, "source", plan.config.source)
     if plan.config.labels is not None:
         _open_source(plan, "labels", plan.config.labels.source)
-    find_problem(plan, store)
+    for output in _outputs(plan, store):
+        output.sink.find_problem_anew(output.mark, output.before, stays=output.stays)
     if plan.config.metrics is not None:
         Server(plan.config.metrics, CollectorRegistry(), Health()).close()
+
+
+def set_aside(plan: Plan, store: CheckpointStore) -> None:
+    """Put the outputs out of the way that the checkpoints know, then the checkpoints themselves.
+
+    After a kill in between, the checkpoints are there to do the rest by. What was set aside before goes only when
+    there is something to take its place, so that the outputs with ``.old`` to their names are always known.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    store
+        The checkpoints, under lock.
+
+    Raises
+    ------
+    SinkError
+        Where an output cannot be set aside.
+
+    """
+    if not _found(store):
+        return
+    for output in _outputs(plan, store):
+        if not output.stays:
+            output.sink.set_aside(output.mark, output.before)
+    store.clear()
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output, and what the checkpoints to be set aside and those set aside before say of it."""
+
+    sink: Sink
+    mark: Mark | None
+    before: Mark | None
+    stays: bool
+
+
+def _outputs(plan: Plan, store: CheckpointStore) -> list[_Output]:
+    """List the outputs; none where there is no checkpoint to set aside."""
+    found = _found(store)
+    if not found:
+        return []
+    last = _recorded(path for path in found if path.suffix == ".skc")
+    before = _recorded(sorted(store.directory.glob(f"checkpoint-*.skc{_OLD}"))) or {}
+    outputs = []
+    for key in _KEYS:
+        written = plan.raw.get(key) or {}
+        mark = None if last is None else mark_of(last, key, written)
+        sink = make_sink(getattr(plan.config, key), key)
+        outputs.append(_Output(sink, mark, mark_of(before, key, written), last is not None and mark is None))
+    return outputs
 
 
 def _open_source(plan: Plan, key: str, written: SourceSettings) -> None:
@@ -57,3 +123,19 @@ def _open_source(plan: Plan, key: str, written: SourceSettings) -> None:
     # One that keeps nothing beside the checkpoint: the old one still goes with what is there.
     with make_source(written, plan.config.limits, key) as source:
         source.open()
+
+
+def _found(store: CheckpointStore) -> list[Path]:
+    return sorted(path for path in store.directory.glob("checkpoint-*.skc*") if not path.name.endswith(_OLD))
+
+
+def _recorded(paths: Iterable[Path]) -> Mapping[str, Any] | None:
+    """Read what the newest sound one of some checkpoints says about the outputs; None where none is sound."""
+    for path in reversed(list(paths)):
+        try:
+            outputs = read(path).header["outputs"]
+        except (CheckpointError, KeyError):
+            continue
+        if isinstance(outputs, dict) and all(isinstance(one, dict) for one in outputs.values()):
+            return outputs
+    return None

@@ -12,15 +12,16 @@ from prometheus_client import CollectorRegistry
 from connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.settings.config import KafkaSink, Limits
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.grouped import group_of, shares
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
-from streamkernel.daemon.settings.wiring import make_sink, make_source
 from streamkernel.daemon.shown.server import Server, ServerError
+from streamkernel.daemon.wiring.connectors import make_sink, make_source
+from streamkernel.daemon.wiring.model import try_model
 
 __all__ = ["Findings", "check"]
 
@@ -154,7 +155,7 @@ def _existing(plan: Plan, key: str, start: resume.Start) -> None:
 
 def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) -> str:
     # A model that no checkpoint can hold is found out now, not at the first one.
-    resume.try_model(plan)
+    try_model(plan)
     if directory is None:
         starts.append(resume.begin(plan))
         return f"model: {type(plan.model).__name__}, new"

@@ -45,7 +45,7 @@ def run(
     from rich.console import Console
 
     if partition is not None:  # how the member of a group starts its children
-        from streamkernel.daemon.group.partition import run_partition
+        from streamkernel.daemon.partition import run_partition
 
         raise typer.Exit(run_partition(config, partition, member))
 
@@ -219,8 +219,8 @@ def _failed(error: Exception) -> int:
 
 
 def _prepare(path: Path) -> Plan:
-    from streamkernel.daemon.settings.plan import prepare
     from streamkernel.daemon.shown.log import start_logging
+    from streamkernel.daemon.wiring.plan import prepare
 
     plan = prepare(path)
     start_logging(plan.config.log, plan.redact)

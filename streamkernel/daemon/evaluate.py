@@ -9,8 +9,7 @@ from typing import Any
 
 from connectors.memory import NullSink
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.checkpoints import resume
-from streamkernel.daemon.runtime import feed_of, make_processor
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.evaluation import Evaluation
 from streamkernel.daemon.shown.progress import show_progress
@@ -20,6 +19,7 @@ from streamkernel.daemon.stream.chunks import Processed
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.outbox import Outbox
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
 __all__ = ["evaluate"]
 

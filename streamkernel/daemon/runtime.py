@@ -8,37 +8,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connectors.ports import SourceError
-from streamkernel.daemon.anew import verify_fresh
+from streamkernel.daemon.anew import set_aside, verify_fresh
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.base.model import last_step
-from streamkernel.daemon.checkpoints import resume
-from streamkernel.daemon.checkpoints.aside import set_aside
-from streamkernel.daemon.checkpoints.keeping import Keeper
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.herald import Herald
-from streamkernel.daemon.late.alternation import Alternation
-from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
+from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.recovery.keeping import Keeper
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
-from streamkernel.daemon.settings.wiring import make_sink
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.progress import show_progress
 from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.shown.watch import Watch
-from streamkernel.daemon.stream.chunks import ChunkProcessor
-from streamkernel.daemon.stream.dead_letters import DeadLetterRate
-from streamkernel.daemon.stream.late_chunks import LateProcessor
-from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.loop import Feed, Loop
 from streamkernel.daemon.stream.marker import Marker
-from streamkernel.daemon.stream.names import Names
 from streamkernel.daemon.stream.outbox import Outbox
-from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.connectors import make_sink
+from streamkernel.daemon.wiring.model import try_model
+from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
-__all__ = ["feed_of", "make_processor", "run"]
+__all__ = ["run"]
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +88,8 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
             health.trouble = watch.trouble
             health.obstacle = lambda: _obstacle(plan)
             health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
+            if store is not None and not start.resumed:
+                try_model(plan)
             keeper.begin(start, stopped)
             _log.info("reading %s from record %d on", plan.source.describe(), start.account.consumed + 1)
             if plan.labels is not None and start.late is not None:
@@ -131,36 +125,6 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
                 _log.info("%d records wait for their labels", len(start.late.pending))
             _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), keeper.safe())
             return watch.refresh()
-
-
-def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
-    """Set a model and its books up as a configuration says."""
-    bad = plan.config.dead_letters or NoDeadLetters(kind="none")
-    shown = plan.config.metrics or Metrics()
-    max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
-    books = (
-        learner_for(start.model, learn=plan.config.mode == "learn", names=_names(plan, start)),
-        Quality(plan.task, plan.report, shown.window, max_classes),
-        ProgressiveLoss(shown.window),
-        DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
-        start.account,
-    )
-    if start.late is None:
-        return ChunkProcessor(*books)
-    return LateProcessor(*books, start.late, DeadLetterRate(bad.max_rate, bad.max_rate_window, start.late.recent_dead))
-
-
-def _names(plan: Plan, start: resume.Start) -> Names:
-    # Where a step of ours has a limit of its own, that of the steps before it is no lower.
-    most = max(plan.config.limits.max_inputs, getattr(last_step(start.model), "max_inputs", 0))
-    return Names(most, start.inputs)
-
-
-def feed_of(plan: Plan, start: resume.Start) -> Feed:
-    """Give what the loop reads: the open source, or it and that of the labels in turn."""
-    if plan.labels is None or start.late is None:
-        return plan.source
-    return Alternation(plan.source, plan.labels, start.late.label_next)
 
 
 def _obstacle(plan: Plan) -> str | None:

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 CLASSIFIER = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]

@@ -10,9 +10,9 @@ from river import compose, linear_model, multiclass, optim, preprocessing
 
 from streamkernel import KernelClassifier
 from streamkernel.daemon.base.model import last_step, task_of
-from streamkernel.daemon.settings.build import build_model
-from streamkernel.daemon.settings.names import NameRefused, resolve
 from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.wiring.model import build_model
+from streamkernel.daemon.wiring.names import NameRefused, resolve
 
 LOGISTIC = "river.linear_model.LogisticRegression"
 

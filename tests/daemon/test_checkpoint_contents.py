@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from connectors.kafka.writing.mark import OutputMark
 from connectors.ports import SinkError
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
-from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointStore, read
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import Plan, prepare
+from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown import metrics
 from streamkernel.daemon.shown.describe import describe, description_table
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.test_checkpoint import sealed
 

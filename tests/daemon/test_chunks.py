@@ -15,13 +15,13 @@ from connectors.ports import Fault, Position, Record
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.stream import pace
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.dead_letters import DeadLetterRate
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.learner import _RiverLearner, learner_for
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import Log
 from tests.daemon.conftest import Home, write_stream
 

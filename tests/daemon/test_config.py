@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from streamkernel.daemon.settings import document
 from streamkernel.daemon.settings.config import Config, KafkaSource
-from streamkernel.daemon.settings.plan import Plan, prepare
+from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"

@@ -13,12 +13,12 @@ from connectors.memory import MemorySink
 from connectors.ports import Position, SinkError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
-from streamkernel.daemon.checkpoints import keeping
 from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.recovery import keeping
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 
 

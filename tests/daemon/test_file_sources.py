@@ -10,7 +10,7 @@ import pytest
 
 from connectors.memory import MemorySink
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 MODEL = [{"river.linear_model.LogisticRegression": {}}]
@@ -107,7 +107,7 @@ def test_an_output_knows_the_records_of_a_file_that_grew(
 
     told.append([])
     with monkeypatch.context() as patch:
-        patch.setattr("streamkernel.daemon.checkpoints.keeping.Keeper.finish", power_fails)
+        patch.setattr("streamkernel.daemon.recovery.keeping.Keeper.finish", power_fails)
         with pytest.raises(Stopped):
             run(prepare(config), max_records=50)
     stream.write_text(stream.read_text() + "2,1\n" * 5000)

@@ -14,7 +14,7 @@ import pytest
 
 from connectors.ports import SinkError
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.group.partition import _Partition, _Signals
 from streamkernel.daemon.group.reports import Inbox, Report, Reporter
+from streamkernel.daemon.partition import _Partition, _Signals
 from streamkernel.daemon.settings.config import Log
 from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.log import start_logging
@@ -35,7 +35,7 @@ time.sleep(600)
 """
 CHILD = """
 import sys, time
-from streamkernel.daemon.group import partition
+from streamkernel.daemon import partition
 partition._die_with(int(sys.argv[1]))
 print("ready", flush=True)
 time.sleep(600)
@@ -98,7 +98,7 @@ def test_the_directory_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("streamkernel.daemon.group.partition._LOCK_SECONDS", 0.01)
+    monkeypatch.setattr("streamkernel.daemon.partition._LOCK_SECONDS", 0.01)
     inbox, reporter, close = pipe()
     before, after = CheckpointStore(tmp_path / "a"), CheckpointStore(tmp_path / "a")
     before.lock()

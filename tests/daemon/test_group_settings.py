@@ -16,8 +16,8 @@ from streamkernel.daemon.group.beginning import came_later, note_beginning
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
 from streamkernel.daemon.settings.grouped import share
-from streamkernel.daemon.settings.plan import plan_of, prepare
 from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.wiring.plan import plan_of, prepare
 from tests.daemon.conftest import Home
 
 SOURCE: dict[str, Any] = {

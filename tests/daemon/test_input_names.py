@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from streamkernel.daemon.runtime import make_processor, run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.names import Names
+from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import Home, Launcher
 
 RECORDS, NEW, MOST = 300, 20, 1000
@@ -72,7 +73,7 @@ def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home, monke
     home.config.write_text(home.config.read_text().replace("- river.naive_bayes.GaussianNB", f"- {json.dumps(ours)}"))
     text = home.config.read_text().replace("model:\n", "model:\n- river.preprocessing.StandardScaler\n")
     home.config.write_text(text)
-    from streamkernel.daemon.checkpoints.resume import begin
+    from streamkernel.daemon.recovery.resume import begin
 
     plan = prepare(home.config)
     names = make_processor(plan, begin(plan)).learner._names  # type: ignore[attr-defined]

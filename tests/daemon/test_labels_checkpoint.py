@@ -22,7 +22,7 @@ from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.packed import Kept, Packer
 from streamkernel.daemon.late.saved import dump, part, restore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import adds_up, sections, write_pair
 from tests.daemon.labels_twin import Counting, Daemon, event

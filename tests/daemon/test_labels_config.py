@@ -11,9 +11,9 @@ import pytest
 from streamkernel.daemon.check import check
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.config import Config
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.settings.promises import caveats
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair
 

@@ -18,10 +18,10 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import Said
 from streamkernel.daemon.evaluate import evaluate as evaluate_plan
 from streamkernel.daemon.late.moments import Moments
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown.evaluation import Evaluation
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import Log, SquaredHinge
 from tests.daemon.conftest import Home
 

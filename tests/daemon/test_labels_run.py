@@ -15,8 +15,8 @@ import pytest
 
 from streamkernel import KernelClassifier
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.stream import pace
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import adds_up, outcome, sections, write_pair
 

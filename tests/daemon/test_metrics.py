@@ -33,12 +33,12 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.config import Metrics
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown.intake import Intake
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Server, ServerError
 from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.stream.chunks import LateChunk, Processed
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 TLS = Path(__file__).with_name("tls")

@@ -19,9 +19,9 @@ from connectors.ports import SinkError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 RIVER = ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"]

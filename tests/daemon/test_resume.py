@@ -11,7 +11,7 @@ from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 
 

@@ -13,8 +13,8 @@ import pytest
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown import describe
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 RECORDS = 3000

@@ -12,9 +12,9 @@ from pydantic import BaseModel, SecretStr
 
 from streamkernel.daemon.settings.config import Config
 from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.settings.secrets import Redactor, is_secret, secrets
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 

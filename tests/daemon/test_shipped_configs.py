@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,9 @@ from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.checkpoints import saving
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import Plan, prepare
+from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.stream import loop
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
 BEGIN = 30

@@ -18,7 +18,7 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.store import CheckpointStore, read
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.test_checkpoint import sealed
 

@@ -16,8 +16,8 @@ from river import compose, linear_model, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
 SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}

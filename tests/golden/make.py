@@ -17,11 +17,11 @@ import yaml
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.ports import Position
 from streamkernel.daemon.base.accounts import Account
-from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, CheckpointStore
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import write_stream
 from tests.daemon.labels_stream import write_pair
 

@@ -17,15 +17,15 @@ from typing import Any
 import yaml
 
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
 from streamkernel.daemon.shown.describe import describe
+from streamkernel.daemon.wiring.plan import prepare
 from tests.kafka.cluster import Cluster
 
 # Tests that are killed leave no member behind, as a member leaves no child.
 _MAIN = """
 import os, sys
 from streamkernel.daemon import cli
-from streamkernel.daemon.group import partition
+from streamkernel.daemon import partition
 partition._die_with(os.getppid())
 sys.exit(cli.main())
 """

@@ -14,7 +14,7 @@ from connectors.files import output as files
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume

@@ -1,26 +1,18 @@
-"""A configuration file, read, checked and built: everything a command needs before it touches the world."""
+"""What a configuration asks for, as the other parts of the daemon take it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from connectors.ports import Source
-from streamkernel.daemon.base.model import Model, Task, task_of
-from streamkernel.daemon.settings.build import build_model
-from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, KafkaSource, ReportName
-from streamkernel.daemon.settings.document import Document, read
-from streamkernel.daemon.settings.files import problems as file_problems
-from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.base.model import Model, Task
+from streamkernel.daemon.settings.config import Config, ReportName
 from streamkernel.daemon.settings.secrets import Redactor
-from streamkernel.daemon.settings.validate import validate
-from streamkernel.daemon.settings.wiring import make_sink, make_source
-from streamkernel.daemon.stream.quality import REPORTS
 
-__all__ = ["Plan", "plan_of", "prepare"]
+__all__ = ["Plan"]
 
 
 @dataclass(frozen=True)
@@ -57,120 +49,3 @@ class Plan:
     report: tuple[ReportName, ...]
     redact: Redactor
     labels: Source | None = None
-
-
-def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
-    """Read, check and build a configuration; nothing is opened, written or started.
-
-    Parameters
-    ----------
-    path
-        The YAML file.
-    environment
-        Where ``${VAR}`` is looked up.
-
-    Raises
-    ------
-    ConfigError
-        With every mistake there is, one line each.
-
-    """
-    return plan_of(path, read(path, environment))
-
-
-def plan_of(path: Path, document: Document) -> Plan:
-    """Check and build a configuration that was read.
-
-    Parameters
-    ----------
-    path
-        Where it came from.
-    document
-        What it says.
-
-    Raises
-    ------
-    ConfigError
-        With every mistake there is, one line each.
-
-    """
-    config, problems = validate(document)
-    if config is not None:
-        problems += file_problems(config, path)
-    model, model_problems = _model(document, problems)
-    problems = _first_for_each_key([*document.problems, *problems, *model_problems])
-    if config is not None:
-        source, labels, connector_problems = _connectors(config)
-        problems += connector_problems
-    if model is not None and config is not None:
-        task = task_of(model)
-        problems += _task_problems(config, task)
-        if source is not None and not problems:
-            report = config.metrics.report if config.metrics is not None else None
-            names = tuple(report or REPORTS[task])
-            return Plan(path, config, document.raw, source, model, task, names, document.redact, labels)
-    raise ConfigError([document.redact(document.as_written(line)) for line in problems])
-
-
-def _connectors(config: Config) -> tuple[Source | None, Source | None, list[str]]:
-    """Make the sources of records and of late labels, unopened, and try what the sinks are made of."""
-    source = labels = None
-    problems = []
-    try:
-        source = make_source(config.source, config.limits, checkpoint=config.checkpoint)
-    except ConfigError as error:
-        problems += error.lines
-    try:
-        if config.labels is not None:
-            labels = make_source(config.labels.source, config.limits, "labels.source", config.checkpoint)
-    except ConfigError as error:
-        problems += error.lines
-    for key in ("predictions", "dead_letters"):
-        try:
-            make_sink(getattr(config, key), key)
-        except ConfigError as error:
-            problems += error.lines
-    return source, labels, problems
-
-
-def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[str]]:
-    """Build the model even where other sections are wrong, so that all mistakes are told at once."""
-    wrong = any(line.startswith(("model:", "imports")) for line in [*problems, *document.problems])
-    if wrong or "model" not in document.values:
-        return None, []
-    try:
-        return build_model(document.values["model"], document.values.get("imports") or []), []
-    except ConfigError as error:
-        return None, error.lines
-
-
-def _first_for_each_key(lines: list[str]) -> list[str]:
-    """Drop what only follows from a missing variable: its key has a line already."""
-    kept: dict[str, str] = {}
-    for line in lines:
-        kept.setdefault(line.partition(": ")[0], line)
-    return list(kept.values())
-
-
-def _task_problems(config: Config, task: Task) -> list[str]:
-    problems = []
-    sources = {"source": config.source}
-    if config.labels is not None:
-        sources["labels.source"] = config.labels.source
-    for key, source in sources.items():
-        # Records that bring no target of their own need no type for it.
-        if not isinstance(source, CsvSource | JsonlSource | KafkaSource) or (
-            config.labels is not None and source.target is None
-        ):
-            continue
-        if task == "regression" and source.target_type != "float":
-            problems.append(f"{key}.target_type: must be float for a regressor, is {source.target_type}")
-        if task == "classification" and source.target_type == "float":
-            problems.append(f"{key}.target_type: must be str, int or bool for a classifier, is float")
-    if config.metrics is not None:
-        problems += [
-            f"metrics.report[{index}]: {name} does not fit a model for {task}, use {', '.join(REPORTS[task])}"
-            for index, name in enumerate(config.metrics.report or [])
-            if name not in REPORTS[task]
-        ]
-    return problems

@@ -23,9 +23,9 @@ from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
 from streamkernel.daemon.settings.grouped import share
-from streamkernel.daemon.settings.plan import plan_of
 from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
+from streamkernel.daemon.wiring.plan import plan_of
 
 __all__ = ["run_partition"]
 

@@ -11,11 +11,11 @@ from connectors.ports import Mark, OutageError, Position, SinkError, Source
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
-from streamkernel.daemon.checkpoints import resume
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.late.saved import dump
+from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.stream.chunks import ChunkProcessor
@@ -90,17 +90,13 @@ class Keeper:
 
         Raises
         ------
-        CheckpointError
-            Where the model cannot be restored from a checkpoint.
         DaemonError
             Where number 0 cannot be written.
 
         """
         if self._saver is None:
             return
-        if not start.resumed:
-            resume.try_model(self._plan)
-        else:
+        if start.resumed:
             self._saver.resumed(self._processor.taken, start.whole)
             self._reached = self._reach()
             self._saved(self._positions)

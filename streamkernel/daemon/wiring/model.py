@@ -9,11 +9,14 @@ from typing import Any, TypeAlias
 
 from river import base, compose
 
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.settings.names import NameRefused, resolve
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import ConfigError, dotted, hint, shown
+from streamkernel.daemon.wiring.names import NameRefused, resolve
 
-__all__ = ["build_model"]
+__all__ = ["build_model", "try_model"]
 
 _Path: TypeAlias = tuple[str | int, ...]
 # "max_features must be > 0, got -5": an estimator that names its argument first has said which line to look at.
@@ -217,3 +220,19 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         return compose.Pipeline(*made)
     except Exception as error:
         raise ConfigError([f"model: {error}"]) from None
+
+
+def try_model(plan: Plan) -> None:
+    """Write the model as a checkpoint would and read it back: what cannot be restored is known before it has learnt.
+
+    Raises
+    ------
+    CheckpointError
+        Where it cannot.
+
+    """
+    imports = plan.config.imports
+    try:
+        load_model(dump_model(plan.model, imports), build_model(plan.config.model, imports), imports)
+    except UnfitError as error:
+        raise CheckpointError(f"the model cannot be restored from a checkpoint: {error}") from error

@@ -18,12 +18,11 @@ from connectors.ports import Mark, Position
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointStore
 from streamkernel.daemon.late import saved
 from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.settings.build import build_model
 from streamkernel.daemon.settings.config import Source
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
@@ -39,7 +38,6 @@ __all__ = [
     "mark_of",
     "restore",
     "resume",
-    "try_model",
 ]
 
 _log = logging.getLogger(__name__)
@@ -196,22 +194,6 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         assert start.late is not None
         saved.restore(start.late, labels, waiting)
     return start
-
-
-def try_model(plan: Plan) -> None:
-    """Write the model as a checkpoint would and read it back: what cannot be restored is known before it has learnt.
-
-    Raises
-    ------
-    CheckpointError
-        Where it cannot.
-
-    """
-    imports = plan.config.imports
-    try:
-        load_model(dump_model(plan.model, imports), build_model(plan.config.model, imports), imports)
-    except UnfitError as error:
-        raise CheckpointError(f"the model cannot be restored from a checkpoint: {error}") from error
 
 
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:

@@ -1,0 +1,1 @@
+"""The one place where a configuration becomes parts: sources, sinks, the model, what moves the records."""
