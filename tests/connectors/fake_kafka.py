@@ -9,9 +9,9 @@ from typing import Any
 
 from kafka.consumer.fetcher import ConsumerRecord
 
-from connectors.kafka.client import Unreachable
-from connectors.kafka.reading.damage import Unreadable
-from connectors.kafka.reading.topic import Bounds, OutOfRange
+from connectors.kafka.base.client import Unreachable
+from connectors.kafka.consumer.damage import Unreadable
+from connectors.kafka.consumer.topic import Bounds, OutOfRange
 from connectors.ports import SourceError
 
 
@@ -92,7 +92,7 @@ class FakeCluster:
             self.logs[partition][offset] = ...
 
     def connect(self, *_: object) -> FakeTopic:
-        """Connect, as `connectors.kafka.reading.topic.KafkaTopic` does."""
+        """Connect, as `connectors.kafka.consumer.topic.KafkaTopic` does."""
         if self.down is not None:
             raise Unreachable(self.down)
         if self.failure is not None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from connectors.kafka.client import Unreachable
+from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.session import Broken, Line, Session

@@ -24,11 +24,11 @@ from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.record.util import calc_crc32c
 from kafka.structs import TopicPartition
 
-from connectors.kafka.reading import batches
-from connectors.kafka.reading.batches import bound
-from connectors.kafka.reading.committed import Batches, note_batches
-from connectors.kafka.reading.damage import Unreadable, damage
-from connectors.kafka.reading.decompression import TooLargeError, decompress
+from connectors.kafka.consumer import batches
+from connectors.kafka.consumer.batches import bound
+from connectors.kafka.consumer.committed import Batches, note_batches
+from connectors.kafka.consumer.damage import Unreadable, damage
+from connectors.kafka.consumer.decompression import TooLargeError, decompress
 
 MEGABYTE = 2**20
 

@@ -32,7 +32,7 @@ from kafka.record.memory_records import MemoryRecords
 CONNECTORS = Path(__file__).parents[2] / "connectors/kafka"
 
 RELIED_UPON: dict[Any, str] = {
-    # connectors/kafka/client.py: why a connection failed, and when a broker last answered.
+    # connectors/kafka/base/client.py: why a connection failed, and when a broker last answered.
     KafkaNetClient: "cluster close await_ready connection_delay maybe_connect send",
     KafkaConnectionManager: "_build_transport _net auth_failure bootstrapped call_soon close closed cluster config "
     "get_connection run send ssl_enabled wait_for",

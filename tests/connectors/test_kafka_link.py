@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaConsumer
 
-from connectors.kafka.client import Link, Unreachable, connect
+from connectors.kafka.base.client import Link, Unreachable, connect
 from connectors.kafka.writing.link import WritingLink
 
 

@@ -10,8 +10,8 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 from connectors import ConnectorError
-from connectors.kafka import client
-from connectors.kafka.options import RESERVED, check_tls, client_settings
+from connectors.kafka.base import client
+from connectors.kafka.base.options import RESERVED, check_tls, client_settings
 from connectors.kafka.reading.source import KafkaSource
 
 TLS = Path(__file__).parents[1] / "daemon" / "tls"

@@ -13,7 +13,7 @@ import pytest
 from fake_kafka import FakeCluster
 
 from connectors import Position, Record, SourceError
-from connectors.kafka.client import Unreachable
+from connectors.kafka.base.client import Unreachable
 from connectors.kafka.reading import buffers, reader
 from connectors.kafka.reading.source import KafkaSource
 

@@ -12,8 +12,8 @@ from kafka import TopicPartition, errors
 from kafka.future import Future
 
 from connectors import SourceError
-from connectors.kafka.reading import topic
-from connectors.kafka.reading.topic import KafkaTopic
+from connectors.kafka.consumer import topic
+from connectors.kafka.consumer.topic import KafkaTopic
 
 OLD, NEW = uuid.UUID(int=1), uuid.UUID(int=2)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.kafka import client
+from connectors.kafka.base import client
 from connectors.kafka.reading import source as sources
 from connectors.kafka.reading.source import KafkaSource
 from connectors.kafka.writing import sink as sinks

@@ -13,8 +13,8 @@ import pytest
 from kafka import KafkaProducer
 
 from connectors import JsonLinesSink, SinkError
-from connectors.kafka import client
-from connectors.kafka.reading import topic as kafka_topic
+from connectors.kafka.base import client
+from connectors.kafka.consumer import topic as kafka_topic
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.stamps import Stamp
 from tests.kafka.broker import Broker

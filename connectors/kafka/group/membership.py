@@ -12,12 +12,12 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from connectors.kafka.client import Link, Unreachable, connect
+from connectors.kafka.base.client import Link, Unreachable, connect
+from connectors.kafka.base.options import client_settings
+from connectors.kafka.consumer.topic import KafkaTopic
 from connectors.kafka.group.admission import refusal
 from connectors.kafka.group.offsets import Offsets
 from connectors.kafka.group.standing import Standing, Turn
-from connectors.kafka.options import client_settings
-from connectors.kafka.reading.topic import KafkaTopic
 from connectors.ports import ConnectorError, SourceError
 
 with warnings.catch_warnings():

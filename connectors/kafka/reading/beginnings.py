@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from connectors.kafka.reading.topic import Topic
+from connectors.kafka.consumer.topic import Topic
 from connectors.ports import Position, SourceError
 
 __all__ = ["Beginnings"]

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from connectors.kafka.client import Unreachable, connect
+from connectors.kafka.base.client import Unreachable, connect
 from connectors.ports import ConnectorError
 
 with warnings.catch_warnings():

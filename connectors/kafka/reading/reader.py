@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from connectors.kafka.client import Unreachable
+from connectors.kafka.base.client import Unreachable
+from connectors.kafka.consumer.damage import Unreadable
+from connectors.kafka.consumer.topic import Bounds, OutOfRange, Topic
 from connectors.kafka.reading.buffers import Buffers, Stretch
-from connectors.kafka.reading.damage import Unreadable
-from connectors.kafka.reading.topic import Bounds, OutOfRange, Topic
 from connectors.kafka.reading.transactions import OpenTransactions
 from connectors.ports import ConnectorError, SourceError
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from connectors.kafka.options import client_settings
-from connectors.kafka.reading.batches import MOST_BYTES
+from connectors.kafka.base.options import client_settings
+from connectors.kafka.consumer.batches import MOST_BYTES
+from connectors.kafka.consumer.topic import KafkaTopic, Topic
 from connectors.kafka.reading.beginnings import Beginnings
 from connectors.kafka.reading.buffers import Buffers, Stretch
 from connectors.kafka.reading.commits import Commits
@@ -16,7 +17,6 @@ from connectors.kafka.reading.messages import Include, Messages
 from connectors.kafka.reading.order import ArrivalOrder, Order
 from connectors.kafka.reading.ordering import SingleOrder, logged_order, order_from_now_on
 from connectors.kafka.reading.reader import Reader
-from connectors.kafka.reading.topic import KafkaTopic, Topic
 from connectors.objects import JsonObjects
 from connectors.ports import Position, Record, Source, SourceError
 

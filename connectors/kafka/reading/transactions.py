@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from connectors.kafka.reading.topic import Topic
+from connectors.kafka.consumer.topic import Topic
 
 __all__ = ["OpenTransactions"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
-from connectors.kafka.client import Unreachable
+from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.session import Connect, Session
 from connectors.kafka.writing.watched import watched

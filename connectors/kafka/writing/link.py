@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from connectors.kafka.client import Link
+from connectors.kafka.base.client import Link
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from connectors.kafka.client import connect
-from connectors.kafka.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
+from connectors.kafka.base.client import connect
+from connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
 from connectors.kafka.writing.link import WritingLink
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.producer import ProducerSession, shut_out

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from connectors.kafka.client import Link, Unreachable
+from connectors.kafka.base.client import Link, Unreachable
 from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.session import Broken, Line, Receipt, Session

@@ -167,5 +167,6 @@ Connect: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | 
 The producer is that of the session before in this process, if there was one: where another process has taken its
 transactional id since, it is not taken back.
 
-It raises `connectors.kafka.client.Unreachable` where trying again may help, and a `ConnectorError` where it would not.
+It raises `connectors.kafka.base.client.Unreachable` where trying again may help, and a `ConnectorError` where it would
+not.
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from connectors.encode import to_json
-from connectors.kafka.client import Unreachable
+from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.appending import Appending, Existing
 from connectors.kafka.writing.delivery import Delivery
 from connectors.kafka.writing.output import Output

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from connectors.kafka.reading.topic import Bounds
+from connectors.kafka.consumer.topic import Bounds
 from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.mark import OutputMark
 from connectors.kafka.writing.survey import Found, Survey

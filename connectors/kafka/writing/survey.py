@@ -9,10 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from connectors.kafka.client import Unreachable, connect
-from connectors.kafka.reading.committed import Batches
-from connectors.kafka.reading.damage import Unreadable
-from connectors.kafka.reading.topic import Bounds, KafkaTopic, Message, OutOfRange
+from connectors.kafka.base.client import Unreachable, connect
+from connectors.kafka.consumer.committed import Batches
+from connectors.kafka.consumer.damage import Unreadable
+from connectors.kafka.consumer.topic import Bounds, KafkaTopic, Message, OutOfRange
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.stamps import origin
 from connectors.ports import ConnectorError, Position

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
-from connectors.kafka.options import check
+from connectors.kafka.base.options import check
 from streamkernel.daemon.settings.fields import Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.settings.problems import shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.kafka.options import TRANSACTION_TIMEOUT_MS
+from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.daemon.settings.config import CheckpointConfig, Config, KafkaSink, KafkaSource
 
 __all__ = ["problems"]

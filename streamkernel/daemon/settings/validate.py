@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from connectors.kafka.options import OUTPUT_RESERVED, RESERVED
+from connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
 from streamkernel.daemon.settings.config import Config, Labels
 from streamkernel.daemon.settings.document import Document
 from streamkernel.daemon.settings.grouped import problems as group_problems

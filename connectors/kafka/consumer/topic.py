@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from connectors.kafka.client import Link, Unreachable, connect
-from connectors.kafka.reading.batches import MOST_BYTES, bound
-from connectors.kafka.reading.committed import Batches, note_batches
-from connectors.kafka.reading.damage import damage
+from connectors.kafka.base.client import Link, Unreachable, connect
+from connectors.kafka.consumer.batches import MOST_BYTES, bound
+from connectors.kafka.consumer.committed import Batches, note_batches
+from connectors.kafka.consumer.damage import damage
 from connectors.ports import ConnectorError, SourceError
 
 with warnings.catch_warnings():

@@ -15,9 +15,9 @@ import warnings
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from connectors.kafka.options import check_tls
-from connectors.kafka.probe import speaks_plainly, speaks_tls
-from connectors.kafka.sockets import close_awaited, close_sockets
+from connectors.kafka.base.options import check_tls
+from connectors.kafka.base.probe import speaks_plainly, speaks_tls
+from connectors.kafka.base.sockets import close_awaited, close_sockets
 from connectors.ports import ConnectorError
 
 with warnings.catch_warnings():

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from types import TracebackType
 
-from connectors.kafka.reading.decompression import TooLargeError
+from connectors.kafka.consumer.decompression import TooLargeError
 from connectors.ports import SourceError
 
 with warnings.catch_warnings():

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.kafka.reading.decompression import decompress
+from connectors.kafka.consumer.decompression import decompress
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
