@@ -20,6 +20,36 @@ LAYERS = [
 # The two machines stand side by side: neither knows the other. Nor does what they read know what they learn on.
 APART = ({"adaptive"}, {"growth"}), ({"records"}, {"kernels", "expansion"})
 
+# Inside a folder: its parts, lowest first. A part imports those on lines before its own; what shares a line stands
+# side by side, and does not know each other.
+STACKS = {
+    "streamkernel/daemon": [
+        {"base"},
+        {"checkpoints", "late", "settings"},
+        {"serving", "stream"},
+        {"shown"},
+        {"group", "recovery"},
+        {"wiring"},
+        {"anew", "failure", "herald"},
+        {"runtime"},
+        {"check", "evaluate", "partition"},
+        {"cli"},
+    ],
+    "connectors": [
+        {"encode", "ports", "regular"},
+        {"decode"},
+        {"bulk"},
+        {"objects"},
+        {"files", "kafka", "memory", "river"},
+        {"__init__"},
+    ],
+    "connectors/kafka": [
+        {"base"},
+        {"consumer"},
+        {"group", "reading", "writing"},
+    ],
+}
+
 
 def _modules(package):
     return sorted(path for path in (ROOT / package).rglob("*.py"))
@@ -64,6 +94,83 @@ def test_connectors_know_nothing_of_streamkernel(path):
     assert not {name for name in _imported(path) if name.startswith("streamkernel")}
 
 
+def _part(path, folder):
+    return path.relative_to(folder).parts[0].removesuffix(".py")
+
+
+def _arrows(root, folder):
+    """By part of a folder, the other parts it imports, each with the file that does: at any depth of its code."""
+    prefix = folder.replace("/", ".")
+    files = {path: _part(path, root / folder) for path in sorted((root / folder).rglob("*.py"))}
+    arrows = {part: {} for part in files.values()}
+    for path, part in files.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                if name == prefix or name.startswith(f"{prefix}."):
+                    other = name.removeprefix(prefix).lstrip(".").partition(".")[0]
+                    other = other if other in arrows else "__init__"
+                    if other != part:
+                        arrows[part].setdefault(other, path.relative_to(root))
+    return arrows
+
+
+def _upward(arrows, stack):
+    """The arrows that do not lead to a line before their own, as sentences."""
+    level = {part: number for number, line in enumerate(stack) for part in line}
+    level.setdefault("__init__", len(stack))
+    assert arrows.keys() <= level.keys(), f"no line of the stack has {arrows.keys() - level.keys()}"
+    return [
+        f"{file} imports {other}, which is not below {part}"
+        for part, others in arrows.items()
+        for other, file in others.items()
+        if level[other] >= level[part]
+    ]
+
+
+def _picture(folder):
+    """The arrows of a folder as docs/architecture.md shows them: the highest part first."""
+    arrows = _arrows(ROOT, folder)
+    lines = []
+    for line in reversed(STACKS[folder]):
+        for part in sorted(line):
+            below = [other for lower in STACKS[folder] for other in sorted(lower) if other in arrows[part]]
+            lines.append(f"{part} → {', '.join(below)}" if below else part)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("folder", STACKS)
+def test_the_parts_of_a_folder_form_a_stack(folder):
+    assert _upward(_arrows(ROOT, folder), STACKS[folder]) == []
+
+
+@pytest.mark.parametrize("folder", STACKS)
+def test_the_picture_of_a_folder_is_of_this_code(folder):
+    page = (ROOT / "docs/architecture.md").read_text()
+    assert f"\n{_picture(folder)}\n" in page, "draw docs/architecture.md anew: python tests/test_import_rules.py"
+
+
+def test_an_import_counts_wherever_it_stands(tmp_path):
+    for name in ("low", "high", "side"):
+        (tmp_path / "a" / name).mkdir(parents=True)
+    (tmp_path / "a/low/one.py").write_text("if TYPE_CHECKING:\n    from a.high import two\n")
+    (tmp_path / "a/high/two.py").write_text("def f():\n    import a.low.one\n    from a import side\n")
+    (tmp_path / "a/side/three.py").write_text("from a import anything\n")
+    arrows = _arrows(tmp_path, "a")
+    assert {part: set(others) for part, others in arrows.items()} == {
+        "low": {"high"},
+        "high": {"low", "side"},
+        "side": {"__init__"},
+    }
+    assert len(_upward(arrows, [{"low"}, {"high", "side"}])) == 3
+    with pytest.raises(AssertionError, match="side"):
+        _upward(arrows, [{"low"}, {"high"}])
+
+
 def test_the_http_server_is_imported_where_it_is_started_only():
     # A daemon without metrics does without the server's libraries, and without the time their import takes.
     inside = {"streamkernel.daemon.serving", "streamkernel.daemon.serving.limits"}
@@ -93,3 +200,8 @@ def test_the_public_names():
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)
     for module in (streamkernel, streamkernel.growth, streamkernel.kernels):
         assert all(hasattr(module, name) for name in module.__all__)
+
+
+if __name__ == "__main__":
+    for one in STACKS:
+        print(f"{one}\n\n{_picture(one)}\n")
