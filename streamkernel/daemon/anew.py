@@ -18,7 +18,7 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.recovery.resume import mark_of
+from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.settings.config import Source as SourceSettings
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.server import Server

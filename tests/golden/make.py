@@ -19,7 +19,7 @@ from connectors.ports import Position
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, CheckpointStore
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import write_stream
@@ -125,9 +125,7 @@ def _make_kafka(config: Path) -> None:
     store = CheckpointStore(Path("state"))
     with contextlib.closing(store):
         store.lock()
-        store.write(
-            resume.header(plan, plan.model, account, [7, 90, 301], positions, marks), dump_model(plan.model, [])
-        )
+        store.write(header(plan, plan.model, account, [7, 90, 301], positions, marks), dump_model(plan.model, []))
     Path("state/lock").unlink()
 
 

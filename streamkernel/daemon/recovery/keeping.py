@@ -15,7 +15,8 @@ from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.late.saved import dump
-from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.recovery.header import header
+from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.stream.chunks import ChunkProcessor
@@ -75,7 +76,7 @@ class Keeper:
             settings = plan.config.checkpoint
             self._saver = Saver(store, settings.every_records, settings.every_seconds)
 
-    def begin(self, start: resume.Start, stopped: Callable[[], bool] = lambda: False) -> None:
+    def begin(self, start: Start, stopped: Callable[[], bool] = lambda: False) -> None:
         """Wait for the outputs, and write a checkpoint where a restart could not do without.
 
         That is number 0, because a seed that was drawn must survive a kill, and one with the marks of outputs that the
@@ -269,7 +270,7 @@ class Keeper:
         crash.point("flushed")
         model, late = self._processor.learner.model, self._processor.late
         labels, waiting = (None, b"") if late is None else dump(late)
-        header = resume.header(
+        about = header(
             self._plan,
             model,
             self._processor.account,
@@ -279,4 +280,4 @@ class Keeper:
             labels,
             self._processor.learner.names,
         )
-        return header, dump_model(model, self._plan.config.imports) + waiting
+        return about, dump_model(model, self._plan.config.imports) + waiting

@@ -1,1 +1,1 @@
-"""From a YAML file to a built plan: read, checked, all that is wrong said at once."""
+"""From a YAML file to settings: read, checked, all that is wrong said at once. Builds nothing."""

@@ -1,0 +1,221 @@
+"""What a checkpoint says about the run that wrote it, and whether a configuration may go on from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import platform
+import time
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from connectors.ports import Mark, Position
+from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.settings.config import Source
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.settings.problems import shown
+from streamkernel.daemon.shown.mixture import experts_of, important_inputs
+
+__all__ = ["check_labels", "check_source", "check_versions", "header", "mark_of"]
+
+_log = logging.getLogger(__name__)
+
+_LIBRARIES = ("streamkernel", "river", "numpy")
+# What of a source decides which records the model sees. Not its path: a file is known by its first bytes, and may move.
+_SOURCE_KEYS = (
+    *("kind", "target", "target_type", "delimiter", "encoding", "multiline", "dataset", "args"),
+    # Neither the brokers, which may move, nor the partitions: each of them has a position of its own.
+    *("topic", "include"),
+)
+# What of an output says where it goes. Which cluster a topic is on, and whether it is the same one, is in the mark.
+_OUTPUT_KEYS = ("kind", "path", "topic")
+
+
+# A version is read from files, which takes as long as all the rest of a header.
+_version = cache(metadata.version)
+
+
+def mark_of(outputs: Mapping[str, Mapping[str, Any]], key: str, written: Mapping[str, Any]) -> Mark | None:
+    """Find the mark of an output in a checkpoint.
+
+    Parameters
+    ----------
+    outputs
+        What the checkpoint says about each output, by its key.
+    key
+        That of the output.
+    written
+        The section of the output, as the configuration has it: an output that goes elsewhere has no mark.
+
+    """
+    before = outputs.get(key, {})
+    same = all(before.get(name) == written.get(name) for name in _OUTPUT_KEYS)
+    return before.get("mark") if same else None
+
+
+def _fitted_sections(plan: Plan) -> dict[str, Any]:
+    """Give what of the configuration the state depends on, as the file has it: variables unreplaced.
+
+    Whether the model fits is seen from the model itself, when it is restored: there, defaults are filled in.
+    """
+    sections = {
+        "model": [_step(step) for step in plan.raw["model"]],
+        "source": _fitted_source(plan.raw["source"], plan.config.source),
+    }
+    labels = plan.config.labels
+    if labels is not None:
+        written = plan.raw["labels"]
+        sections["labels"] = {"key": written["key"], "source": _fitted_source(written["source"], labels.source)}
+    # As a checkpoint has them: YAML knows dates and numbers that are not finite, and JSON has words for them.
+    plain: dict[str, Any] = json.loads(json.dumps(sections, default=str), parse_constant=str)
+    return plain
+
+
+def _fitted_source(written: Mapping[str, Any], source: Source) -> dict[str, Any]:
+    fitted = {key: written.get(key, getattr(source, key)) for key in _SOURCE_KEYS if hasattr(source, key)}
+    if "include" in fitted:
+        fitted["include"] = sorted(fitted["include"])
+    return fitted
+
+
+def _step(step: Any) -> Any:
+    """Write `name` and `name: null` as `name: {}`: they mean the same."""
+    if isinstance(step, str):
+        return {step: {}}
+    return {name: keywords or {} for name, keywords in step.items()}
+
+
+def header(
+    plan: Plan,
+    model: Model,
+    account: Account,
+    recent_dead: list[int],
+    positions: Mapping[int, Position],
+    outputs: Mapping[str, Mark | None],
+    labels: Mapping[str, Any] | None = None,
+    inputs: str = "",
+) -> dict[str, Any]:
+    """Make the header of a checkpoint.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    model
+        As it is now.
+    account
+        The books.
+    recent_dead
+        What `DeadLetterRate.recent` gives.
+    positions
+        Where each partition goes on.
+    outputs
+        The mark of each output, by its key.
+    labels
+        What `late.saved.dump` gives for the header; None where there are no late labels.
+    inputs
+        What `Names.to_text` gives; empty where the model bounds its names itself.
+
+    """
+    sections = _fitted_sections(plan)
+    text = json.dumps(sections, sort_keys=True)
+    return {
+        "written": time.time(),
+        "mode": plan.config.mode,
+        "account": account.to_json(),
+        "recent_dead": recent_dead,
+        "positions": [list(position) for position in positions.values()],
+        "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in outputs.items()},
+        **({} if labels is None else {"labels": labels}),
+        **({"inputs": inputs} if inputs else {}),
+        "config": sections,
+        "config_hash": hashlib.sha256(text.encode()).hexdigest(),
+        "model": _describe(model),
+        "versions": {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()},
+    }
+
+
+def _output(written: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: written[name] for name in _OUTPUT_KEYS if name in written}
+
+
+def _describe(model: Model) -> dict[str, Any]:
+    """Give what a checkpoint tells about the model without being loaded."""
+    step = last_step(model)
+    about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}
+    for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):
+        if hasattr(step, name):
+            about[name] = int(getattr(step, name))
+    mixture = {"expert_weights": experts_of(model), "input_importance": important_inputs(model)}
+    about |= {name: shares for name, shares in mixture.items() if shares}
+    if hasattr(step, "state_digest"):
+        about["state_digest"] = step.state_digest()
+    return about
+
+
+def check_source(header: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a checkpoint whose source would hand out other records.
+
+    Raises
+    ------
+    UnfitError
+        Naming each difference.
+
+    """
+    before, now = header["config"]["source"], _fitted_sections(plan)["source"]
+    _refuse(_differences("source", before, now, _SOURCE_KEYS))
+
+
+def check_labels(header: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a checkpoint with records that wait for labels which this configuration would not bring.
+
+    Raises
+    ------
+    UnfitError
+        Naming each difference.
+
+    """
+    before, now = header["config"]["labels"], _fitted_sections(plan).get("labels")
+    if now is None:
+        _refuse(["labels is set in the checkpoint and not in the configuration"])
+    else:
+        different = _differences("labels", before, now, ["key"])
+        _refuse(different + _differences("labels.source", before["source"], now["source"], _SOURCE_KEYS))
+
+
+def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    return [
+        f"{name}.{key} is {shown(before.get(key))} in the checkpoint and {shown(now.get(key))} in the configuration"
+        for key in keys
+        if before.get(key) != now.get(key)
+    ]
+
+
+def _refuse(differences: list[str]) -> None:
+    if differences:
+        raise UnfitError(f"{'; '.join(differences)}: change it back, or start anew with --fresh")
+
+
+def check_versions(header: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint of another major version, warn of one of another minor version.
+
+    Raises
+    ------
+    UnfitError
+        Naming both versions.
+
+    """
+    for name in ("streamkernel", "river"):
+        before, now = str(header["versions"][name]), _version(name)
+        if before.split(".")[0] != now.split(".")[0]:
+            raise UnfitError(
+                f"the checkpoint was written with {name} {before}, this is {name} {now}: "
+                f"install {name} {before}, or start anew with --fresh"
+            )
+        if before.split(".")[1:2] != now.split(".")[1:2]:
+            _log.warning("the checkpoint was written with %s %s, this is %s %s", name, before, name, now)
