@@ -1,4 +1,4 @@
-"""Closes the sockets that kafka-python's clients leave open, as ours do themselves (`connectors.kafka.client`).
+"""Closes the sockets that kafka-python's clients leave open, as ours do themselves (`connectors.kafka.base.client`).
 
 The tests' own producers, consumers and admins live through the outages they are there for. What they would leave to the
 garbage collector is none of what is tested, and its warnings would hide those of what is.
@@ -12,7 +12,7 @@ from typing import Any
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 
-from connectors.kafka.sockets import close_awaited, close_sockets
+from connectors.kafka.base.sockets import close_awaited, close_sockets
 
 __all__ = ["tidy"]
 
