@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFIG ?= configs/quickstart.yaml
 
-.PHONY: run test test-long lint types lock kafka-demo clean
+.PHONY: run test test-long lint types docs lock kafka-demo clean
 
 # The stamp is renewed whenever the dependencies change, so a second run starts at once.
 .venv/ready: pyproject.toml requirements.lock
@@ -30,11 +30,15 @@ lint: .venv/ready
 types: .venv/ready
 	$(BIN)/mypy
 
+# The site, into out/site; a warning is an error. (Material warns of a MkDocs 2, which pyproject.toml does not allow.)
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # The newest versions that pyproject.toml allows, for every Python it allows, with the hashes of their files.
 lock:
 	$(PYTHON) -m venv .venv/lock
 	.venv/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	.venv/lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade --generate-hashes \
+	.venv/lock/bin/uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 --upgrade --generate-hashes \
 		--no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements.lock
 
 kafka-demo: .venv/ready

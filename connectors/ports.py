@@ -39,7 +39,7 @@ class OutageError(SinkError):
 class Position(NamedTuple):
     """Where a record stands in its source, or where the next one will.
 
-    Parameters
+    Attributes
     ----------
     stream
         What the offset counts in. A file: ``"n:sha256"`` with the SHA-256 in hexadecimal of its first n decompressed
@@ -69,7 +69,7 @@ class Position(NamedTuple):
 class Fault(NamedTuple):
     """Why a record cannot be used.
 
-    Parameters
+    Attributes
     ----------
     reason
         A short stable code, fit for a metric's label: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``,
@@ -90,7 +90,7 @@ class Record(NamedTuple):
     A named tuple and not a frozen data class, because it is made once for every record of the stream and a frozen
     data class costs five times as much to make.
 
-    Parameters
+    Attributes
     ----------
     x
         The decoded inputs by name; empty where the record is at fault or blank.
