@@ -16,7 +16,7 @@ import typer
 import yaml
 
 from streamkernel.daemon.cli import app
-from streamkernel.daemon.settings.plan import prepare
+from streamkernel.daemon.wiring.plan import prepare
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
