@@ -78,7 +78,9 @@ class Rows(NamedTuple):
             )
         extras = self.extras[rows]
         used = is_met(extras).any(axis=0)
-        return Rows(self.values[rows], extras[:, used], self.extra_keys[used], self.n_known[rows])
+        # In the layout that compiled code knows: numpy gives columns that are chosen in the other.
+        chosen = np.ascontiguousarray(extras[:, used])
+        return Rows(self.values[rows], chosen, self.extra_keys[used], self.n_known[rows])
 
     def in_order(self, X: Array) -> Array:
         """Scaled rows (n, d + e) with the extras where they would stand if their records had come alone."""

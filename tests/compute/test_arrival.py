@@ -149,6 +149,7 @@ def test_blocks_are_seen_by_nobody(kind, standardize, n_trees):
     assert passes.bits([*ours[0][3:], *ours[1]]) == passes.bits([*others[0][3:], *others[1]])
 
 
+@pytest.mark.long  # a minute of compiling; the suite has its parts against their twins, and that it is their sum
 @EITHER
 @pytest.mark.parametrize("n_trees", [0, TREES])
 def test_advance(kind, n_trees):

@@ -23,7 +23,7 @@ import streamkernel.records.placement
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.compute.moments import COUNT, M2, MEAN
 from streamkernel.kernels import Gaussian
-from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, key_of
+from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, Rows, key_of
 from streamkernel.records.intake import SLICE
 
 HUGE = 10**400
@@ -596,6 +596,15 @@ def test_unknown_names_are_looked_at_once(monkeypatch):
     assert full.encode(xs, [False, True, True]).extras.shape == (3, 0)
     assert full.n_ignored == 6_000
     assert asked == []
+
+
+def test_a_part_has_the_layout_of_the_whole():
+    """Compiled code of another layout would be compiled anew, for half a minute."""
+    extras = np.arange(12.0).reshape(4, 3) % 3
+    whole = Rows(np.zeros((4, 2)), extras, np.arange(3, dtype=np.uint64), np.full(4, 2))
+    part = whole.part(slice(1, 4))
+    assert part.extras.tolist() == [[1.0, 2.0]] * 3
+    assert part.extras.flags.c_contiguous
 
 
 def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):
