@@ -177,6 +177,18 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         return ("the connection was ended" if _ended(error) else text), False
 
 
+class _Network(NetworkSelector):  # type: ignore[misc]
+    """The event loop of one client; what still connects when it is closed leaves no socket open."""
+
+    connections: _Connections | None = None
+
+    def close(self) -> None:
+        self.stop()  # nothing begins from here on
+        if self.connections is not None:
+            self.connections.abandon()
+        super().close()
+
+
 class Link(KafkaNetClient):  # type: ignore[misc]
     """The network side of one client of kafka-python.
 
@@ -188,8 +200,8 @@ class Link(KafkaNetClient):  # type: ignore[misc]
     """
 
     def __init__(self, **settings: Any) -> None:
-        net = NetworkSelector(**settings)
-        self.connections = _Connections(net, **settings)
+        net = _Network(**settings)
+        self.connections = net.connections = _Connections(net, **settings)
         super().__init__(net=net, manager=self.connections, **settings)
 
     def close(self, node_id: Any = None) -> None:
