@@ -11,22 +11,18 @@ import logging
 import re
 import socket
 import time
-import warnings
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
+
+from kafka import errors
+from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 
 from connectors.kafka.base.options import check_tls
 from connectors.kafka.base.probe import speaks_plainly, speaks_tls
 from connectors.kafka.base.sockets import close_awaited, close_sockets
 from connectors.ports import ConnectorError
-
-with warnings.catch_warnings():
-    # It reads its message definitions by a function that Python 3.11 calls deprecated.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import errors
-    from kafka.net.compat import KafkaNetClient
-    from kafka.net.manager import KafkaConnectionManager
-    from kafka.net.selector import NetworkSelector
 
 __all__ = ["Link", "Unreachable", "connect", "quiet"]
 

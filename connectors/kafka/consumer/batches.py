@@ -7,19 +7,16 @@ both together.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.kafka.consumer.decompression import decompress
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.legacy_records import LegacyRecordBatch
+from kafka.record.util import decode_varint
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka.consumer.fetcher import Fetcher
-    from kafka.errors import CorruptRecordError
-    from kafka.record.default_records import DefaultRecordBatch
-    from kafka.record.legacy_records import LegacyRecordBatch
-    from kafka.record.util import decode_varint
+from connectors.kafka.consumer.decompression import decompress
 
 __all__ = ["MOST_BYTES", "bound"]
 

@@ -7,14 +7,11 @@ batches it reads, which are noted here as they pass.
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_right
 from collections import defaultdict
 from typing import Any
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer
+from kafka import KafkaConsumer
 
 __all__ = ["Batches", "note_batches"]
 

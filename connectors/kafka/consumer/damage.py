@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from types import TracebackType
 
+from kafka import errors
+from kafka.consumer.fetcher import Fetcher
+
 from connectors.kafka.consumer.decompression import TooLargeError
 from connectors.ports import SourceError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import errors
-    from kafka.consumer.fetcher import Fetcher
 
 __all__ = ["Unreadable", "damage"]
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 import gzip
 import io
 import struct
-import warnings
 from collections.abc import Callable, Mapping
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import codec as codecs
-    from kafka.errors import CorruptRecordError, UnsupportedCodecError
+from kafka import codec as codecs
+from kafka.errors import CorruptRecordError, UnsupportedCodecError
 
 __all__ = ["TooLargeError", "decompress"]
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.consumer.fetcher import Fetcher
 
 from connectors.kafka.base.client import Link, Unreachable, connect
 from connectors.kafka.consumer.batches import MOST_BYTES, bound
 from connectors.kafka.consumer.committed import Batches, note_batches
 from connectors.kafka.consumer.damage import damage
 from connectors.ports import ConnectorError, SourceError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer, TopicPartition, errors
-    from kafka.consumer.fetcher import Fetcher
 
 __all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange", "Topic"]
 

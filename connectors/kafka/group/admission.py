@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from connectors.ports import SourceError
+from kafka import errors
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import errors
+from connectors.ports import SourceError
 
 __all__ = ["refusal"]
 

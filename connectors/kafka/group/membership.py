@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, errors
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from connectors.kafka.base.client import Link, Unreachable, connect
 from connectors.kafka.base.options import client_settings
@@ -19,11 +21,6 @@ from connectors.kafka.group.admission import refusal
 from connectors.kafka.group.offsets import Offsets
 from connectors.kafka.group.standing import Standing, Turn
 from connectors.ports import ConnectorError, SourceError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, errors
-    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 __all__ = ["Membership"]
 

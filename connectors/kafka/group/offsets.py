@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import OffsetAndMetadata, TopicPartition, errors
+from kafka import OffsetAndMetadata, TopicPartition, errors
 
 __all__ = ["Offsets"]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
+
 from connectors.kafka.base.client import Unreachable, connect
 from connectors.ports import ConnectorError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
 
 __all__ = ["Commits"]
 

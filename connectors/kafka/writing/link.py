@@ -9,17 +9,14 @@ seconds for milliseconds, and wakes itself up each time it asks for a partition'
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from connectors.kafka.base.client import Link
+from kafka import errors
+from kafka.future import Future
+from kafka.protocol.producer import ProduceRequest
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import errors
-    from kafka.future import Future
-    from kafka.protocol.producer import ProduceRequest
+from connectors.kafka.base.client import Link
 
 __all__ = ["WritingLink"]
 

@@ -6,9 +6,10 @@ import contextlib
 import logging
 import math
 import secrets
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from kafka import KafkaProducer, codec
 
 from connectors.kafka.base.client import connect
 from connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
@@ -19,10 +20,6 @@ from connectors.kafka.writing.session import Session
 from connectors.kafka.writing.standing import standing
 from connectors.kafka.writing.survey import Survey, fitting
 from connectors.ports import ConnectorError, Mark
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaProducer, codec
 
 __all__ = ["Output"]
 

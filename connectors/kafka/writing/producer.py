@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
+
+from kafka import KafkaProducer, TopicPartition, errors
+from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
 from connectors.kafka.base.client import Link, Unreachable
 from connectors.kafka.writing.emitted import Emitted
@@ -15,11 +17,6 @@ from connectors.kafka.writing.session import Broken, Line, Receipt, Session
 from connectors.kafka.writing.stamps import Stamp
 from connectors.kafka.writing.survey import Survey
 from connectors.ports import ConnectorError, SinkError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaProducer, TopicPartition, errors
-    from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
 __all__ = ["ProducerSession", "shut_out"]
 

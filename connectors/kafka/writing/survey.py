@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
+from kafka.admin import ConfigResource, ConfigResourceType
 
 from connectors.kafka.base.client import Unreachable, connect
 from connectors.kafka.consumer.committed import Batches
@@ -16,11 +18,6 @@ from connectors.kafka.consumer.topic import Bounds, KafkaTopic, Message, OutOfRa
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.stamps import origin
 from connectors.ports import ConnectorError, Position
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
-    from kafka.admin import ConfigResource, ConfigResourceType
 
 __all__ = ["Found", "Survey", "fitting"]
 
