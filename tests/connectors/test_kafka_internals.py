@@ -37,7 +37,7 @@ RELIED_UPON: dict[Any, str] = {
     KafkaConnectionManager: "_build_transport _net auth_failure bootstrapped call_soon close closed cluster config "
     "get_connection run send ssl_enabled wait_for",
     KafkaConnection: "broker_version_data close_future init_future initializing",
-    NetworkSelector: "run sleep",
+    NetworkSelector: "_closed run sleep wait_read wait_write",
     ClusterMetadata: "available_partitions_for_topic bootstrap_brokers broker_metadata brokers cluster_id config "
     "is_bootstrap need_update partitions_for_topic request_update set_topics topic_id unauthorized_topics",
     # connectors/kafka/reading: bounds, batches within limits, and what was being unpacked when that failed.

@@ -1,4 +1,4 @@
-"""Connecting to Kafka: a client that says why it cannot, and when it last heard of a broker.
+"""Connections to brokers: a client of kafka-python that says why it cannot connect, and when a broker last answered.
 
 kafka-python (3.0) tries again for ever, whatever the reason, and keeps the reason to its log. Its connections are made
 by an object that may be replaced; the one here notes what becomes of them.
@@ -11,20 +11,19 @@ import logging
 import re
 import socket
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
 
 from connectors.kafka.base.options import check_tls
 from connectors.kafka.base.probe import speaks_plainly, speaks_tls
-from connectors.kafka.base.sockets import close_awaited, close_sockets
+from connectors.kafka.base.sockets import ClosingSelector, close_sockets
 from connectors.ports import ConnectorError
 
-__all__ = ["Link", "Unreachable", "connect", "quiet"]
+__all__ = ["NetworkClient", "Unreachable", "connect", "quiet"]
 
 # The first attempts are short, so that it is soon said that there is no broker; a slow network needs longer ones.
 _FIRST_SECONDS, _LAST_SECONDS = 3.0, 12.0
@@ -38,15 +37,11 @@ class Unreachable(Exception):
     """No broker can be reached, which may pass; the message is a phrase that says why."""
 
 
-class _Connections(KafkaConnectionManager):  # type: ignore[misc]
-    """Connections that note why they failed, and when a broker last answered.
+class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
+    """The connections of one client, with why they failed and when a broker last answered, by the monotonic clock.
 
     Attributes
     ----------
-    heard
-        When a broker last answered anything, by the monotonic clock.
-    failure, failed
-        Why the last connection failed, None before the first failure, and when.
     refusal
         Why no further attempt to connect would help; None where one may.
     dumb
@@ -54,7 +49,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
 
     """
 
-    def __init__(self, net: NetworkSelector, **settings: Any) -> None:
+    def __init__(self, net: ClosingSelector, **settings: Any) -> None:
         super().__init__(net, **settings)
         # The option of that name is not passed on, and a topic that was deleted would be made again by our asking.
         self.cluster.config["allow_auto_create_topics"] = False
@@ -64,7 +59,6 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         self.refusal: str | None = None
         self.dumb: Any = None
         self._ended = self._left = 0
-        self._attempts: set[Coroutine[Any, Any, Any]] = set()
 
     def get_connection(self, node_id: Any, **keywords: Any) -> Any:
         connection = super().get_connection(node_id, **keywords)
@@ -80,20 +74,11 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         return future.add_callback(self._note_answer)
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        attempt = super()._build_transport(node, timeout_at=timeout_at)
-        self._attempts.add(attempt)
         try:
-            return await attempt
+            return await super()._build_transport(node, timeout_at=timeout_at)
         except Exception as error:
             close_sockets(error)
             raise
-        finally:
-            self._attempts.discard(attempt)
-
-    def abandon(self) -> None:
-        """Close the sockets of connections that are being made."""
-        for attempt in list(self._attempts):
-            close_awaited(attempt)
 
     def _note_answer(self, _: Any) -> None:
         self.heard = time.monotonic()
@@ -121,7 +106,7 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
             self.call_soon(self.close)
 
     def _meaning(self, connection: Any) -> str | None:
-        """Say what a broker means that speaks and ends the connection; None where it may only be stopping."""
+        """Say why a broker ended a connection after it had answered; None where it may only be stopping."""
         if connection.init_future.succeeded():
             return (
                 "the broker ends the connection at the first request, as it does when it wants to know who is there: "
@@ -133,21 +118,21 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         return None
 
     async def give_up(self, cancelled: Callable[[], bool]) -> None:
-        """End the attempt to connect as soon as that is wished."""
+        """Close the client while it connects, once `cancelled` says so."""
         while not self.closed and not self.bootstrapped:
             if cancelled():
                 self.close()
             await self._net.sleep(_CANCEL_SECONDS)
 
     def place(self, node_id: Any) -> str:
-        """Name a broker in front of a phrase, where it is not the only one that the user named."""
+        """Return ``"host:port: "`` for the front of a phrase; nothing for the only broker that the user named."""
         node = self.cluster.broker_metadata(node_id)
         if node is None or (self.cluster.is_bootstrap(node_id) and len(self.cluster.bootstrap_brokers()) == 1):
             return ""
         return f"{node.host}:{node.port}: "
 
     def _reason(self, error: Exception) -> tuple[str, bool]:
-        """Say in a phrase what an error means, and whether another attempt would end the same way."""
+        """Return what an error means, as a phrase, and whether another attempt would end the same way."""
         text = _text(error)
         if isinstance(error, errors.SaslAuthenticationFailedError):
             return _credentials(text), True
@@ -173,47 +158,23 @@ class _Connections(KafkaConnectionManager):  # type: ignore[misc]
         return ("the connection was ended" if _ended(error) else text), False
 
 
-class _Network(NetworkSelector):  # type: ignore[misc]
-    """The event loop of one client; what still connects when it is closed leaves no socket open."""
-
-    connections: _Connections | None = None
-
-    def close(self) -> None:
-        self.stop()  # nothing begins from here on
-        if self.connections is not None:
-            self.connections.abandon()
-        super().close()
-
-
-class Link(KafkaNetClient):  # type: ignore[misc]
-    """The network side of one client of kafka-python.
-
-    Attributes
-    ----------
-    connections
-        What it knows of its brokers.
-
-    """
+class NetworkClient(KafkaNetClient):  # type: ignore[misc]
+    """The network side of one client of kafka-python, with its `BrokerConnections`."""
 
     def __init__(self, **settings: Any) -> None:
-        net = _Network(**settings)
-        self.connections = net.connections = _Connections(net, **settings)
+        net = ClosingSelector(**settings)
+        self.connections = BrokerConnections(net, **settings)
         super().__init__(net=net, manager=self.connections, **settings)
-
-    def close(self, node_id: Any = None) -> None:
-        if node_id is None:
-            self.connections.abandon()  # what is cancelled lets its socket go without closing it
-        super().close(node_id)
 
 
 def connect(
     make: Callable[..., Any],
     settings: Mapping[str, Any],
     attempt: int = 0,
-    kind: type[Link] = Link,
+    kind: type[NetworkClient] = NetworkClient,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[Any, Link]:
-    """Make a client of kafka-python, connected.
+) -> tuple[Any, NetworkClient]:
+    """Return a connected client of kafka-python, and its network side.
 
     Parameters
     ----------
@@ -224,14 +185,9 @@ def connect(
     attempt
         How many attempts failed before this one: the later ones wait longer.
     kind
-        What the network side is to be.
+        The class of the network side.
     cancelled
         Asked now and then: True ends the attempt, as if no broker had answered.
-
-    Returns
-    -------
-    client, link
-        The client, and the network side of it.
 
     Raises
     ------
@@ -243,22 +199,23 @@ def connect(
     """
     quiet()
     check_tls(settings)
-    links: list[Link] = []
+    networks: list[NetworkClient] = []
 
-    def make_link(**configs: Any) -> Link:
-        links.append(kind(**configs))
-        links[-1].connections.call_soon(links[-1].connections.give_up, cancelled)
-        return links[-1]
+    def make_network(**configs: Any) -> NetworkClient:
+        network = kind(**configs)
+        networks.append(network)
+        network.connections.call_soon(network.connections.give_up, cancelled)
+        return network
 
     seconds = min(_LAST_SECONDS, _FIRST_SECONDS * (1 + attempt))
     try:
-        return make(**settings, kafka_client=make_link, bootstrap_timeout_ms=1000 * seconds), links[0]
+        return make(**settings, kafka_client=make_network, bootstrap_timeout_ms=1000 * seconds), networks[0]
     except Exception as error:
-        for link in links:
+        for network in networks:
             # A client that was not made leaves its thread behind.
             with contextlib.suppress(Exception):
-                link.close()
-        known = links[0].connections if links else None
+                network.close()
+        known = networks[0].connections if networks else None
         refusal = None if known is None else known.refusal or _misunderstanding(known)
         if refusal is not None:
             raise ConnectorError(refusal) from None
@@ -278,8 +235,8 @@ def quiet() -> None:
     logging.getLogger("kafka").setLevel(logging.INFO if debug else logging.CRITICAL + 1)
 
 
-def _misunderstanding(known: _Connections) -> str | None:
-    """Say that a broker that never said a word speaks another protocol, where it does."""
+def _misunderstanding(known: BrokerConnections) -> str | None:
+    """Say that a broker which never answered speaks TLS where the client does not, or the other way round."""
     node = None if known.dumb is None else known.cluster.broker_metadata(known.dumb)
     if node is None:
         return None
@@ -313,6 +270,6 @@ def _may_resolve(host: str) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    """Give the words of an error, without the name of its class and the number in front."""
+    """Return the words of an error, without the name of its class and the number in front."""
     words = ": ".join(str(part) for part in error.args) or type(error).__name__
     return _NUMBER.sub("", " ".join(words.split()))

@@ -1,4 +1,4 @@
-"""Closes what kafka-python leaves open where a connection fails.
+"""Closes the sockets that kafka-python leaves open where a connection fails or is cancelled.
 
 Its error holds on to the socket, and a circle of references holds on to the error: until Python happens to look for
 such circles, each attempt to reach a broker that is down takes one of the few files a process may have open. And where
@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import socket
 import traceback
-from collections.abc import Coroutine, Mapping
 from typing import Any
 
-__all__ = ["close_awaited", "close_sockets"]
+from kafka.net.selector import NetworkSelector
+
+__all__ = ["ClosingSelector", "close_sockets"]
 
 
 def close_sockets(error: BaseException) -> None:
-    """Close the sockets in the functions an error came through.
-
-    Parameters
-    ----------
-    error
-        Of an attempt to connect that is over.
+    """Close the sockets in the functions that the error of an attempt to connect came through.
 
     Examples
     --------
@@ -39,29 +35,28 @@ def close_sockets(error: BaseException) -> None:
     """
     for frame, _ in traceback.walk_tb(error.__traceback__):
         local = frame.f_locals
-        _close(local)
+        for opened in (local.get("sock"), getattr(local.get("transport"), "_sock", None)):
+            if isinstance(opened, socket.socket):
+                opened.close()
         # The attempts at the other addresses of a name, each with an error of its own.
         for other in local.get("exceptions", ()):
             if other is not error and other.__traceback__ is not None:
                 close_sockets(other)
 
 
-def close_awaited(attempt: Coroutine[Any, Any, Any]) -> None:
-    """Close the sockets in the coroutines that one waits for.
+class ClosingSelector(NetworkSelector):  # type: ignore[misc]
+    """The event loop of a client, which closes the sockets that are still waited for when it is closed."""
 
-    Parameters
-    ----------
-    attempt
-        To connect; it goes on waiting, or fails.
+    async def wait_read(self, fileobj: Any, timeout_at: float | None = None) -> None:
+        await self._wait(super().wait_read(fileobj, timeout_at), fileobj)
 
-    """
-    waiting: Any = attempt
-    while (frame := getattr(waiting, "cr_frame", None)) is not None:
-        _close(frame.f_locals)
-        waiting = waiting.cr_await
+    async def wait_write(self, fileobj: Any, timeout_at: float | None = None) -> None:
+        await self._wait(super().wait_write(fileobj, timeout_at), fileobj)
 
-
-def _close(local: Mapping[str, Any]) -> None:
-    for opened in (local.get("sock"), getattr(local.get("transport"), "_sock", None)):
-        if isinstance(opened, socket.socket):
-            opened.close()
+    async def _wait(self, event: Any, fileobj: Any) -> None:
+        try:
+            await event
+        except GeneratorExit:
+            if self._closed:
+                fileobj.close()
+            raise

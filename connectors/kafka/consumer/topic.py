@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
 
-from connectors.kafka.base.client import Link, Unreachable, connect
+from connectors.kafka.base.client import NetworkClient, Unreachable, connect
 from connectors.kafka.consumer.batches import MOST_BYTES, bound
 from connectors.kafka.consumer.committed import Batches, note_batches
 from connectors.kafka.consumer.damage import damage
@@ -138,7 +138,7 @@ class KafkaTopic:
         most_bytes = settings.pop("max_batch_bytes", MOST_BYTES)
         consumer, link = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
         self._consumer = consumer
-        self._link: Link = link
+        self._link: NetworkClient = link
         bound(consumer, most_bytes)
         self._cluster = link.cluster
         self._wait: float = consumer.config["fetch_max_wait_ms"] / 1000

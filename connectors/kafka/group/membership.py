@@ -14,7 +14,7 @@ from typing import Any
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition, errors
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from connectors.kafka.base.client import Link, Unreachable, connect
+from connectors.kafka.base.client import NetworkClient, Unreachable, connect
 from connectors.kafka.base.options import client_settings
 from connectors.kafka.consumer.topic import KafkaTopic
 from connectors.kafka.group.admission import refusal
@@ -180,7 +180,7 @@ class Membership:
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
                 return
 
-    def _connect(self, attempt: int) -> tuple[Any, Link]:
+    def _connect(self, attempt: int) -> tuple[Any, NetworkClient]:
         if not self.partitions:
             # Only whoever reads a topic is told what is wrong with it; a group without a topic just waits.
             topic = KafkaTopic(self.topic, {**self._settings, "auto_offset_reset": "none"}, attempt)
@@ -197,7 +197,7 @@ class Membership:
         _finish_what_is_begun(consumer)
         return consumer, link
 
-    def _take_part(self, consumer: Any, link: Link) -> None:
+    def _take_part(self, consumer: Any, link: NetworkClient) -> None:
         self._offsets.reconnect()
         try:
             consumer.subscribe([self.topic], listener=_Listener(self._standing, consumer))
@@ -224,7 +224,7 @@ class Membership:
             _log.debug("polling failed: %s", error)
             self._leaving.wait(_POLL_SECONDS)
 
-    def _listen(self, link: Link, config: Mapping[str, Any]) -> None:
+    def _listen(self, link: NetworkClient, config: Mapping[str, Any]) -> None:
         """Look whether the group has had to do without us for so long that it may have given our partitions away."""
         now = time.monotonic()
         silence = now - link.connections.heard

@@ -13,9 +13,9 @@ from kafka import KafkaProducer, codec
 
 from connectors.kafka.base.client import connect
 from connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
-from connectors.kafka.writing.link import WritingLink
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.producer import ProducerSession, shut_out
+from connectors.kafka.writing.producer_client import ProducerClient
 from connectors.kafka.writing.session import Session
 from connectors.kafka.writing.standing import standing
 from connectors.kafka.writing.survey import Survey, fitting
@@ -154,7 +154,7 @@ class Output:
         if survey is not None and survey.largest is not None:
             # A larger batch would be refused, and sent again in halves.
             settings["batch_size"] = min(settings["batch_size"], survey.largest)
-        return connect(KafkaProducer, fitting(KafkaProducer, {**settings, **more}), attempt, WritingLink)
+        return connect(KafkaProducer, fitting(KafkaProducer, {**settings, **more}), attempt, ProducerClient)
 
     def _shut_out(self, transactional_id: str, attempt: int) -> None:
         with contextlib.ExitStack() as stack:

@@ -10,7 +10,7 @@ from typing import Any
 from kafka import KafkaProducer, TopicPartition, errors
 from kafka.producer.transaction_manager import ProducerIdAndEpoch
 
-from connectors.kafka.base.client import Link, Unreachable
+from connectors.kafka.base.client import NetworkClient, Unreachable
 from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.session import Broken, Line, Receipt, Session
@@ -59,7 +59,7 @@ class ProducerSession(Session):
 
     """
 
-    def __init__(self, topic: str, producer: KafkaProducer, link: Link, survey: Survey, writer: str) -> None:
+    def __init__(self, topic: str, producer: KafkaProducer, link: NetworkClient, survey: Survey, writer: str) -> None:
         self.stream = survey.stream
         self.writer = writer
         self.partitions = survey.partitions

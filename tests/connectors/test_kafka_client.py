@@ -10,30 +10,30 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaConsumer
 
-from connectors.kafka.base.client import Link, Unreachable, connect
-from connectors.kafka.writing.link import WritingLink
+from connectors.kafka.base.client import NetworkClient, Unreachable, connect
+from connectors.kafka.writing.producer_client import ProducerClient
 
 
 @pytest.fixture
-def link() -> Iterator[WritingLink]:
-    made = WritingLink(bootstrap_servers="127.0.0.1:1", reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000)
+def link() -> Iterator[ProducerClient]:
+    made = ProducerClient(bootstrap_servers="127.0.0.1:1", reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000)
     yield made
     made.close()
 
 
-def test_how_long_to_wait_for_a_connection_is_told_in_milliseconds(link: WritingLink) -> None:
+def test_how_long_to_wait_for_a_connection_is_told_in_milliseconds(link: ProducerClient) -> None:
     link.connections.update_backoff(7)
     assert 1 < link.connections.connection_delay(7) < 100
     assert link.connection_delay(7) > 1000
 
 
-def test_a_connection_that_is_being_made_is_not_asked_for_without_a_pause(link: WritingLink) -> None:
+def test_a_connection_that_is_being_made_is_not_asked_for_without_a_pause(link: ProducerClient) -> None:
     assert link.connections.connection_delay(7) == 0
     assert link.connection_delay(7) > 0
 
 
 def test_who_leads_is_not_asked_again_at_once_without_an_answer(
-    link: WritingLink, monkeypatch: pytest.MonkeyPatch
+    link: ProducerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     woken: list[None] = []
     monkeypatch.setattr(link.cluster._wakeup, "notify", lambda: woken.append(None))
@@ -52,9 +52,9 @@ def test_who_leads_is_not_asked_again_at_once_without_an_answer(
 
 def test_a_client_that_is_closed_while_it_connects_leaves_no_socket_behind() -> None:
     """What is left to the collector is a warning, and with that an error here."""
-    begun: list[Link] = []
+    begun: list[NetworkClient] = []
 
-    class Noted(Link):
+    class Noted(NetworkClient):
         def __init__(self, **settings: object) -> None:
             super().__init__(**settings)
             begun.append(self)

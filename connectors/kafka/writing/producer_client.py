@@ -16,16 +16,16 @@ from kafka import errors
 from kafka.future import Future
 from kafka.protocol.producer import ProduceRequest
 
-from connectors.kafka.base.client import Link
+from connectors.kafka.base.client import NetworkClient
 
-__all__ = ["WritingLink"]
+__all__ = ["ProducerClient"]
 
 _LEAST_MS = 20.0
 """How long to rest before asking again for a connection, or for the metadata; what comes of them ends the rest."""
 
 
-class WritingLink(Link):
-    """As `Link`; errors come by the way the producer looks for them, and it has its rest."""
+class ProducerClient(NetworkClient):
+    """As `NetworkClient`; errors come by the way the producer looks for them, and it has its rest."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
