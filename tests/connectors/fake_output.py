@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from connectors.kafka.base.client import Unreachable
-from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.kafka.writing.session import Broken, Line, Session
+from connectors.kafka.writing.session import Broken, Line
+from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import Mark, Position, SinkError
 
 
@@ -74,7 +74,7 @@ class FakeTopic:
         attempt: int,  # noqa: ARG002
         cancelled: Callable[[], bool],  # noqa: ARG002
         before: Producer | None = None,
-    ) -> Session:
+    ) -> FakeSession:
         if self.refusal is not None:
             raise self.refusal
         if self.down:
@@ -88,17 +88,17 @@ class FakeTopic:
             other.over = True
         self.sessions.append(session)
         if mark is None:
-            session.earlier = Counter(entry.line.position[:2] for log in self.logs.values() for entry in log if entry)
+            session.existing = Counter(entry.line.position[:2] for log in self.logs.values() for entry in log if entry)
         else:
-            session.earlier = dict(mark.earlier)
+            session.existing = dict(mark.earlier)
             found = [
                 entry.line.position
                 for partition, log in self.logs.items()
                 for entry in log[mark.ends.get(partition, 0) :]
                 if entry is not None and entry.writer == mark.writer
             ]
-            session.emitted = Emitted([*Emitted.positions(mark.emitted), *found], mark.passed)
-            session.unproven = set() if self.transactional else set(self.logs)
+            session.written = WrittenLines([*WrittenLines.positions(mark.emitted), *found], mark.passed)
+            session.unverified = set() if self.transactional else set(self.logs)
         return session
 
     def lines(self) -> dict[int, list[Position]]:
@@ -111,7 +111,7 @@ class FakeTopic:
         return found
 
 
-class FakeSession(Session):
+class FakeSession:
     """Acknowledges at once, unless the topic is down or deaf; then when it is `heard`."""
 
     def __init__(self, topic: FakeTopic, writer: str) -> None:
@@ -122,16 +122,16 @@ class FakeSession(Session):
         self.producer = Producer(1, 0)
         self.ends = {partition: len(log) for partition, log in topic.logs.items()}
         self.largest = topic.largest
-        self.emitted = Emitted()
-        self.earlier: dict[tuple[str, int], int] = {}
-        self.unproven: set[int] = set()
+        self.written = WrittenLines()
+        self.existing: dict[tuple[str, int], int] = {}
+        self.unverified: set[int] = set()
         self.transactional = topic.transactional
         self.transaction_seconds = 900.0
         self.over = False
         self.pending: list[tuple[Line, Receipt]] = []
         self.unheard: list[Receipt] = []
         self.open: list[tuple[int, Entry]] | None = None
-        self.proven: list[Line] = []
+        self.verified: list[Line] = []
         self.commits = 0
         self.calls: list[str] = []
         self.committing = threading.Event()
@@ -184,14 +184,14 @@ class FakeSession(Session):
         self.pending.clear()
         self.unheard.clear()
 
-    def prove(self, line: Line) -> int:
-        self.calls.append("prove")
+    def send_verified(self, line: Line) -> int:
+        self.calls.append("send_verified")
         if self.breaks is not None:
             raise self.breaks
         partition = line.position.partition % self.partitions
         self.topic.logs[partition].append(Entry(self.writer, line))
-        self.proven.append(line)
-        self.unproven.discard(partition)
+        self.verified.append(line)
+        self.unverified.discard(partition)
         return len(self.topic.logs[partition]) - 1
 
     def explain(self, error: Exception, line: Line | None = None) -> Exception:  # noqa: ARG002
@@ -233,7 +233,7 @@ class FakeSession(Session):
         self.spoilt = error
 
     def verify(self) -> bool:
-        if self.breaks is not None and not self.unproven:
+        if self.breaks is not None and not self.unverified:
             raise self.breaks
         return True
 

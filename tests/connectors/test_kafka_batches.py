@@ -26,9 +26,9 @@ from kafka.structs import TopicPartition
 
 from connectors.kafka.consumer import batches
 from connectors.kafka.consumer.batches import bound
-from connectors.kafka.consumer.committed import Batches, note_batches
 from connectors.kafka.consumer.damage import Unreadable, damage
 from connectors.kafka.consumer.decompression import TooLargeError, decompress
+from connectors.kafka.consumer.transaction_index import TransactionIndex
 
 MEGABYTE = 2**20
 
@@ -216,10 +216,7 @@ def emptied(first: int, last: int, control: bool) -> bytes:
 @pytest.mark.parametrize("noting", [True, False])
 def test_a_batch_that_compaction_emptied_is_no_damage(control: bool, level: IsolationLevel, noting: bool) -> None:
     consumer: Any = SimpleNamespace(_fetcher=SimpleNamespace())
-    bound(consumer, 1000)
-    noted: defaultdict[int, Batches] = defaultdict(Batches)
-    if noting:
-        note_batches(consumer, noted)
+    bound(consumer, 1000, defaultdict(TransactionIndex) if noting else None)
     data = emptied(0, 4, control) + emptied(5, 5, control)
     part = consumer._fetcher.PartitionRecords(0, TopicPartition("t", 0), MemoryRecords(data), isolation_level=level)
     assert everything(part) == []

@@ -12,12 +12,12 @@ from kafka import errors
 from test_kafka_source import until
 
 from connectors.kafka.group.offsets import Offsets
-from connectors.kafka.reading import commits
-from connectors.kafka.reading.commits import Commits
+from connectors.kafka.reading import offset_committer
+from connectors.kafka.reading.offset_committer import OffsetCommitter
 
 
 class Consumer:
-    """Commits, and fails as often as it is told to before that."""
+    """OffsetCommitter, and fails as often as it is told to before that."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures
@@ -36,13 +36,13 @@ class Consumer:
     def close(self, **_: object) -> None: ...
 
 
-def committing(monkeypatch: pytest.MonkeyPatch, consumer: Consumer) -> Commits:
-    monkeypatch.setattr(commits, "connect", lambda *_: (consumer, None))
-    return Commits("kafka topic t", "t", {"group_id": "g"})
+def committing(monkeypatch: pytest.MonkeyPatch, consumer: Consumer) -> OffsetCommitter:
+    monkeypatch.setattr(offset_committer, "connect", lambda *_: (consumer, None))
+    return OffsetCommitter("kafka topic t", "t", {"group_id": "g"})
 
 
 def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "_PAUSE", 0.01)
+    monkeypatch.setattr(offset_committer, "_PAUSE", 0.01)
     consumer = Consumer(failures=3)
     committer = committing(monkeypatch, consumer)
     committer.put({0: 10, 1: 5})
@@ -51,7 +51,7 @@ def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: p
 
 
 def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "_PAUSE", 60.0)
+    monkeypatch.setattr(offset_committer, "_PAUSE", 60.0)
     consumer = Consumer(failures=1)
     committer = committing(monkeypatch, consumer)
     committer.put({0: 10})
@@ -61,7 +61,7 @@ def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_came_meanwhile_is_newer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "_PAUSE", 0.01)
+    monkeypatch.setattr(offset_committer, "_PAUSE", 0.01)
     consumer = Consumer(failures=1)
     consumer.gate.clear()
     committer = committing(monkeypatch, consumer)

@@ -9,8 +9,8 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.kafka.reading.buffers import Stretch
-from connectors.kafka.reading.messages import Messages
+from connectors.kafka.reading.buffers import PartitionBatch
+from connectors.kafka.reading.message_decoder import MessageDecoder
 from connectors.objects import JsonObjects
 from connectors.ports import Position, Record
 
@@ -18,8 +18,8 @@ STREAM = "cluster/t/1"
 
 
 def records(*messages: object, include: tuple[str, ...] = (), longest: int = 100, max_string: int = 20) -> list[Record]:
-    stretch = Stretch(3, messages[0].offset, messages[-1].offset + 1, messages)  # type: ignore[attr-defined]
-    return Messages(JsonObjects("y", "int", max_string), longest, include).records(STREAM, stretch)  # type: ignore[arg-type]
+    batch = PartitionBatch(3, messages[0].offset, messages[-1].offset + 1, messages)  # type: ignore[attr-defined]
+    return MessageDecoder(JsonObjects("y", "int", max_string), longest, include).records(STREAM, batch)  # type: ignore[arg-type]
 
 
 def reason(record: Record) -> str | None:
@@ -52,8 +52,8 @@ def test_odd_messages_stand_among_the_others() -> None:
 
 
 def test_messages_that_cannot_be_read_are_faults_of_their_own() -> None:
-    stretch = Stretch(3, 5, 8, None, "CorruptRecordError: crc")
-    found = Messages(JsonObjects("y", "int", 20), 100).records(STREAM, stretch)
+    batch = PartitionBatch(3, 5, 8, None, "CorruptRecordError: crc")
+    found = MessageDecoder(JsonObjects("y", "int", 20), 100).records(STREAM, batch)
     assert [(one.position.offset, one.next.offset) for one in found] == [(5, 6), (6, 7), (7, 8)]
     assert {one.fault for one in found} == {("corrupt", "the message cannot be read: CorruptRecordError: crc")}
     assert {one.raw for one in found} == {b""}

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from fake_kafka import message
 
-from connectors.kafka.reading import order
-from connectors.kafka.reading.buffers import Buffers, Stretch
-from connectors.kafka.reading.order import ArrivalOrder, Entry, LoggedOrder, OrderLog
+from connectors.kafka.reading import order, order_log
+from connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from connectors.kafka.reading.order import ArrivalOrder, LoggedOrder
+from connectors.kafka.reading.order_log import OrderEntry, OrderLog
 
 
 def put(buffers: Buffers, partition: int, first: int, end: int) -> None:
     messages = [message(offset, b"{}", partition=partition) for offset in range(first, end)]
-    buffers.put(Stretch(partition, first, end, messages))
+    buffers.put(PartitionBatch(partition, first, end, messages))
 
 
 def logged(path: Path, begins: dict[int, int], positions: dict[int, int] | None = None, kept: int = 1) -> LoggedOrder:
@@ -29,8 +30,8 @@ def logged(path: Path, begins: dict[int, int], positions: dict[int, int] | None 
 def drained(taker: LoggedOrder | ArrivalOrder, buffers: Buffers, most: int) -> list[tuple[int, int]]:
     """Everything that can be taken, one (partition, offset) a record."""
     records = []
-    while (stretch := taker.take(buffers, most)) is not None:
-        records += [(stretch.partition, offset) for offset in range(stretch.first, stretch.end)]
+    while (batch := taker.take(buffers, most)) is not None:
+        records += [(batch.partition, offset) for offset in range(batch.first, batch.end)]
     return records
 
 
@@ -46,8 +47,8 @@ class TestArrival:
         put(buffers, 2, 7, 17)
         taker = ArrivalOrder()
         taken = []
-        while (stretch := taker.take(buffers, 10)) is not None:
-            taken.append((stretch.partition, stretch.first, stretch.end))
+        while (batch := taker.take(buffers, 10)) is not None:
+            taken.append((batch.partition, batch.first, batch.end))
         assert taken == [(0, 0, 10), (2, 7, 17), (0, 10, 20), (0, 20, 25)]
 
 
@@ -55,20 +56,20 @@ class TestLog:
     def test_a_torn_last_line_is_forgotten(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
         log = OrderLog(path, 1)
         log.open({0: 0, 1: 0})
-        log.append(Entry(0, 0, 5))
-        log.append(Entry(1, 0, 9))
+        log.append(OrderEntry(0, 0, 5))
+        log.append(OrderEntry(1, 0, 9))
         log.close()
         whole = path.read_bytes()
-        for length in range(len(Entry(0, 0, 5).to_line()), len(whole)):
+        for length in range(len(OrderEntry(0, 0, 5).to_line()), len(whole)):
             path.write_bytes(whole[:length])
-            assert log.open({0: 0, 1: 0}) == [Entry(0, 0, 5)]
+            assert log.open({0: 0, 1: 0}) == [OrderEntry(0, 0, 5)]
             log.close()
         assert caplog.text == ""
 
     def test_what_stands_behind_damage_is_not_used(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        lines = [Entry(0, 0, 5).to_line(), b"1 0 9 00000000\n", Entry(0, 5, 8).to_line()]
+        lines = [OrderEntry(0, 0, 5).to_line(), b"1 0 9 00000000\n", OrderEntry(0, 5, 8).to_line()]
         path.write_bytes(b"".join(lines))
-        assert OrderLog(path, 1).open({0: 0, 1: 0}) == [Entry(0, 0, 5)]
+        assert OrderLog(path, 1).open({0: 0, 1: 0}) == [OrderEntry(0, 0, 5)]
         assert [record.message for record in caplog.records] == [
             f"{path} is damaged in line 2: what stands behind it is not used"
         ]
@@ -78,29 +79,29 @@ class TestLog:
     )
     def test_no_line_but_an_exact_one_is_taken(self, line: bytes) -> None:
         with pytest.raises(ValueError, match="is torn or damaged"):
-            Entry.from_line(line)
+            OrderEntry.from_line(line)
 
     def test_what_the_checkpoint_holds_is_not_repeated(self, path: Path) -> None:
         log = OrderLog(path, 1)
         log.open({0: 0, 1: 0})
-        for entry in (Entry(0, 0, 5), Entry(1, 0, 9), Entry(0, 5, 8)):
+        for entry in (OrderEntry(0, 0, 5), OrderEntry(1, 0, 9), OrderEntry(0, 5, 8)):
             log.append(entry)
         log.close()
-        assert log.open({0: 5, 1: 4}) == [Entry(1, 4, 9), Entry(0, 5, 8)]
+        assert log.open({0: 5, 1: 4}) == [OrderEntry(1, 4, 9), OrderEntry(0, 5, 8)]
         log.close()
         assert log.open({0: 8, 1: 9}) == []
         log.close()
         # A partition that came later has no place in the checkpoint.
-        assert log.open({0: 8}) == [Entry(1, 0, 9)]
+        assert log.open({0: 8}) == [OrderEntry(1, 0, 9)]
 
     def test_a_log_that_begins_too_late_says_so(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        path.write_bytes(Entry(0, 5, 8).to_line())
+        path.write_bytes(OrderEntry(0, 5, 8).to_line())
         assert OrderLog(path, 1).open({0: 4}) == []
         assert path.read_bytes() == b""
         assert "does not reach back to the checkpoint" in caplog.text
 
     def test_a_new_beginning_forgets_the_log(self, path: Path) -> None:
-        path.write_bytes(Entry(0, 0, 8).to_line())
+        path.write_bytes(OrderEntry(0, 0, 8).to_line())
         assert OrderLog(path, 1).open({}) == []
         assert path.read_bytes() == b""
 
@@ -109,7 +110,7 @@ class TestLog:
         log = OrderLog(path, kept)
         log.open({0: 0})
         for number in range(10):
-            log.append(Entry(0, 10 * number, 10 * number + 10))
+            log.append(OrderEntry(0, 10 * number, 10 * number + 10))
             log.saved({0: 10 * number + 10})
             oldest = max(0, 10 * (number + 2 - kept))
             copy = path.with_name("copy")
@@ -123,13 +124,13 @@ class TestLog:
     def test_a_line_is_on_the_disk_before_it_is_used(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         synced = []
         real = os.fsync
-        monkeypatch.setattr(order.os, "fsync", lambda file: (synced.append(path.read_bytes()), real(file)))
+        monkeypatch.setattr(order_log.os, "fsync", lambda file: (synced.append(path.read_bytes()), real(file)))
         log = OrderLog(path, 1)
         path.touch()
         log.open({0: 0})
         synced.clear()
-        log.append(Entry(0, 0, 5))
-        assert synced == [Entry(0, 0, 5).to_line()]
+        log.append(OrderEntry(0, 0, 5))
+        assert synced == [OrderEntry(0, 0, 5).to_line()]
 
 
 class TestLogged:
@@ -144,9 +145,9 @@ class TestLogged:
             put(buffers, partition, places[partition], places[partition] + count)
             places[partition] += count
             for _ in range(draw.randrange(3)):
-                stretch = first.take(buffers, draw.randint(1, 20))
-                if stretch is not None:
-                    taken += [(stretch.partition, offset) for offset in range(stretch.first, stretch.end)]
+                batch = first.take(buffers, draw.randint(1, 20))
+                if batch is not None:
+                    taken += [(batch.partition, offset) for offset in range(batch.first, batch.end)]
         first.close()
         for seed in range(5):
             # A checkpoint after some of them, then everything there is, in another order.
@@ -166,7 +167,7 @@ class TestLogged:
             assert sorted(taken[:done] + again) == everything
 
     def test_it_waits_for_the_partition_whose_turn_it_was(self, path: Path) -> None:
-        path.write_bytes(Entry(1, 0, 3).to_line() + Entry(0, 0, 2).to_line())
+        path.write_bytes(OrderEntry(1, 0, 3).to_line() + OrderEntry(0, 0, 2).to_line())
         taker = logged(path, {0: 0, 1: 0})
         buffers = Buffers([0, 1])
         put(buffers, 0, 0, 9)
@@ -178,7 +179,7 @@ class TestLogged:
         assert drained(taker, buffers, 5)[:3] == [(1, 2), (0, 0), (0, 1)]
 
     def test_what_is_gone_is_not_waited_for(self, path: Path) -> None:
-        path.write_bytes(Entry(1, 0, 3).to_line() + Entry(1, 3, 8).to_line() + Entry(0, 0, 2).to_line())
+        path.write_bytes(OrderEntry(1, 0, 3).to_line() + OrderEntry(1, 3, 8).to_line() + OrderEntry(0, 0, 2).to_line())
         taker = logged(path, {0: 0, 1: 0})
         buffers = Buffers([0, 1])
         put(buffers, 0, 0, 2)
@@ -191,9 +192,9 @@ class TestLogged:
         buffers = Buffers([0])
         put(buffers, 0, 0, 1000)
         assert drained(taker, buffers, 10) == [(0, offset) for offset in range(1000)]
-        assert path.read_bytes() == Entry(0, 0, 1000).to_line()
+        assert path.read_bytes() == OrderEntry(0, 0, 1000).to_line()
 
-    def test_holes_in_the_offsets_belong_to_a_stretch(self, path: Path) -> None:
+    def test_holes_in_the_offsets_belong_to_a_batch(self, path: Path) -> None:
         taker = logged(path, {0: 0, 1: 0})
         buffers = Buffers([0, 1])
         put(buffers, 0, 4, 6)
@@ -202,7 +203,7 @@ class TestLogged:
         put(buffers, 0, 9, 10)
         drained(taker, buffers, 5)
         assert path.read_bytes() == b"".join(
-            entry.to_line() for entry in (Entry(0, 0, 6), Entry(1, 0, 2), Entry(0, 6, 10))
+            entry.to_line() for entry in (OrderEntry(0, 0, 6), OrderEntry(1, 0, 2), OrderEntry(0, 6, 10))
         )
 
     def test_while_the_disk_is_full_nothing_is_taken(
@@ -221,7 +222,7 @@ class TestLogged:
         buffers = Buffers([0])
         put(buffers, 0, 0, 10)
         with monkeypatch.context() as full:
-            full.setattr(order.os, "pwrite", torn)
+            full.setattr(order_log.os, "pwrite", torn)
             for _ in range(3):
                 assert taker.take(buffers, 5) is None
                 assert taker.held
@@ -230,7 +231,7 @@ class TestLogged:
         assert [record.levelno for record in caplog.records] == [logging.ERROR]
         assert "no record is taken until it can" in caplog.text
         assert drained(taker, buffers, 5) == [(0, offset) for offset in range(10)]
-        assert path.read_bytes() == Entry(0, 0, 10).to_line()
+        assert path.read_bytes() == OrderEntry(0, 0, 10).to_line()
 
     def test_a_log_that_cannot_be_shortened_goes_on(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -244,11 +245,11 @@ class TestLogged:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as full:
-            full.setattr(order.os, "fsync", refused)
+            full.setattr(order_log.os, "fsync", refused)
             taker.saved({0: 10})
         assert "cannot be shortened: No space left on device" in caplog.text
         put(buffers, 0, 10, 12)
         drained(taker, buffers, 5)
-        assert path.read_bytes() == Entry(0, 0, 10).to_line() + Entry(0, 10, 12).to_line()
+        assert path.read_bytes() == OrderEntry(0, 0, 10).to_line() + OrderEntry(0, 10, 12).to_line()
         taker.saved({0: 12})
         assert path.read_bytes() == b""

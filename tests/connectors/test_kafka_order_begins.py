@@ -13,7 +13,7 @@ from fake_kafka import FakeCluster, FakeTopic
 from test_kafka_source import STREAM, Make, cluster, drain, make, places, values  # noqa: F401
 
 from connectors import Position, Record
-from connectors.kafka.reading import order
+from connectors.kafka.reading import order_log
 from connectors.kafka.reading.source import KafkaSource
 
 # ruff: noqa: F811 - pytest takes fixtures by their names
@@ -44,7 +44,7 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Any:
         return one
 
     for name in ("fsync", "pwrite"):
-        monkeypatch.setattr(order.os, name, dying(getattr(os, name)))
+        monkeypatch.setattr(order_log.os, name, dying(getattr(os, name)))
     monkeypatch.setattr(Path, "rename", dying(Path.rename))
 
     def arm(number: int) -> None:

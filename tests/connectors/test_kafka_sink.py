@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from connectors import Position, SinkError
 from connectors.kafka.writing import backlog, delivery
+from connectors.kafka.writing.provenance import Provenance
 from connectors.kafka.writing.session import Broken
 from connectors.kafka.writing.sink import KafkaSink
-from connectors.kafka.writing.stamps import Stamp
 from connectors.ports import ConnectorError, OutageError, Sink
 
 CALM = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
@@ -161,14 +161,14 @@ class TestWriting:
 class TestKeys:
     def test_no_two_lines_share_one(self) -> None:
         places = [at(5), at(5, 1), at(6), Position("labels:source", 0, 5), Position("cluster/other/1", 0, 5)]
-        keys = {Stamp(writer).key(place) for writer in ("a1b2c3d4", "e5f6a7b8") for place in places}
+        keys = {Provenance(writer).key(place) for writer in ("a1b2c3d4", "e5f6a7b8") for place in places}
         assert len(keys) == 2 * len(places)
 
     def test_the_same_line_has_the_same_one_whatever_came_before(self) -> None:
         places = [at(5), Position("labels:source", 0, 5), at(5), at(5, 1), at(5)]
-        stamp = Stamp("me")
-        assert [stamp.key(place) for place in places] == [Stamp("me").key(place) for place in places]
-        assert [stamp.headers(place) for place in places] == [Stamp("me").headers(place) for place in places]
+        provenance = Provenance("me")
+        assert [provenance.key(place) for place in places] == [Provenance("me").key(place) for place in places]
+        assert [provenance.headers(place) for place in places] == [Provenance("me").headers(place) for place in places]
 
 
 class TestExisting:
@@ -374,15 +374,21 @@ class TestGoingOn:
         again.flush()
         assert topic.lines() == {0: [at(5), label]}
 
-    def test_the_first_line_to_each_partition_is_proven_alone(self) -> None:
+    def test_the_first_line_to_each_partition_is_verified_alone(self) -> None:
         topic = FakeTopic(partitions=2)
         mark = self.restarted(topic, None).flush()
         again = self.restarted(topic, mark)
         put(again, at(0), at(1), at(0, 1), at(1, 1), at(2))
         again.flush()
         session = topic.sessions[-1]
-        assert [line.position for line in session.proven] == [at(0), at(0, 1)]
-        assert [call for call in session.calls if "wait" not in call] == ["prove", "send", "prove", "send", "send"]
+        assert [line.position for line in session.verified] == [at(0), at(0, 1)]
+        assert [call for call in session.calls if "wait" not in call] == [
+            "send_verified",
+            "send",
+            "send_verified",
+            "send",
+            "send",
+        ]
         assert topic.lines() == {0: [at(0), at(1), at(2)], 1: [at(0, 1), at(1, 1)]}
 
     def test_a_line_of_a_killed_process_that_comes_late_is_found(self) -> None:
@@ -393,10 +399,10 @@ class TestGoingOn:
 
         def late(line: Any) -> int:
             topic.logs[0].append(module_entry(session.writer, line))
-            session.prove = FakeSession.prove.__get__(session)  # type: ignore[method-assign]
+            session.send_verified = FakeSession.send_verified.__get__(session)  # type: ignore[method-assign]
             raise Broken("another one was there first")
 
-        session.prove = late  # type: ignore[method-assign]
+        session.send_verified = late  # type: ignore[method-assign]
         put(again, at(0), at(1))
         again.flush()
         assert len(topic.sessions) == 3
@@ -493,7 +499,7 @@ class TestOutages:
             sink.flush()
         assert [place.offset for place in topic.lines()[0]] == [*range(52)]
 
-    def test_also_when_the_line_to_be_proven_is_never_heard_of(self) -> None:
+    def test_also_when_the_line_to_be_verified_is_never_heard_of(self) -> None:
         topic = FakeTopic()
         with made(topic) as sink:
             sink.open()
@@ -502,12 +508,12 @@ class TestOutages:
         with made(topic) as sink:
             sink.open(mark)
 
-            def prove(line: Any) -> int:
+            def send_verified(line: Any) -> int:
                 topic.logs[0].append(module_entry(topic.sessions[1].writer, line))
                 ended.wait(30)
                 raise Broken("it is closed")
 
-            topic.sessions[1].prove = prove  # type: ignore[method-assign]
+            topic.sessions[1].send_verified = send_verified  # type: ignore[method-assign]
             put(sink, at(0), at(1))
             until(lambda: bool(topic.logs[0]), sink)
             sink._clock.now += 61  # type: ignore[attr-defined]

@@ -61,10 +61,10 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def poll(*numbers: uuid.UUID | None) -> None:
         cluster = Metadata(OLD, *numbers)
-        link = SimpleNamespace(
+        network = SimpleNamespace(
             cluster=cluster, connections=SimpleNamespace(run=lambda wait, *rest: wait(*rest), wait_for=lambda *_: None)
         )
-        monkeypatch.setattr(topic, "connect", lambda *_, **__: (Consumer(), link))
+        monkeypatch.setattr(topic, "connect", lambda *_, **__: (Consumer(), network))
         KafkaTopic("t", {}).poll(0.1)
 
     return poll

@@ -15,8 +15,8 @@ from kafka import KafkaProducer
 from connectors import JsonLinesSink, SinkError
 from connectors.kafka.base import client
 from connectors.kafka.consumer import topic as kafka_topic
+from connectors.kafka.writing.provenance import Provenance
 from connectors.kafka.writing.sink import KafkaSink
-from connectors.kafka.writing.stamps import Stamp
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume, produce
@@ -41,8 +41,8 @@ class TestLines:
         records = consume(broker.bootstrap, name)[0]
         assert [record.value for record in records] == (tmp_path / "lines.jsonl").read_bytes().splitlines()
         headers = [dict(record.headers) for record in records]
-        stamp = Stamp(str(headers[0]["writer"], "ascii"))
-        assert [record.key for record in records] == [stamp.key(at(7, 3)), stamp.key(at(9, 3))]
+        provenance = Provenance(str(headers[0]["writer"], "ascii"))
+        assert [record.key for record in records] == [provenance.key(at(7, 3)), provenance.key(at(9, 3))]
         assert [(each["source.stream"], each["source.partition"], each["source.offset"]) for each in headers] == [
             (STREAM.encode(), b"3", b"7"),
             (STREAM.encode(), b"3", b"9"),

@@ -73,7 +73,7 @@ class TestLateLines:
         first, second, name = both
         put(second, [at(offset) for offset in range(1, 8)])
         second.flush()
-        session: Any = first._delivery._connecting.session
+        session: Any = first._delivery._connector.session
         receipts = [session.send(Line(b"{}", at(20 + offset))) for offset in range(late)]
         session.wait(5.0)
         refused = [receipt.exception is not None for receipt in receipts]
@@ -122,9 +122,9 @@ def test_a_session_breaks_where_a_line_came_in_between(broker: Cluster, topic: M
     second = opened(broker, name, mark)
     put(first, [at(1, 1)])
     first.flush()
-    assert second._delivery._connecting.session is not None
+    assert second._delivery._connector.session is not None
     with pytest.raises(Broken, match="a line of an earlier process came in between"):
-        second._delivery._connecting.session.prove(Line(b"{}", at(1)))
+        second._delivery._connector.session.send_verified(Line(b"{}", at(1)))
     second.close()
     first.close()
 

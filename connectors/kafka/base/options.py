@@ -1,4 +1,4 @@
-"""What may be said to the client of Kafka: settings that connectors make themselves, and the files of TLS."""
+"""Options of kafka-python's clients: those that are reserved, their defaults here, and the checks of them."""
 
 from __future__ import annotations
 
@@ -67,20 +67,12 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def client_settings(bootstrap_servers: str | list[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what every client of kafka-python is made with, whether it reads or writes.
+def client_settings(
+    bootstrap_servers: str | list[str], options: Mapping[str, Any], reserved: Mapping[str, str] = {}
+) -> dict[str, Any]:
+    """Return what a client of kafka-python is made with: its defaults here, and the user's options.
 
-    Parameters
-    ----------
-    bootstrap_servers
-        ``"host:port"``, several of them with commas between, or a list.
-    options
-        What the user says beyond that, by the names kafka-python has for it.
-
-    Raises
-    ------
-    ValueError
-        For an option that is not the user's to set.
+    Raises `ValueError` for an option that is in `RESERVED`, or among the client's own `reserved` ones.
 
     Examples
     --------
@@ -93,6 +85,9 @@ def client_settings(bootstrap_servers: str | list[str], options: Mapping[str, An
 
     """
     try:
+        for name in options:
+            if name in reserved:
+                raise ValueError(f"{name} cannot be set: {reserved[name]}")
         check(options)
     except ValueError as error:
         raise ValueError(f"options: {error}") from None
@@ -100,14 +95,7 @@ def client_settings(bootstrap_servers: str | list[str], options: Mapping[str, An
 
 
 def check(options: Mapping[str, Any]) -> None:
-    """Find what cannot go together, or not at all.
-
-    Raises
-    ------
-    ValueError
-        Naming the option.
-
-    """
+    """Raise `ValueError`, naming the option, for what cannot be set, or not together."""
     for name in options:
         if name in RESERVED:
             raise ValueError(f"{name} cannot be set: {RESERVED[name]}")
@@ -127,18 +115,9 @@ def check(options: Mapping[str, Any]) -> None:
 
 
 def check_tls(settings: Mapping[str, Any]) -> None:
-    """Read the files of TLS once: the client would only say later, and less clearly, what is wrong with them.
+    """Raise `ConnectorError`, naming option and file, for a file of TLS that the client could not use.
 
-    Parameters
-    ----------
-    settings
-        As `client_settings` made them.
-
-    Raises
-    ------
-    ConnectorError
-        Naming the option and the file.
-
+    The client itself would say so later, and less clearly.
     """
     if settings.get("security_protocol") not in ("SSL", "SASL_SSL"):
         return
@@ -151,21 +130,19 @@ def check_tls(settings: Mapping[str, Any]) -> None:
                     f"options.{name}: {settings[name]}: cannot be read: {error.strerror or error}"
                 ) from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        name = "ssl_cafile"
-        if settings.get(name):
-            context.load_verify_locations(settings[name])
-        name = "ssl_certfile"
-        if settings.get(name):
-            context.load_cert_chain(settings[name], settings.get("ssl_keyfile"), settings["ssl_password"])
-        name = "ssl_crlfile"
-        if settings.get(name):
-            context.load_verify_locations(settings[name])
-    except (ssl.SSLError, OSError) as error:
-        raise ConnectorError(
-            f"options.{name}: {settings[name]}: is no PEM file that can be used ({_reason(error)}): "
-            "look at the file, and at ssl_keyfile and ssl_password where it is a certificate with a key"
-        ) from None
+    for name in ("ssl_cafile", "ssl_certfile", "ssl_crlfile"):
+        if not settings.get(name):
+            continue
+        try:
+            if name == "ssl_certfile":
+                context.load_cert_chain(settings[name], settings.get("ssl_keyfile"), settings["ssl_password"])
+            else:
+                context.load_verify_locations(settings[name])
+        except (ssl.SSLError, OSError) as error:
+            raise ConnectorError(
+                f"options.{name}: {settings[name]}: is no PEM file that can be used ({_reason(error)}): "
+                "look at the file, and at ssl_keyfile and ssl_password where it is a certificate with a key"
+            ) from None
 
 
 def _reason(error: OSError) -> str:

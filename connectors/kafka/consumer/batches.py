@@ -1,4 +1,4 @@
-"""Batches of messages within bounds, whatever a producer put into them.
+"""Bounds the memory that a batch of messages takes, whatever a producer put into it.
 
 kafka-python unpacks a batch as far as its lengths and counts say. Three of them cost much more memory than bytes on the
 network: what is compressed, the number of headers of a record (an empty one is two bytes, and sixty in memory), and
@@ -7,6 +7,7 @@ both together.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from kafka.record.legacy_records import LegacyRecordBatch
 from kafka.record.util import decode_varint
 
 from connectors.kafka.consumer.decompression import decompress
+from connectors.kafka.consumer.transaction_index import TransactionIndex
 
 __all__ = ["MOST_BYTES", "bound"]
 
@@ -28,8 +30,8 @@ _MOST_HEADERS = 10_000
 _LONG = 2**20
 
 
-def bound(consumer: Any, most_bytes: int) -> None:
-    """Let a consumer unpack no batch that is larger than a bound.
+def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionIndex] | None = None) -> None:
+    """Make a consumer unpack no batch that is larger than a bound.
 
     Parameters
     ----------
@@ -38,43 +40,44 @@ def bound(consumer: Any, most_bytes: int) -> None:
         record with more than 10,000 headers in a long batch.
     most_bytes
         The most bytes of a batch once it is decompressed.
+    indexes
+        By partition, where the batches are noted as they are read; None: nowhere.
 
     """
 
-    class Default(_DefaultBatch):
-        most = most_bytes
-
-    class Legacy(_LegacyBatch):
-        most = most_bytes
-
     class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         def _unpack_records(self, tp: Any, records: Any, *deserializers: Any) -> Any:
-            return super()._unpack_records(tp, _Batches(records, Default, Legacy), *deserializers)
+            index = None if indexes is None else indexes[tp.partition]
+            return super()._unpack_records(tp, _BoundedBatches(records, most_bytes, index), *deserializers)
 
     consumer._fetcher.PartitionRecords = PartitionRecords
 
 
-class _Batches:
+class _BoundedBatches:
     """The batches of a fetch, as `Fetcher.PartitionRecords` asks for them."""
 
-    def __init__(self, records: Any, default: type[_DefaultBatch], legacy: type[_LegacyBatch]) -> None:
+    def __init__(self, records: Any, most: int, index: TransactionIndex | None) -> None:
         self._records = records
-        self._default = default
-        self._legacy = legacy
+        self._most = most
+        self._index = index
 
     def next_batch(self) -> Any:
         batch = self._records.next_batch()
-        if batch is not None and batch.magic == 2 and batch.is_control_batch and not batch.records_count:
+        if batch is None:
+            return None
+        if self._index is not None:
+            self._index.note(batch)
+        if batch.magic == 2 and batch.is_control_batch and not batch.records_count:
             return _EmptiedMarker(batch._buffer)
-        if batch is None or not (batch.compression_type or batch.size_in_bytes > _LONG):
+        if not (batch.compression_type or batch.size_in_bytes > _LONG):
             return batch
-        if batch.magic < 2:
-            return self._legacy(batch._buffer, batch.magic)
-        return self._default(batch._buffer)
+        bounded = _LegacyBatch(batch._buffer, batch.magic) if batch.magic < 2 else _DefaultBatch(batch._buffer)
+        bounded.most = self._most
+        return bounded
 
 
 class _EmptiedMarker(DefaultRecordBatch):  # type: ignore[misc]
-    """The end of a transaction none of whose records are left: compaction keeps it, empty, for its producer's sake."""
+    """The end of a transaction whose records are all gone: compaction keeps it, empty, for its producer's sake."""
 
     def __next__(self) -> None:
         """Give no marker, where kafka-python takes it for granted that there is one."""

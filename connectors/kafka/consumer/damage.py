@@ -1,4 +1,4 @@
-"""Messages that are there and cannot be read: which ones, and why."""
+"""Finds the messages that a consumer cannot read, and why."""
 
 from __future__ import annotations
 
@@ -15,18 +15,7 @@ __all__ = ["Unreadable", "damage"]
 
 
 class Unreadable(Exception):
-    """Messages of a partition are there and cannot be read.
-
-    Attributes
-    ----------
-    partition
-        Which one.
-    first, end
-        From the first of them to the one behind the last.
-    fault
-        The reason of the `Fault` that they are.
-
-    """
+    """The messages of a partition from `first` up to, and without, `end` cannot be read: `fault` is their reason."""
 
     def __init__(self, partition: int, first: int, end: int, reason: str, fault: str = "corrupt") -> None:
         super().__init__(reason)
@@ -37,22 +26,15 @@ class Unreadable(Exception):
 
 
 def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | None:
-    """Find out what could not be read; None where the error is another one.
+    """Return which messages a `kafka.KafkaConsumer.poll` failed to read; None where the error is another one.
 
     The client says it nowhere. But what it was unpacking stands where the error was raised: the part of the partition
-    it fetched, and the batch of messages, which is all that is lost.
-
-    Parameters
-    ----------
-    error
-        What `kafka.KafkaConsumer.poll` raised.
-    ends
-        Gives where a partition ends; None where that is not known.
+    it fetched, and the batch of messages, which is all that is lost. `ends` gives the end of a partition, where known.
 
     Raises
     ------
     SourceError
-        Where the messages are well, and could be read with a library or with more memory.
+        Where the messages are undamaged, and could be read with a library or with more memory.
 
     """
     part, batch = None, None

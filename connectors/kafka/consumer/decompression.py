@@ -1,4 +1,4 @@
-"""Decompresses a batch up to a bound: kafka-python would give it all the memory it asks for.
+"""Decompresses a batch up to a bound, where kafka-python would give it all the memory it asks for.
 
 A few kilobytes may be made of a gigabyte of zeros, and a length in a header may be any number.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafka import codec as codecs
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
@@ -26,23 +26,16 @@ class TooLargeError(Exception):
 
 
 def decompress(compression: int, data: bytes, most: int) -> bytes:
-    """Decompress the records of a batch.
+    """Return the decompressed records of a batch, at most so many bytes.
 
-    Parameters
-    ----------
-    compression
-        The number of the codec, as a batch has it: 1 gzip, 2 snappy, 3 LZ4, 4 Zstandard.
-    data
-        What is compressed.
-    most
-        The most bytes that may come out.
+    The codec is numbered as in a batch: 1 gzip, 2 snappy, 3 LZ4, 4 Zstandard.
 
     Raises
     ------
     TooLargeError
         Where more would come out.
     UnsupportedCodecError
-        Where the codec is not known, or its library is not there.
+        Where the codec is not known, or its library is not installed.
     CorruptRecordError
         Where the data end too early.
     Exception
@@ -95,49 +88,47 @@ def _zstd(data: bytes, most: int) -> bytes:
 def _lz4(data: bytes, most: int) -> bytes:
     # Not at once: then the length in its header would be believed.
     frame = codecs.lz4.LZ4FrameDecompressor()
-    rest = [data]
 
     def read(size: int) -> bytes:
-        while not frame.eof:
-            before = len(rest[0])
-            chunk: bytes = frame.decompress(rest[0], max_length=size)
-            rest[0] = b""
-            if chunk or frame.eof:
-                return chunk
-            if not before and frame.needs_input:
+        nonlocal data
+        chunk = b""
+        while not chunk and not frame.eof:
+            if not data and frame.needs_input:
                 raise CorruptRecordError("the LZ4 frame is cut short")
-        return b""
+            chunk, data = frame.decompress(data, max_length=size), b""
+        return chunk
 
     return _read(read, most)
 
 
 def _snappy(data: bytes, most: int) -> bytes:
+    blocks, left = [], most
+    for block in _snappy_blocks(data):
+        # It begins with the length of what comes out, seven bits a byte, the low ones first.
+        length = 0
+        for index, byte in enumerate(block[:5]):
+            length |= (byte & 0x7F) << (7 * index)
+            if byte < 0x80:
+                break
+        if length > left:
+            raise _too_large(most)
+        blocks.append(codecs.snappy.decompress(block))
+        left -= len(blocks[-1])
+    return b"".join(blocks)
+
+
+def _snappy_blocks(data: bytes) -> Iterator[bytes]:
     if not (data.startswith(_FRAMING) and len(data) >= _FRAMING_LENGTH):
-        return _snappy_block(data, most, most)
-    blocks, left, place = [], most, _FRAMING_LENGTH
+        yield data
+        return
+    place = _FRAMING_LENGTH
     while place < len(data):
         (length,) = _BLOCK_LENGTH.unpack_from(data, place)
         place += _BLOCK_LENGTH.size
         if not 0 < length <= len(data) - place:
             raise CorruptRecordError(f"a block of {length} bytes of snappy, where {len(data) - place} are left")
-        block = _snappy_block(data[place : place + length], left, most)
-        left -= len(block)
-        blocks.append(block)
+        yield data[place : place + length]
         place += length
-    return b"".join(blocks)
-
-
-def _snappy_block(data: bytes, left: int, most: int) -> bytes:
-    # It begins with the length of what comes out, seven bits a byte, the low ones first.
-    length = 0
-    for index, byte in enumerate(data[:5]):
-        length |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            break
-    if length > left:
-        raise _too_large(most)
-    block: bytes = codecs.snappy.decompress(data)
-    return block
 
 
 _CODECS: Mapping[int, tuple[str, Callable[[bytes, int], bytes]]] = {

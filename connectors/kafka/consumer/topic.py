@@ -1,22 +1,22 @@
-"""A topic as it is read: kafka-python's consumer with its odd corners smoothed."""
+"""A topic of Kafka that is read by partitions and offsets, on kafka-python's consumer."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
 
-from connectors.kafka.base.client import NetworkClient, Unreachable, connect
+from connectors.kafka.base.client import Unreachable, connect
 from connectors.kafka.consumer.batches import MOST_BYTES, bound
-from connectors.kafka.consumer.committed import Batches, note_batches
 from connectors.kafka.consumer.damage import damage
+from connectors.kafka.consumer.transaction_index import TransactionIndex
 from connectors.ports import ConnectorError, SourceError
 
-__all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange", "Topic"]
+__all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange"]
 
 Message: TypeAlias = Any
 """A `kafka.consumer.fetcher.ConsumerRecord`: ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, as bytes."""
@@ -30,7 +30,7 @@ _MOST_MESSAGES = 2048
 
 
 class Bounds(NamedTuple):
-    """Where a partition begins and ends: the offset of its first message, and that of the next one to come.
+    """The offsets of the first message of a partition, and of the next one to come.
 
     To a reader of what is committed, a partition ends before the first transaction that is still open.
     """
@@ -40,70 +40,15 @@ class Bounds(NamedTuple):
 
 
 class OutOfRange(Exception):
-    """The offset to go on at is not there; the partition is the attribute `partition`."""
+    """A partition has no such offset as it is to be read from."""
 
     def __init__(self, partition: int) -> None:
         super().__init__(partition)
         self.partition = partition
 
 
-class Topic(Protocol):
-    """What a reader needs of a topic; every method may raise `Unreachable` or `SourceError`."""
-
-    @property
-    def identity(self) -> str:
-        """The cluster, the name and the number of the topic: what a position's offset counts in."""
-
-    @property
-    def partitions(self) -> frozenset[int]:
-        """All partitions there are: those there were at the beginning, and those that came and have a leader."""
-
-    @property
-    def patience(self) -> float:
-        """Seconds after which a broker that is well has answered."""
-
-    def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
-        """Ask where partitions begin and end."""
-
-    def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
-        """Ask where partitions end, with what belongs to transactions that are still open."""
-
-    def start(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions, from these offsets on."""
-
-    def add(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions too, from these offsets on."""
-
-    def poll(self, seconds: float) -> Mapping[int, list[Message]]:
-        """Wait for messages; raises `Unreadable` and `OutOfRange`, each once for its cause."""
-
-    def seek(self, partition: int, offset: int) -> None:
-        """Go on elsewhere in a partition."""
-
-    def reached(self, partition: int) -> int:
-        """Tell where a partition is read on."""
-
-    def end(self, partition: int) -> int | None:
-        """Tell where a partition ended when it was last read; None before."""
-
-    def heard(self) -> float:
-        """Tell when a broker last answered anything, by the monotonic clock."""
-
-    def failure(self) -> str:
-        """Tell why the last connection failed."""
-
-    def refresh(self) -> None:
-        """Ask anew what there is of the topic."""
-
-    def verify(self) -> None:
-        """Raise `SourceError` where the topic is not what it was when this was made."""
-
-    def close(self) -> None:
-        """End the connection, within seconds."""
-
-
 class KafkaTopic:
-    """A topic of a cluster, connected.
+    """A connected topic; any of its methods may raise `Unreachable` or `SourceError`.
 
     Parameters
     ----------
@@ -116,6 +61,15 @@ class KafkaTopic:
         How many attempts to connect failed before.
     cancelled
         Asked now and then: True ends the attempt.
+    indexes
+        By partition, where the batches that are read are noted; None: nowhere.
+
+    Attributes
+    ----------
+    identity
+        ``"cluster/topic/number"``: what a position's offset counts in.
+    partitions
+        All there are: those there were at the beginning, and those that came and have a leader.
 
     Raises
     ------
@@ -132,26 +86,25 @@ class KafkaTopic:
         settings: Mapping[str, Any],
         attempt: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
+        indexes: defaultdict[int, TransactionIndex] | None = None,
     ) -> None:
         self.name = name
         settings = {**settings, "max_poll_records": _MOST_MESSAGES}
         most_bytes = settings.pop("max_batch_bytes", MOST_BYTES)
-        consumer, link = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
-        self._consumer = consumer
-        self._link: NetworkClient = link
-        bound(consumer, most_bytes)
-        self._cluster = link.cluster
-        self._wait: float = consumer.config["fetch_max_wait_ms"] / 1000
+        self._consumer, self._network = connect(KafkaConsumer, settings, attempt, cancelled=cancelled)
+        bound(self._consumer, most_bytes, indexes)
+        self._cluster = self._network.cluster
+        self._wait: float = self._consumer.config["fetch_max_wait_ms"] / 1000
         self._missing_since: float | None = None
         try:
-            self._meet()
+            self._find()
             self.partitions = frozenset(self._cluster.partitions_for_topic(name))
             self.identity = f"{self._cluster.cluster_id}/{name}/{self._id()}"
         except BaseException:
             self.close()
             raise
 
-    def _meet(self) -> None:
+    def _find(self) -> None:
         """Ask for the topic until it is there, for a moment."""
         try:
             self._cluster.set_topics([self.name])
@@ -167,16 +120,16 @@ class KafkaTopic:
             time.sleep(0.2)
 
     def refresh(self) -> None:
-        """Ask the cluster what there is of the topic."""
+        """Ask the cluster for the metadata of the topic."""
         future = self._cluster.request_update()
         try:
-            self._link.connections.run(self._link.connections.wait_for, future, 1000 * _REQUEST_SECONDS)
+            self._network.connections.run(self._network.connections.wait_for, future, 1000 * _REQUEST_SECONDS)
         except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
             return
         except errors.InvalidTopicError:
             raise SourceError("the cluster does not take this name for a topic") from None
         except (errors.KafkaError, RuntimeError) as error:
-            raise self._trouble(error) from None
+            raise self._failure_of(error) from None
         if self.name in self._cluster.unauthorized_topics:
             raise self._not_authorised()
 
@@ -185,7 +138,7 @@ class KafkaTopic:
         return str(self._cluster.topic_id(self.name) or "-")
 
     def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
-        """Ask where partitions begin and end; see `Topic.bounds`."""
+        """Return where partitions begin and end, as the broker says."""
         places = [TopicPartition(self.name, partition) for partition in partitions]
         if not places:
             return {}
@@ -193,26 +146,26 @@ class KafkaTopic:
             first = self._consumer.beginning_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
             end = self._consumer.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
         except (errors.KafkaError, RuntimeError) as error:
-            raise self._trouble(error) from None
+            raise self._failure_of(error) from None
         return {place.partition: Bounds(first[place], end[place]) for place in places}
 
     def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
-        """Ask where partitions end, with what is not committed; see `Topic.high_watermarks`."""
+        """Return where partitions end, with what belongs to transactions that are still open, as the broker says."""
         places = [TopicPartition(self.name, partition) for partition in partitions]
         # The consumer's own asks as it reads. This one sends nothing but the question.
-        asking = Fetcher(self._link, self._consumer._subscription, isolation_level="read_uncommitted")
+        asking = Fetcher(self._network, self._consumer._subscription, isolation_level="read_uncommitted")
         try:
             ends = asking.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
         except (errors.KafkaError, RuntimeError) as error:
-            raise self._trouble(error) from None
+            raise self._failure_of(error) from None
         return {place.partition: ends[place] for place in places}
 
     def start(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions from these offsets on; see `Topic.start`."""
+        """Read these partitions alone, from these offsets on."""
         self._assign(offsets, offsets)
 
     def add(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions too; see `Topic.add`."""
+        """Read these partitions too, from these offsets on."""
         self._assign({place.partition for place in self._consumer.assignment()} | offsets.keys(), offsets)
 
     def _assign(self, partitions: Iterable[int], offsets: Mapping[int, int]) -> None:
@@ -220,16 +173,12 @@ class KafkaTopic:
         for partition, offset in offsets.items():
             self.seek(partition, offset)
 
-    def note(self, batches: defaultdict[int, Batches]) -> None:
-        """Note the batches that are read from now on, by partition."""
-        note_batches(self._consumer, batches)
-
     def seek(self, partition: int, offset: int) -> None:
-        """Go on elsewhere; see `Topic.seek`."""
+        """Read a partition from another offset on."""
         self._consumer.seek(TopicPartition(self.name, partition), offset)
 
     def poll(self, seconds: float) -> Mapping[int, list[Message]]:
-        """Wait for messages; see `Topic.poll`."""
+        """Return messages by partition; raises `Unreadable` and `OutOfRange`, each once for its cause."""
         try:
             found = self._consumer.poll(timeout_ms=round(1000 * seconds))
         except errors.OffsetOutOfRangeError as error:
@@ -244,45 +193,38 @@ class KafkaTopic:
             if isinstance(error, errors.RetriableError):
                 return {}
             if isinstance(error, errors.KafkaError | RuntimeError):
-                raise self._trouble(error) from None
+                raise self._failure_of(error) from None
             raise
         return {place.partition: messages for place, messages in found.items()}
 
     def reached(self, partition: int) -> int:
-        """Tell where a partition is read on; see `Topic.reached`."""
+        """Return the offset at which a partition is read on."""
         try:
             return int(self._consumer.position(TopicPartition(self.name, partition), timeout_ms=0))
         except errors.LogTruncationError as error:
             raise self._truncated(error) from None
 
     def end(self, partition: int) -> int | None:
-        """Tell where a partition ended when it was last read; see `Topic.end`."""
+        """Return where a partition ended when it was last read; None before."""
         offset = self._consumer.highwater(TopicPartition(self.name, partition))
         return None if offset is None else int(offset)
 
     @property
     def patience(self) -> float:
         """Seconds after which a broker that is well has answered; fewer where a connection failed since it did."""
-        known = self._link.connections
+        known = self._network.connections
         return self._wait + (_PATIENCE_AFTER_FAILURE if known.failed > known.heard else _PATIENCE)
 
     def heard(self) -> float:
-        """Tell when a broker last answered; see `Topic.heard`."""
-        return self._link.connections.heard
+        """Return when a broker last answered anything, by the monotonic clock."""
+        return self._network.connections.heard
 
     def failure(self) -> str:
-        """Tell why the last connection failed; see `Topic.failure`."""
-        return self._link.connections.failure or "no answer"
+        """Return why the last connection failed, as a phrase."""
+        return self._network.connections.failure or "no answer"
 
     def verify(self) -> None:
-        """Look at what is known of the topic by now; see `Topic.verify`.
-
-        Raises
-        ------
-        SourceError
-            When it was deleted, or deleted and made anew.
-
-        """
+        """Raise `SourceError` where the topic was deleted, or deleted and made anew, as far as is known by now."""
         there = self._cluster.partitions_for_topic(self.name)
         if there:
             self._missing_since = None
@@ -299,11 +241,11 @@ class KafkaTopic:
             raise SourceError("the topic was deleted while it was read")
 
     def close(self) -> None:
-        """End the connection; see `Topic.close`."""
+        """End the connection, within seconds."""
         self._consumer.close(autocommit=False, timeout_ms=1000)
 
-    def _trouble(self, error: Exception) -> Exception:
-        """Tell what may pass from what does not."""
+    def _failure_of(self, error: Exception) -> Exception:
+        """Return `Unreachable` for an error that may pass, `SourceError` for another one."""
         if isinstance(error, errors.AuthorizationError):
             return self._not_authorised()
         if isinstance(error, errors.RetriableError | RuntimeError):

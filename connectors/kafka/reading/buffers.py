@@ -1,4 +1,4 @@
-"""What was read of the partitions and not handed out yet, between the thread that reads and the one that learns."""
+"""Buffers between the thread that reads a topic and the one that learns: messages that were not handed out yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-__all__ = ["Buffers", "Stretch"]
+__all__ = ["Buffers", "PartitionBatch"]
 
 # Enough to learn from while more is read, and little enough for the other partitions to have their turn soon.
 _MOST_MESSAGES, _MOST_BYTES = 4096, 2**24
@@ -23,7 +23,7 @@ _HEADER_BYTES = 64
 
 
 def _bytes(messages: Sequence[Any]) -> int:
-    """Tell how much memory messages take, about."""
+    """Return how many bytes of memory messages take, about."""
     in_headers: int = sum(map(_header_size, messages))
     # Where no message has any, which is mostly so, they need not be counted one by one.
     headers = 0 if in_headers == -len(messages) else sum(map(len, map(_headers, messages)))
@@ -31,21 +31,17 @@ def _bytes(messages: Sequence[Any]) -> int:
     return size + in_headers + _HEADER_BYTES * headers
 
 
-class Stretch(NamedTuple):
+class PartitionBatch(NamedTuple):
     """Consecutive messages of a partition, or offsets at which none could be read.
 
     Attributes
     ----------
-    partition
-        Which one.
     first, end
         Offsets: of the first message, and the one behind the last. Between them some may be missing.
     messages
         None where they could not be read.
-    reason
-        Why not.
-    fault
-        The reason of the `Fault` that they are.
+    reason, fault
+        Why not, and the reason of the `Fault` that they are.
 
     """
 
@@ -58,25 +54,17 @@ class Stretch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many records it makes."""
+        """The number of its records."""
         return self.end - self.first if self.messages is None else len(self.messages)
 
-    def cut(self, most: int, before: int | None = None) -> tuple[Stretch | None, Stretch | None]:
-        """Part it in what comes first and the rest.
-
-        Parameters
-        ----------
-        most
-            How many records may come first.
-        before
-            Which offset must not come first; None: any may.
+    def cut(self, most: int, before: int | None = None) -> tuple[PartitionBatch | None, PartitionBatch | None]:
+        """Return its first records, at most so many and none at the offset `before` or behind, and the rest.
 
         Examples
         --------
-        >>> Stretch(0, 5, 8, None).cut(2)
-        (Stretch(partition=0, first=5, end=7, messages=None, reason='', fault='corrupt'), \
-Stretch(partition=0, first=7, end=8, messages=None, reason='', fault='corrupt'))
-        >>> Stretch(0, 5, 8, None).cut(9, before=5)[0] is None
+        >>> [(part.first, part.end) for part in PartitionBatch(0, 5, 8, None).cut(2)]
+        [(5, 7), (7, 8)]
+        >>> PartitionBatch(0, 5, 8, None).cut(9, before=5)[0] is None
         True
 
         """
@@ -101,25 +89,12 @@ Stretch(partition=0, first=7, end=8, messages=None, reason='', fault='corrupt'))
 
 
 class Buffers:
-    """The waiting stretches of each partition; every method may be called from any thread.
-
-    Parameters
-    ----------
-    partitions
-        Which ones there are.
-
-    Attributes
-    ----------
-    partitions
-        These, and those that were added.
-
-    """
+    """The batches of each partition that wait; every method may be called from any thread."""
 
     def __init__(self, partitions: Collection[int]) -> None:
         self.partitions: tuple[int, ...] = tuple(partitions)
         self._changed = threading.Condition()
-        self._waiting: dict[int, deque[Stretch]] = {partition: deque() for partition in self.partitions}
-        self._counts = dict.fromkeys(self.partitions, 0)
+        self._waiting: dict[int, deque[PartitionBatch]] = {partition: deque() for partition in self.partitions}
         self._taken = dict.fromkeys(self.partitions, 0)
         self._bytes = 0
         self._wanted: int | None = None
@@ -131,23 +106,21 @@ class Buffers:
         """Make room for one more partition."""
         with self._changed:
             self._waiting[partition] = deque()
-            self._counts[partition] = self._taken[partition] = 0
+            self._taken[partition] = 0
             self.partitions = (*self.partitions, partition)
 
-    def put(self, stretch: Stretch) -> None:
+    def put(self, batch: PartitionBatch) -> None:
         """Add what was read, behind what waits of its partition."""
-        size = 0 if stretch.messages is None else _bytes(stretch.messages)
+        size = 0 if batch.messages is None else _bytes(batch.messages)
         with self._changed:
-            waiting = self._waiting[stretch.partition]
-            if waiting and waiting[-1].messages is not None and stretch.messages is not None:
+            waiting = self._waiting[batch.partition]
+            if waiting and waiting[-1].messages is not None and batch.messages is not None:
                 # A slow trickle is handed out in chunks all the same.
                 before = waiting.pop()
-                stretch = stretch._replace(first=before.first, messages=[*(before.messages or ()), *stretch.messages])
-                self._counts[stretch.partition] -= before.size
-            waiting.append(stretch)
-            self._counts[stretch.partition] += stretch.size
+                batch = batch._replace(first=before.first, messages=[*(before.messages or ()), *batch.messages])
+            waiting.append(batch)
             self._bytes += size
-            self._reached[stretch.partition] = stretch.end
+            self._reached[batch.partition] = batch.end
             self._changed.notify_all()
 
     def note(self, partition: int, reached: int, end: int | None) -> None:
@@ -161,24 +134,8 @@ class Buffers:
             if moved:
                 self._changed.notify_all()
 
-    def take(self, partition: int, most: int, before: int | None = None) -> Stretch | None:
-        """Take what comes next of a partition.
-
-        Parameters
-        ----------
-        partition
-            Which one.
-        most
-            How many records to take at most.
-        before
-            Which offset to leave, with all behind it; None: none.
-
-        Returns
-        -------
-        stretch
-            None where nothing of it is there.
-
-        """
+    def take(self, partition: int, most: int, before: int | None = None) -> PartitionBatch | None:
+        """Take the next records of a partition, as `PartitionBatch.cut` does; None where none is there."""
         with self._changed:
             waiting = self._waiting[partition]
             if not waiting:
@@ -189,7 +146,6 @@ class Buffers:
             waiting.popleft()
             if rest is not None:
                 waiting.appendleft(rest)
-            self._counts[partition] -= head.size
             self._taken[partition] += head.size
             if head.messages is not None:
                 self._bytes -= _bytes(head.messages)
@@ -197,13 +153,13 @@ class Buffers:
             return head
 
     def waiting(self, partition: int) -> tuple[int, int] | None:
-        """Give how many records of a partition are there, and the offset behind the last; None where none is."""
+        """Return how many records of a partition are there, and the offset behind the last; None where none is."""
         with self._changed:
             waiting = self._waiting[partition]
-            return (self._counts[partition], waiting[-1].end) if waiting else None
+            return (self._count(partition), waiting[-1].end) if waiting else None
 
     def passed(self, partition: int, offset: int) -> bool:
-        """Say that nothing before an offset will come of a partition any more."""
+        """Return whether nothing before an offset will come of a partition any more."""
         with self._changed:
             waiting = self._waiting[partition]
             return (waiting[0].first if waiting else self._reached.get(partition, 0)) >= offset
@@ -212,23 +168,26 @@ class Buffers:
         if self._wanted is not None and not self._waiting[self._wanted]:
             # However much of the others is there, this is waited for.
             return False
-        return sum(self._counts.values()) >= _MOST_MESSAGES or self._bytes >= _MOST_BYTES
+        return sum(map(self._count, self.partitions)) >= _MOST_MESSAGES or self._bytes >= _MOST_BYTES
+
+    def _count(self, partition: int) -> int:
+        return sum(batch.size for batch in self._waiting[partition])
 
     def reached(self) -> dict[int, int]:
-        """Give where each partition is read on, as far as known."""
+        """Return the offset at which each partition is read on, as far as known."""
         with self._changed:
             return dict(self._reached)
 
     def lag(self) -> dict[int, int]:
-        """Give how many records of each partition are still to be handed out, as far as known."""
+        """Return how many records of each partition are still to be handed out, as far as known."""
         with self._changed:
             return {
-                partition: max(0, end - self._reached[partition]) + self._counts[partition]
+                partition: max(0, end - self._reached[partition]) + self._count(partition)
                 for partition, end in self._ends.items()
             }
 
     def known(self) -> dict[int, int]:
-        """Give how many records of each partition were handed out, or are still to be."""
+        """Return how many records of each partition were handed out, or are still to be."""
         with self._changed:
             return {partition: count + self._taken[partition] for partition, count in self.lag().items()}
 

@@ -1,4 +1,4 @@
-"""Reads a topic on a thread of its own, so that nothing a network does can hold the daemon up."""
+"""Polls a topic on a thread of its own, so that nothing a network does can hold the daemon up."""
 
 from __future__ import annotations
 
@@ -6,25 +6,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeAlias
 
 from connectors.kafka.base.client import Unreachable
+from connectors.kafka.base.outage import Outage
 from connectors.kafka.consumer.damage import Unreadable
-from connectors.kafka.consumer.topic import Bounds, OutOfRange, Topic
-from connectors.kafka.reading.buffers import Buffers, Stretch
+from connectors.kafka.consumer.topic import Bounds, KafkaTopic, OutOfRange
+from connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from connectors.kafka.reading.transactions import OpenTransactions
 from connectors.ports import ConnectorError, SourceError
 
-__all__ = ["Added", "Begin", "Connect", "Reader"]
-
-Connect: TypeAlias = Callable[[int, Callable[[], bool]], Topic]
-"""Makes the topic, given how many attempts failed before, and what says that this one is to end."""
-
-Begin: TypeAlias = Callable[[Topic], Mapping[int, int]]
-"""Says at which offset each partition begins, once the topic is known; raises `SourceError` where it cannot."""
-
-Added: TypeAlias = Callable[[Collection[int]], Mapping[int, int]]
-"""Says which of the partitions that were added to the topic are to be read, and from which offset on."""
+__all__ = ["TopicReader"]
 
 _log = logging.getLogger(__name__)
 
@@ -37,19 +28,20 @@ _ANEW_SECONDS = 60.0
 _LONGEST_PAUSE = 2.0
 
 
-class Reader:
-    """Fills buffers with what comes, through every failure that may pass.
+class TopicReader:
+    """Fills buffers with the messages of a topic, through every failure that may pass.
 
     Parameters
     ----------
     place
         What to call the topic in a log line.
     connect
-        Makes the topic.
+        Makes the topic, given how many attempts failed before, and what says that this one is to end.
     begin
-        Called on the reader's thread after the first connection.
+        Called on the reader's thread after the first connection: says from which offset each partition is read on, or
+        raises `SourceError`.
     added
-        Called there where partitions were added to the topic.
+        Called there where partitions were added to the topic: says which are to be read, and from which offset on.
     skip_gaps
         Whether to go on where retention removed messages before they were read.
 
@@ -62,10 +54,17 @@ class Reader:
 
     """
 
-    def __init__(self, place: str, connect: Connect, begin: Begin, added: Added, skip_gaps: bool) -> None:
+    def __init__(
+        self,
+        place: str,
+        connect: Callable[[int, Callable[[], bool]], KafkaTopic],
+        begin: Callable[[KafkaTopic], Mapping[int, int]],
+        added: Callable[[Collection[int]], Mapping[int, int]],
+        skip_gaps: bool,
+    ) -> None:
         self.buffers: Buffers | None = None
         self.failure: SourceError | None = None
-        self._outage: str | None = None
+        self._outage = Outage(_log, place)
         self._transactions = OpenTransactions(place)
         self._place = place
         self._connect = connect
@@ -73,7 +72,6 @@ class Reader:
         self._added = added
         self._skip_gaps = skip_gaps
         self._identity = ""
-        self._trouble_since = 0.0
         self._looked = self._polled = 0.0
         self._known: frozenset[int] = frozenset()
         self._settled = threading.Event()
@@ -83,7 +81,8 @@ class Reader:
     @property
     def trouble(self) -> str | None:
         """Why records do not come for now, None where they may."""
-        return self._outage or self._transactions.trouble
+        reason = self._outage.reason
+        return self._transactions.trouble if reason is None else f"no broker answers ({reason})"
 
     def start(self, seconds: float) -> None:
         """Begin to read, and wait until it is known whether that works, but no longer than some seconds."""
@@ -106,7 +105,7 @@ class Reader:
                 try:
                     self._start(topic)
                     attempt = 0
-                    self._up()
+                    self._outage.end()
                     self._read(topic)
                 finally:
                     topic.close()
@@ -126,7 +125,7 @@ class Reader:
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
                 return
 
-    def _start(self, topic: Topic) -> None:
+    def _start(self, topic: KafkaTopic) -> None:
         if self.buffers is None:
             offsets = self._begin(topic)
             self._identity = topic.identity
@@ -137,34 +136,40 @@ class Reader:
                 raise SourceError("the topic was deleted and made anew, or the cluster is another one")
             buffers = self.buffers
             offsets = buffers.reached()
-        bounds = topic.bounds(offsets)
-        offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
-        topic.start(offsets)
-        for partition, offset in offsets.items():
-            buffers.note(partition, offset, bounds[partition].end)
+        self._assign(topic, topic.start, buffers, offsets)
         self.buffers = buffers
         self._settled.set()
 
-    def _grow(self, topic: Topic, buffers: Buffers) -> None:
+    def _grow(self, topic: KafkaTopic, buffers: Buffers) -> None:
         """Read the partitions that were added to the topic, where they are to be read."""
         new = topic.partitions - self._known
         if not new:
             return
         offsets = self._added(new)
         if offsets:
-            bounds = topic.bounds(offsets)
-            begins = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
-            topic.add(begins)
-            for partition, offset in sorted(begins.items()):
-                buffers.add(partition)
-                buffers.note(partition, offset, bounds[partition].end)
+            self._assign(topic, topic.add, buffers, offsets)
             _log.info(
                 "%s has new partitions, which are read from their first record on: %s",
-                *(self._place, ", ".join(map(str, sorted(begins)))),
+                *(self._place, ", ".join(map(str, sorted(offsets)))),
             )
         self._known |= new
 
-    def _read(self, topic: Topic) -> None:
+    def _assign(
+        self,
+        topic: KafkaTopic,
+        assign: Callable[[Mapping[int, int]], None],
+        buffers: Buffers,
+        offsets: Mapping[int, int],
+    ) -> None:
+        bounds = topic.bounds(offsets)
+        offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
+        assign(offsets)
+        for partition, offset in sorted(offsets.items()):
+            if partition not in buffers.partitions:
+                buffers.add(partition)
+            buffers.note(partition, offset, bounds[partition].end)
+
+    def _read(self, topic: KafkaTopic) -> None:
         assert self.buffers is not None
         buffers = self.buffers
         waiting_since = time.monotonic()
@@ -173,7 +178,7 @@ class Reader:
                 waiting_since = time.monotonic()
             self._look(topic, buffers, waiting_since)
 
-    def _poll(self, topic: Topic, buffers: Buffers) -> bool:
+    def _poll(self, topic: KafkaTopic, buffers: Buffers) -> bool:
         self._polled = time.monotonic()
         try:
             found = topic.poll(_POLL_SECONDS)
@@ -182,7 +187,7 @@ class Reader:
                 "%s, partition %d: offsets %d to %d cannot be read and are dead letters: %s",
                 *(self._place, damage.partition, damage.first, damage.end - 1, damage),
             )
-            buffers.put(Stretch(damage.partition, damage.first, damage.end, None, str(damage), damage.fault))
+            buffers.put(PartitionBatch(damage.partition, damage.first, damage.end, None, str(damage), damage.fault))
             topic.seek(damage.partition, damage.end)
             return True
         except OutOfRange as error:
@@ -195,14 +200,14 @@ class Reader:
             buffers.note(error.partition, offset, None)
             return True
         if found:
-            self._up()
+            self._outage.end()
         for partition, messages in found.items():
-            buffers.put(Stretch(partition, messages[0].offset, messages[-1].offset + 1, messages))
+            buffers.put(PartitionBatch(partition, messages[0].offset, messages[-1].offset + 1, messages))
             buffers.note(partition, messages[-1].offset + 1, topic.end(partition))
         return bool(found)
 
-    def _look(self, topic: Topic, buffers: Buffers, waiting_since: float) -> None:
-        """Look round now and then: is the broker there, is the topic, where do its partitions end?"""
+    def _look(self, topic: KafkaTopic, buffers: Buffers, waiting_since: float) -> None:
+        """Check now and then that broker and topic are there, and where the partitions end."""
         now = time.monotonic()
         if now - self._looked < _LOOK_SECONDS:
             return
@@ -214,7 +219,7 @@ class Reader:
         if silent > topic.patience:
             self._down(topic.failure())
             return
-        self._up()
+        self._outage.end()
         self._grow(topic, buffers)
         for partition in buffers.partitions:
             # Also where nothing was read: there may be no messages, but the marks of a transaction.
@@ -226,8 +231,8 @@ class Reader:
             for partition, bounds in topic.bounds(buffers.partitions).items():
                 buffers.note(partition, topic.reached(partition), bounds.end)
 
-    def _fitted(self, topic: Topic, partition: int, offset: int, bounds: Bounds) -> int:
-        """Give where to go on, which is `offset` unless retention has removed it."""
+    def _fitted(self, topic: KafkaTopic, partition: int, offset: int, bounds: Bounds) -> int:
+        """Return the offset to go on at, which is the given one unless retention has removed it."""
         if offset > bounds.end:
             end = topic.high_watermarks([partition])[partition]
             if offset <= end:
@@ -249,16 +254,8 @@ class Reader:
         return bounds.first
 
     def _down(self, reason: str) -> None:
-        if self._outage is None:
-            self._trouble_since = time.monotonic()
-            _log.warning("%s: no broker answers (%s): trying again until one does", self._place, reason)
-        self._outage = f"no broker answers ({reason})"
+        self._outage.begin(reason)
         self._settled.set()
-
-    def _up(self) -> None:
-        if self._outage is not None:
-            self._outage = None
-            _log.info("%s: a broker answers again after %.0f s", self._place, time.monotonic() - self._trouble_since)
 
     def _fail(self, reason: str) -> None:
         self.failure = SourceError(f"{self._place}: {reason}")

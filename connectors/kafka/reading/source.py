@@ -9,22 +9,20 @@ from typing import Any, Literal, TypeAlias
 
 from connectors.kafka.base.options import client_settings
 from connectors.kafka.consumer.batches import MOST_BYTES
-from connectors.kafka.consumer.topic import KafkaTopic, Topic
-from connectors.kafka.reading.beginnings import Beginnings
-from connectors.kafka.reading.buffers import Buffers, Stretch
-from connectors.kafka.reading.commits import Commits
-from connectors.kafka.reading.messages import Include, Messages
-from connectors.kafka.reading.order import ArrivalOrder, Order
-from connectors.kafka.reading.ordering import SingleOrder, logged_order, order_from_now_on
-from connectors.kafka.reading.reader import Reader
+from connectors.kafka.consumer.topic import KafkaTopic
+from connectors.kafka.reading.buffers import Buffers, PartitionBatch
+from connectors.kafka.reading.message_decoder import Include, MessageDecoder
+from connectors.kafka.reading.offset_committer import OffsetCommitter
+from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, order_from_now_on
+from connectors.kafka.reading.reader import TopicReader
+from connectors.kafka.reading.starting_offsets import StartingOffsets
 from connectors.objects import JsonObjects
 from connectors.ports import Position, Record, Source, SourceError
 
 __all__ = ["Connect", "KafkaSource"]
 
-Connect: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], Topic]
-"""Makes a topic from its name, the settings of the client, the number of attempts that failed before, and what says
-that the attempt is to end."""
+Connect: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], KafkaTopic]
+"""Makes a topic, as `KafkaTopic` does."""
 
 _DEFAULTS: Mapping[str, Any] = {
     "fetch_max_bytes": 2**24,
@@ -66,7 +64,7 @@ class KafkaSource(Source):
         What to do where retention removed messages before they were read: ``"stop"``, or ``"skip"`` them. Both say
         exactly which.
     include
-        Of ``"key"``, ``"headers"`` and ``"timestamp"``, what becomes inputs too; see `Messages`.
+        Of ``"key"``, ``"headers"`` and ``"timestamp"``, what becomes inputs too; see `MessageDecoder`.
     target
         The key of the target; None: no target, every record is unlabelled.
     target_type
@@ -139,14 +137,14 @@ class KafkaSource(Source):
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
-        self._messages = Messages(JsonObjects(target, target_type, max_string), max_record_bytes, include)
+        self._decoder = MessageDecoder(JsonObjects(target, target_type, max_string), max_record_bytes, include)
         self._connect = connect
-        self._reader: Reader | None = None
-        self._commits: Commits | None = None
-        self._order: Order = ArrivalOrder()
+        self._reader: TopicReader | None = None
+        self._committer: OffsetCommitter | None = None
+        self._order = ArrivalOrder()
         self._stream = ""
         self._positions: Mapping[int, Position] = {}
-        self._beginnings = Beginnings(partitions, start, {}, came_later=False)
+        self._starting = StartingOffsets(partitions, start, {}, came_later=False)
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Connect, for some seconds; where no broker answers, polls go on trying. See `Source.open`.
@@ -160,14 +158,14 @@ class KafkaSource(Source):
         """
         self.close()
         self._positions = dict(positions or {})
-        self._beginnings = Beginnings(self.partitions, self.begin_at, self._positions, self.came_later)
+        self._starting = StartingOffsets(self.partitions, self.begin_at, self._positions, self.came_later)
         settings = {**self._settings, "enable_auto_commit": False, "auto_offset_reset": "none"}
         reading = {**settings, "max_batch_bytes": self.max_batch_bytes}
-        self._reader = Reader(
+        self._reader = TopicReader(
             self.describe(),
             lambda attempt, cancelled: self._connect(self.topic, reading, attempt, cancelled),
             self._begin,
-            self._beginnings.add,
+            self._starting.add,
             self.skip_gaps,
         )
         self._reader.start(_OPEN_SECONDS)
@@ -176,11 +174,11 @@ class KafkaSource(Source):
             self.close()
             raise failure
         if self._group is not None:
-            self._commits = Commits(self.describe(), self.topic, {**settings, "group_id": self._group})
+            self._committer = OffsetCommitter(self.describe(), self.topic, {**settings, "group_id": self._group})
 
-    def _begin(self, topic: Topic) -> Mapping[int, int]:
-        """Find out where each partition is read on; called by the reader, on its thread."""
-        offsets = self._beginnings.begin(topic)
+    def _begin(self, topic: KafkaTopic) -> Mapping[int, int]:
+        """Return the offset at which each partition is read on; called by the reader, on its thread."""
+        offsets = self._starting.find(topic)
         self._stream = topic.identity
         if self.order_log is not None:
             self._order.close()
@@ -207,9 +205,9 @@ class KafkaSource(Source):
         while True:
             # What was read before the failure is handed out before it is told.
             failure, buffers = reader.failure, reader.buffers
-            stretch = None if buffers is None else self._take(buffers, max_records)
-            if stretch is not None:
-                return self._messages.records(self._stream, stretch)
+            batch = None if buffers is None else self._take(buffers, max_records)
+            if batch is not None:
+                return self._decoder.records(self._stream, batch)
             if failure is not None:
                 raise failure
             remaining = deadline - time.monotonic()
@@ -220,7 +218,7 @@ class KafkaSource(Source):
             else:
                 buffers.wait(remaining, self._order.wanted)
 
-    def _take(self, buffers: Buffers, most: int) -> Stretch | None:
+    def _take(self, buffers: Buffers, most: int) -> PartitionBatch | None:
         order = self._order
         if isinstance(order, SingleOrder) and len(buffers.partitions) > 1:
             assert self.order_log is not None
@@ -230,7 +228,7 @@ class KafkaSource(Source):
     @property
     def beginnings(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for; empty until the topic is reached."""
-        chosen, order = self._beginnings.chosen, self._order
+        chosen, order = self._starting.chosen, self._order
         if not isinstance(order, SingleOrder):
             return chosen
         # A checkpoint that knew of others before their order is logged would not tell which one was alone till then.
@@ -240,25 +238,23 @@ class KafkaSource(Source):
         """Shorten the log of the order, and commit the offsets to the group; see `Source.saved`."""
         offsets = {one: position.offset for one, position in positions.items()}
         self._order.saved(offsets)
-        if self._commits is not None and offsets:
-            self._commits.put(offsets)
+        if self._committer is not None and offsets:
+            self._committer.put(offsets)
 
     @property
     def lag(self) -> Mapping[tuple[str, int], int]:
         """How many records are still to come, by topic and partition: those read ahead, and those in the topic."""
-        buffers = self._buffers
-        return {} if buffers is None else {(self.topic, one): count for one, count in buffers.lag().items()}
+        return self._counted(Buffers.lag)
 
     @property
     def known(self) -> Mapping[tuple[str, int], int]:
         """How many records are known of: those handed out, those read ahead, and those in the topic."""
-        buffers = self._buffers
-        return {} if buffers is None else {(self.topic, one): count for one, count in buffers.known().items()}
+        return self._counted(Buffers.known)
 
-    @property
-    def _buffers(self) -> Buffers | None:
+    def _counted(self, count: Callable[[Buffers], Mapping[int, int]]) -> Mapping[tuple[str, int], int]:
         reader = self._reader  # it may be closed on another thread meanwhile
-        return None if reader is None else reader.buffers
+        buffers = None if reader is None else reader.buffers
+        return {} if buffers is None else {(self.topic, one): number for one, number in count(buffers).items()}
 
     @property
     def trouble(self) -> str | None:
@@ -290,8 +286,8 @@ class KafkaSource(Source):
         """End the connections, in some seconds at most; closing twice does nothing."""
         if self._reader is not None:
             self._reader.stop(_CLOSE_SECONDS)
-        if self._commits is not None:
-            self._commits.close(_CLOSE_SECONDS)
+        if self._committer is not None:
+            self._committer.close(_CLOSE_SECONDS)
         self._order.close()
         self._order = ArrivalOrder()
-        self._reader = self._commits = None
+        self._reader = self._committer = None

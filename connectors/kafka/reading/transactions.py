@@ -1,4 +1,4 @@
-"""Notices that reading waits for a transaction: what is behind its first record is not handed out until it ends."""
+"""Reports transactions that stay open: what is behind the first record of one is not handed out until it ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from connectors.kafka.consumer.topic import Topic
+from connectors.kafka.consumer.topic import KafkaTopic
 
 __all__ = ["OpenTransactions"]
 
@@ -18,115 +18,76 @@ _SECONDS = 30.0
 
 
 @dataclass
-class _Stand:
-    """Where reading stands in a partition while there is more, since when, and whether it is told."""
+class _Wait:
+    """The offset at which a partition waits though there is more behind it, since when, and whether it was logged."""
 
     offset: int
     since: float
-    told: bool = False
+    logged: bool = False
 
 
 class OpenTransactions:
-    """Tells when reading waits for transactions that are still open, and when it goes on.
-
-    Parameters
-    ----------
-    place
-        What to call the topic in a log line.
-    clock
-        Gives seconds, and never goes back.
-
-    Attributes
-    ----------
-    trouble
-        Which partitions wait, None where none does; for any thread.
-
-    """
+    """The partitions of a topic that wait for a transaction to end; `trouble` names them, for any thread."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.trouble: str | None = None
         self._place = place
         self._clock = clock
-        self._stands: dict[int, _Stand] = {}
+        self._waits: dict[int, _Wait] = {}
 
-    def look(self, topic: Topic, partition: int, reached: int, end: int | None) -> None:
-        """Look at a partition.
+    def look(self, topic: KafkaTopic, partition: int, reached: int, end: int | None) -> None:
+        """Check whether a partition that is read at `reached` has waited for long.
 
-        Parameters
-        ----------
-        topic
-            Asked where what is committed ends, where reading has stood still for long.
-        partition
-            Which one.
-        reached
-            Where it is read on.
-        end
-            Where it ends, with what is not committed; None: not known yet.
-
-        Raises
-        ------
-        Unreachable, SourceError
-            When the topic cannot be asked.
-
+        Its `end` is with what is not committed, None where it is not known yet. The topic is asked where what is
+        committed ends, which may raise `Unreachable` or `SourceError`.
         """
-        stand, now = self._stands.get(partition), self._clock()
-        if stand is not None and stand.offset != reached:
-            self._go_on(partition, stand)
-            stand = None
+        wait, now = self._waits.get(partition), self._clock()
+        if wait is not None and wait.offset != reached:
+            self._go_on(partition, wait)
+            wait = None
         if end is None or end <= reached:
-            self._stands.pop(partition, None)
-        elif stand is None:
-            self._stands[partition] = _Stand(reached, now)
-        elif not stand.told and now - stand.since > _SECONDS:
+            self._waits.pop(partition, None)
+        elif wait is None:
+            self._waits[partition] = _Wait(reached, now)
+        elif not wait.logged and now - wait.since > _SECONDS:
             if topic.bounds([partition])[partition].end <= reached:
-                self._tell(partition, stand, end)
+                self._report(partition, wait, end)
             else:
-                stand.since = now
+                wait.since = now
 
     def found(self, partition: int, offset: int, committed: int) -> None:
-        """Tell of a transaction that is open and began before the place where a partition is to be read on.
-
-        Parameters
-        ----------
-        partition
-            Which one.
-        offset
-            Where it is to be read on.
-        committed
-            Where what is committed ends, before that place.
-
-        """
-        stand = self._stands.get(partition)
-        if stand is not None and stand.told and stand.offset == offset:
+        """Report an open transaction that began at offset `committed`, before that at which a partition is read on."""
+        wait = self._waits.get(partition)
+        if wait is not None and wait.logged and wait.offset == offset:
             return  # the connection was lost meanwhile
         _log.warning(
             "%s, partition %d: a transaction that began at offset %d is still open, and offsets %d to %d were read "
             "before it ended, with isolation_level: read_uncommitted: reading waits at offset %d until it ends",
             *(self._place, partition, committed, committed, offset - 1, offset),
         )
-        self._stands[partition] = _Stand(offset, self._clock(), told=True)
+        self._waits[partition] = _Wait(offset, self._clock(), logged=True)
         self._sum_up()
 
-    def _tell(self, partition: int, stand: _Stand, end: int) -> None:
-        stand.told = True
+    def _report(self, partition: int, wait: _Wait, end: int) -> None:
+        wait.logged = True
         _log.warning(
             "%s, partition %d: the transaction that began at offset %d has been open for more than %d s, and the %d "
             "offsets from there on are not read until it ends: mend or end its producer (kafka-transactions.sh finds "
             "it), or the broker ends it after the producer's transaction.timeout.ms",
-            *(self._place, partition, stand.offset, self._clock() - stand.since, end - stand.offset),
+            *(self._place, partition, wait.offset, self._clock() - wait.since, end - wait.offset),
         )
         self._sum_up()
 
-    def _go_on(self, partition: int, stand: _Stand) -> None:
-        del self._stands[partition]
-        if stand.told:
+    def _go_on(self, partition: int, wait: _Wait) -> None:
+        del self._waits[partition]
+        if wait.logged:
             _log.info(
                 "%s, partition %d: the transaction at offset %d has ended, reading goes on after %.0f s",
-                *(self._place, partition, stand.offset, self._clock() - stand.since),
+                *(self._place, partition, wait.offset, self._clock() - wait.since),
             )
             self._sum_up()
 
     def _sum_up(self) -> None:
-        waiting = sorted((partition, stand.offset) for partition, stand in self._stands.items() if stand.told)
+        waiting = sorted((partition, wait.offset) for partition, wait in self._waits.items() if wait.logged)
         places = ", ".join(f"partition {partition} at offset {offset}" for partition, offset in waiting)
         self.trouble = f"reading waits for a transaction that is still open ({places})" if waiting else None

@@ -1,4 +1,4 @@
-"""Lines that wait: those to be sent, and those that were and are not acknowledged."""
+"""Lines that wait in memory: those to be sent, and those that were sent and are not acknowledged."""
 
 from __future__ import annotations
 
@@ -21,15 +21,8 @@ _MOST_SENT, _MOST_SENT_BYTES = 20_000, 2**25
 class Backlog:
     """The lines of a sink that are not acknowledged, in order.
 
-    Attributes
-    ----------
-    queue
-        Those to be sent.
-    sent
-        Those that were, each with its receipt.
-    bytes
-        How much memory all of them take, about.
-
+    Those in `queue` are to be sent, those in `sent` were, each with its receipt; `bytes` is how much memory all of them
+    take, about.
     """
 
     def __init__(self) -> None:
@@ -42,37 +35,37 @@ class Backlog:
 
     @property
     def full(self) -> bool:
-        """Whether the producer has as much as it may have."""
+        """Whether the producer has as many lines as it may have."""
         return len(self.sent) >= _MOST_SENT or self._sent_bytes >= _MOST_SENT_BYTES
 
     def put(self, lines: Sequence[Line]) -> None:
-        """Have lines wait behind the others."""
+        """Add lines behind the others."""
         self.queue += lines
         self.bytes += sum([len(line.value) for line in lines]) + OVERHEAD_BYTES * len(lines)
 
     def drop(self) -> Line:
-        """Forget the first line that is to be sent: it stands in the topic."""
+        """Remove the first line that is to be sent: it is in the topic."""
         line = self.queue.popleft()
         self.bytes -= len(line.value) + OVERHEAD_BYTES
         return line
 
     def given(self, receipt: Receipt) -> None:
-        """Note that the first line that was to be sent was given to the producer."""
+        """Move the first line that is to be sent to those that were, with its receipt."""
         line = self.queue.popleft()
         self.sent.append((line, receipt))
         self._sent_bytes += len(line.value)
 
     def acknowledged(self, lines: int, size: int) -> None:
-        """Note that so many lines with so many bytes were taken from those that were sent."""
+        """Take note that so many lines with so many bytes were taken from those that were sent."""
         self._sent_bytes -= size
         self.bytes -= size + lines * OVERHEAD_BYTES
 
     def take_back(self) -> None:
-        """Have what was sent wait to be sent again."""
+        """Move what was sent to what is to be sent, again."""
         self.queue.extendleft(line for line, _ in reversed(self.sent))
         self.sent.clear()
         self._sent_bytes = 0
 
     def behind(self, most: int) -> list[Position]:
-        """Give the positions of the records of the next lines behind the first one that is to be sent."""
+        """Return the positions of the records of the lines behind the first one that is to be sent."""
         return [line.position for line in islice(self.queue, 1, most)]

@@ -1,4 +1,4 @@
-"""Lines on their way to a topic: sent, acknowledged, sent again by the next session where one breaks, committed."""
+"""Delivers lines to a topic: sends them, again by the next session where one breaks, until they are committed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from connectors.kafka.writing.appending import Appending
+from connectors.kafka.base.outage import Outage
 from connectors.kafka.writing.backlog import Backlog
-from connectors.kafka.writing.connecting import Connecting
+from connectors.kafka.writing.existing_lines import ExistingLines
 from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.session import Broken, Connect, Line, Session
-from connectors.kafka.writing.silence import Silence
+from connectors.kafka.writing.session import Broken, Connect, Line, ProducerSession
+from connectors.kafka.writing.session_connector import SessionConnector
 from connectors.kafka.writing.transaction import Transaction
-from connectors.ports import ConnectorError, Mark, SinkError
+from connectors.ports import ConnectorError, Mark, OutageError, SinkError
 
 __all__ = ["Delivery"]
 
@@ -28,23 +28,23 @@ _ANEW_SECONDS = 60.0
 _NAP_SECONDS = 0.1
 # Breaks one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
+# By then the broker has ended a transaction whose time is up, and said so.
+_MARGIN_SECONDS = 60.0
 
 
 class Delivery:
-    """The way of the lines of a sink from its opening on.
+    """The lines of a sink on their way, from its opening or the mark of a checkpoint on.
 
     Parameters
     ----------
-    place
-        What a sentence about it begins with.
-    name
-        What its threads are called.
+    place, name
+        What a sentence about it begins with, and what its threads are called.
     connect
         Makes a session.
     transactional_id
         What the broker knows the writer by; None: no transactions.
-    appending
-        What is decided about a topic that holds lines already.
+    existing
+        Decides about a topic that holds lines already.
     clock
         Gives seconds, and never goes back.
     mark
@@ -65,7 +65,7 @@ class Delivery:
         name: str,
         connect: Connect,
         transactional_id: str | None,
-        appending: Appending,
+        existing: ExistingLines,
         clock: Callable[[], float],
         mark: Mark | None,
     ) -> None:
@@ -73,11 +73,13 @@ class Delivery:
         self.failed = False
         self._place = place
         self._transactional_id = transactional_id
-        self._appending = appending
+        self._existing = existing
         self._clock = clock
         self._mark = mark
-        self._connecting = Connecting(connect, name, clock, self._reached)
-        self._silence = Silence(place, clock)
+        self._connector = SessionConnector(connect, name, clock, self._reached)
+        down = "nothing is acknowledged (%s): lines wait in memory until it is"
+        self._outage = Outage(_log, place, down, "lines are acknowledged again after %.0f s", clock)
+        self._answered_since: float | None = None
         self._transaction: Transaction | None = None
         self._doubtful: Transaction | None = None
         self._breaks = 0
@@ -86,13 +88,13 @@ class Delivery:
 
     def reach(self, seconds: float) -> None:
         """Connect, for some seconds; where no broker answers, that goes on later."""
-        self._connecting.begin(self._mark)
+        self._connector.begin(self._mark)
         deadline = self._clock() + seconds
-        while self._connecting.session is None and self._clock() < deadline:
+        while self._connector.session is None and self._clock() < deadline:
             self._nap()
             self.pump()
-        if self._connecting.session is None:
-            self._silence.begins(self._moved, self._connecting.failure)
+        if self._connector.session is None:
+            self._outage.begin(self._connector.failure(), self._moved)
 
     def put(self, lines: Sequence[Line]) -> None:
         """Take lines, and send what can be sent."""
@@ -104,12 +106,12 @@ class Delivery:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to wait for."""
-        return self._connecting.session is not None and not self._connecting.busy and not self.backlog
+        return self._connector.session is not None and not self._connector.busy and not self.backlog
 
     @property
     def largest(self) -> int | None:
         """The longest batch the topic takes, in bytes; None where that is not known, or not yet."""
-        session = self._connecting.session
+        session = self._connector.session
         return None if session is None else session.largest
 
     @property
@@ -118,12 +120,12 @@ class Delivery:
         return not self.failed and (bool(self.backlog) or self._transaction is not None)
 
     def complete(self, patience: float) -> None:
-        """Wait until every line counts.
+        """Wait until every line is acknowledged and committed.
 
         Raises
         ------
         OutageError
-            When nothing moved for as long as the patience lasts.
+            When nothing moved for so many seconds.
         SinkError
             When lines are refused.
 
@@ -134,26 +136,32 @@ class Delivery:
         finally:
             self._hurried = False
         while self._transaction is not None:
-            session = self._connecting.session
+            session = self._connector.session
             assert session is not None
-            self._connecting.start(session.commit, self._committed)
+            self._connector.start(session.commit, self._committed)
             self._moved = self._clock()
             self.settle(patience)
 
     def settle(self, patience: float) -> None:
-        """Wait until nothing waits any more; see `complete`."""
+        """Wait until every line is acknowledged; see `complete`."""
         while True:
             self.pump()
             if self.idle:
                 return
             if self._clock() - self._moved > patience:
-                reached = self._connecting.session is not None
-                raise self._silence.outage(len(self.backlog), reached, self._connecting.failure())
+                raise self._outage_error()
             self._nap()
 
+    def _outage_error(self) -> OutageError:
+        if self.backlog:
+            what = f"{len(self.backlog):,} lines wait"
+        else:
+            what = "it was not reached yet" if self._connector.session is None else "the end of a transaction waits"
+        return OutageError(f"{self._place}: nothing is acknowledged ({self._connector.failure()}), {what}")
+
     def mark(self, ends: Mapping[int, int] | None = None) -> dict[str, Any]:
-        """Make a mark: of lines that all count, or, given where it ended, of a topic where some may not."""
-        session = self._connecting.session
+        """Return a mark: of lines that all count, or, given where it ended, of a topic where some may not."""
+        session = self._connector.session
         assert session is not None
         return OutputMark(
             session.stream,
@@ -161,25 +169,18 @@ class Delivery:
             dict(session.ends if ends is None else ends),
             session.producer,
             self._transactional_id,
-            session.emitted.runs(),
+            session.written.runs(),
             session.sequences if ends is None else {},
-            session.emitted.passed,
-            session.earlier,
+            session.written.passed,
+            session.existing,
         ).to_json()
 
     def close(self) -> None:
         """End the connections."""
-        self._connecting.close()
+        self._connector.close()
 
     def pump(self) -> None:
-        """Move everything on that can be moved.
-
-        Raises
-        ------
-        SinkError
-            When that is not possible, and never will be.
-
-        """
+        """Do what can be done without waiting; raises `SinkError` where that is not possible, and never will be."""
         try:
             try:
                 self._move()
@@ -190,31 +191,31 @@ class Delivery:
             raise SinkError(f"{self._place}: {error}") from None
 
     def _move(self) -> None:
-        connecting = self._connecting
+        connector = self._connector
         self._reap()
-        connecting.look()
-        if connecting.due:
-            connecting.begin(self._mark)
-        session = connecting.session
-        if not connecting.busy and session is not None and session.verify():
+        connector.look()
+        if connector.due:
+            connector.begin(self._mark)
+        session = connector.session
+        if not connector.busy and session is not None and session.verify():
             self._send(session)
         self._look()
 
     def _nap(self) -> None:
-        connecting = self._connecting
-        if connecting.busy:
-            connecting.wait(_NAP_SECONDS)
-        elif connecting.session is not None and self.backlog.sent:
-            connecting.session.wait(_NAP_SECONDS)
+        connector = self._connector
+        if connector.busy:
+            connector.wait(_NAP_SECONDS)
+        elif connector.session is not None and self.backlog.sent:
+            connector.session.wait(_NAP_SECONDS)
         else:
             time.sleep(_NAP_SECONDS / 10)
 
-    def _reached(self, session: Session) -> None:
-        self._appending.found(session.earlier)
+    def _reached(self, session: ProducerSession) -> None:
+        self._existing.found(session.existing)
         # What became of the transaction that the session before was in?
         doubtful, self._doubtful = self._doubtful, None
         if doubtful is not None:
-            doubtful.check(session.emitted, self._connecting.reason)
+            doubtful.check(session.written, self._connector.reason)
         self._moved = self._clock()
 
     def _committed(self, future: Future[Any]) -> None:
@@ -222,28 +223,28 @@ class Delivery:
         self._transaction = None
         self._moved = self._clock()
 
-    def _send(self, session: Session) -> None:
+    def _send(self, session: ProducerSession) -> None:
         backlog, queue = self.backlog, self.backlog.queue
-        emitted, unproven, partitions, earlier = session.emitted, session.unproven, session.partitions, session.earlier
+        written, unverified, partitions = session.written, session.unverified, session.partitions
         while queue and not backlog.full:
             line = queue[0]
-            if emitted and emitted.take(line.position):
+            if written and written.take(line.position):
                 backlog.drop()
                 continue
-            if earlier and not self._appending.admits(backlog, self._hurried):
+            if session.existing and not self._existing.admits(backlog, self._hurried):
                 self._moved = self._clock()
                 return
-            if unproven and line.position.partition % partitions in unproven:
+            if unverified and line.position.partition % partitions in unverified:
                 if not backlog.sent:
-                    self._connecting.start(partial(session.prove, line), self._proven)
+                    self._connector.start(partial(session.send_verified, line), self._verified)
                 return
             if session.transactional and self._transaction is None:
                 session.begin()
                 self._transaction = Transaction(session.ends)
             backlog.given(session.send(line))
 
-    def _proven(self, future: Future[Any]) -> None:
-        session = self._connecting.session
+    def _verified(self, future: Future[Any]) -> None:
+        session = self._connector.session
         assert session is not None
         offset = future.result()
         line = self.backlog.drop()
@@ -252,8 +253,8 @@ class Delivery:
         self._breaks = 0
 
     def _reap(self) -> None:
-        """Note what is acknowledged."""
-        session, sent = self._connecting.session, self.backlog.sent
+        """Take note of what is acknowledged."""
+        session, sent = self._connector.session, self.backlog.sent
         if session is None or not sent or not sent[0][1].is_done:
             return
         ends, partitions, transaction = session.ends, session.partitions, self._transaction
@@ -274,47 +275,61 @@ class Delivery:
         self._moved = self._clock()
         self._breaks = 0
 
-    def _cause(self, session: Session) -> Exception:
-        """Find the line the others failed with."""
+    def _cause(self, session: ProducerSession) -> Exception:
+        """Return what is wrong with the line that made the others fail."""
         sent = self.backlog.sent
         failed = [(line, receipt.exception) for line, receipt in sent if receipt.exception is not None]
         line, error = next(((line, error) for line, error in failed if not session.follows(error)), failed[0])
         return session.explain(error, line)
 
     def _break(self, error: Broken) -> None:
-        """Leave the session, and have another one go on."""
+        """Leave a session that broke, and connect another one."""
         self._breaks += 1
         if self._breaks > _MOST_BREAKS:
             raise SinkError(f"the broker refuses the lines again and again ({error})")
-        session = self._connecting.session
+        session = self._connector.session
         transactional = session is not None and session.transactional
         _log.log(logging.WARNING if transactional else logging.DEBUG, "%s: connecting anew: %s", self._place, error)
-        self._connecting.reason = str(error)
+        self._connector.reason = str(error)
         self._moved = self._clock()  # a broker answered: the next session has its time, too
         self._leave()
 
     def _leave(self) -> None:
-        session = self._connecting.session
+        session = self._connector.session
         assert session is not None
         # What was not acknowledged may stand there all the same: the next session finds it. It is also to find what was
         # acknowledged in a transaction, which is no proof that it counts.
         self._doubtful, self._transaction = self._transaction, None
         self._mark = self.mark(session.ends if self._doubtful is None else self._doubtful.ends)
         self.backlog.take_back()
-        self._connecting.begin(self._mark, self._connecting.leave())
+        self._connector.begin(self._mark, self._connector.leave())
 
     def _look(self) -> None:
-        """Look whether anything moves, and say so once when nothing does."""
+        """Log when nothing is acknowledged, and end what never will be."""
         silent = self._clock() - self._moved
         if self.idle or silent < _SILENT_SECONDS:
-            self._silence.ends()
+            self._answered_since = None
+            self._outage.end()
             return
-        self._silence.begins(self._moved, self._connecting.failure)
-        session = self._connecting.session
+        self._outage.begin(self._connector.failure(), self._moved)
+        session = self._connector.session
         if session is None:
             return
         if session.transactional:
-            self._silence.check_transaction(session)
+            self._check_transaction(session)
         elif silent > _ANEW_SECONDS:
             self._moved = self._clock() - _SILENT_SECONDS
             self._leave()
+
+    def _check_transaction(self, session: ProducerSession) -> None:
+        """Raise `SinkError` where brokers answer for longer than a transaction may take: they do not know of it."""
+        now = self._clock()
+        if not session.answered():
+            self._answered_since = None
+        elif self._answered_since is None:
+            self._answered_since = now
+        elif now - self._answered_since > session.transaction_seconds + _MARGIN_SECONDS:
+            raise SinkError(
+                f"nothing was acknowledged for {now - self._answered_since:.0f} s, though the broker answers: the "
+                "transaction is over by now; start again, nothing is lost"
+            )

@@ -1,11 +1,11 @@
-"""What a checkpoint keeps of an output that is a topic."""
+"""The state of an output topic that a checkpoint keeps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.kafka.writing.emitted import Runs
+from connectors.kafka.writing.written_lines import Runs
 from connectors.ports import SinkError
 
 __all__ = ["OutputMark", "Producer"]
@@ -16,14 +16,7 @@ _MOST_EMITTED = 10_000_000
 
 @dataclass(frozen=True)
 class Producer:
-    """Who the broker takes an idempotent producer for.
-
-    Attributes
-    ----------
-    number, epoch
-        What the broker gave it.
-
-    """
+    """The producer id (`number`) and epoch that the broker gave an idempotent producer."""
 
     number: int
     epoch: int
@@ -31,7 +24,7 @@ class Producer:
 
 @dataclass(frozen=True)
 class OutputMark:
-    """Where an output stands at a checkpoint.
+    """The place of an output topic at a checkpoint, from which a later run goes on.
 
     Attributes
     ----------
@@ -44,7 +37,7 @@ class OutputMark:
     producer
         Who wrote the lines; None in a checkpoint of an earlier version, where a transactional id says it.
     transactional_id
-        As the configuration had it.
+        That of the configuration.
     emitted
         Lines before the ends that belong to records after the checkpoint, because a run that was killed had come
         further than this one has.
@@ -69,7 +62,7 @@ class OutputMark:
     earlier: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as a checkpoint has it.
+        """Return the mark as a checkpoint has it.
 
         Examples
         --------
@@ -91,20 +84,7 @@ class OutputMark:
 
     @classmethod
     def from_json(cls, mark: Any) -> OutputMark:
-        """Read it back.
-
-        Raises
-        ------
-        SinkError
-            Where it is none.
-
-        Examples
-        --------
-        >>> mark = OutputMark("c/t/n", "me", {0: 17}, Producer(4, 0))
-        >>> OutputMark.from_json(mark.to_json()) == mark
-        True
-
-        """
+        """Return the mark that `to_json` returned; raises `SinkError` where it is none."""
         try:
             producer, transactional_id = mark["producer"], mark["transactional_id"]
             made = cls(

@@ -1,4 +1,4 @@
-"""The network side of a producer, with what kafka-python (3.0) gets wrong about a broker that is away put right.
+"""The network side of a producer, which works around what kafka-python (3.0) gets wrong about a broker that is away.
 
 A request of a transaction that meets with one is lost, and with it the transaction, which then never ends: where the
 client should say that there is no connection it raises, and only some of the errors that pass by themselves are taken
@@ -25,25 +25,25 @@ _LEAST_MS = 20.0
 
 
 class ProducerClient(NetworkClient):
-    """As `NetworkClient`; errors come by the way the producer looks for them, and it has its rest."""
+    """A `NetworkClient` whose errors come the way the producer expects them, and which paces its attempts."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.cluster.request_update = _at_intervals(self.cluster)
 
     def await_ready(self, node_id: Any, timeout_ms: float = 30_000) -> bool:
-        """Wait for a connection, and say whether there is one."""
+        """Wait for a connection, and return whether there is one."""
         try:
             return bool(super().await_ready(node_id, timeout_ms))
         except errors.KafkaError:
             return False
 
     def connection_delay(self, node_id: Any) -> float:
-        """Tell in milliseconds when to look again for a connection that there is not."""
+        """Return the milliseconds after which to look again for a connection."""
         return max(_LEAST_MS, 1000.0 * float(super().connection_delay(node_id)))
 
     def maybe_connect(self, node_id: Any, **keywords: Any) -> None:
-        """Begin to connect; that it cannot be is seen later."""
+        """Begin to connect; a failure is seen later."""
         try:
             super().maybe_connect(node_id, **keywords)
         except errors.KafkaError:
@@ -64,7 +64,7 @@ class ProducerClient(NetworkClient):
 
 
 def _at_intervals(cluster: Any) -> Callable[[], Any]:
-    """Give the method that asks for the cluster's metadata, without asking again at once while there is no answer."""
+    """Return the method that asks for the cluster's metadata, without asking again at once while there is no answer."""
     ask = cluster.request_update
     last: Any = None
     again = 0.0
@@ -80,7 +80,7 @@ def _at_intervals(cluster: Any) -> Callable[[], Any]:
 
 
 def _as_connection(error: Exception) -> Any:
-    """Turn what passes by itself into the one error after which a request of a transaction is sent again."""
+    """Return, for an error that may pass, the one after which a request of a transaction is sent again."""
     if isinstance(error, errors.RetriableError) and not isinstance(error, errors.KafkaConnectionError):
         return errors.KafkaConnectionError(str(error))
     return error

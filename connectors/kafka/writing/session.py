@@ -1,87 +1,178 @@
-"""What a sink needs of a topic it writes to: one producer's life, from its connection to the first failure."""
+"""A session of a sink with its topic: one producer's life, from its connection to the first failure."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
-from connectors.kafka.writing.emitted import Emitted
+from kafka import KafkaProducer, TopicPartition, errors
+from kafka.producer.transaction_manager import ProducerIdAndEpoch
+
+from connectors.kafka.base.client import NetworkClient, Unreachable
 from connectors.kafka.writing.mark import Producer
-from connectors.ports import Mark, Position
+from connectors.kafka.writing.provenance import Provenance
+from connectors.kafka.writing.topic_scan import TopicScan
+from connectors.kafka.writing.written_lines import WrittenLines
+from connectors.ports import ConnectorError, Mark, Position, SinkError
 
-__all__ = ["Broken", "Connect", "Line", "Receipt", "Session"]
+__all__ = ["Broken", "Connect", "Line", "ProducerSession", "Receipt", "fenced"]
+
+# A topic that is made anew is away for a moment.
+_SETTLING_SECONDS = 3.0
+_CLOSE_SECONDS = 1.0
+_WAIT_SECONDS = 5.0
+# What is known of the topic is asked for anew all the time; that it was not, so many times over, is no accident.
+_ANSWERS_MISSED = 3
+_TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
+_FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+
+
+Receipt: TypeAlias = Any
+"""A `kafka.future.Future`; its ``value.offset`` is that in the partition, -1 where the broker does not say."""
 
 
 class Line(NamedTuple):
-    """A line on its way: its bytes, and where its record stands."""
+    """The bytes of a line, and the position of its record."""
 
     value: bytes
     position: Position
 
 
-class Receipt(Protocol):
-    """What becomes of a line; as `kafka.future.Future`."""
-
-    is_done: bool
-    exception: Exception | None
-    value: Any
-    """With the ``offset`` the line has in its partition; -1 where the broker does not say."""
-
-
 class Broken(Exception):
-    """The session is of no use any more, and another one may go on; the message is a phrase that says why."""
+    """A session is of no use any more, and another one may go on; the message is a phrase that says why."""
 
 
-class Session(ABC):
-    """A connected producer, and how the topic stood when it was connected.
+def fenced(transactional_id: str) -> str:
+    """Return the sentence that another process has the transactional id now."""
+    return (
+        f"another process writes with the transactional_id {transactional_id} and has shut this one out: "
+        "give each daemon one of its own"
+    )
+
+
+class ProducerSession:
+    """A connected producer, and how the topic stood when it was connected; its first failure ends it.
+
+    Left alone, kafka-python would give up the failed lines, take another producer id and go on with the lines behind
+    them.
+
+    Parameters
+    ----------
+    topic
+        The name of the topic.
+    producer, network
+        Connected, with idempotence.
+    scan
+        How the topic stood.
+    writer
+        What the lines are signed with.
 
     Attributes
     ----------
     stream
         The topic: ``"cluster/topic/number"``.
-    writer
-        What the lines are signed with.
     partitions
         How many the topic has.
-    producer
-        Who the broker takes it for.
-    ends
-        Where each partition ended.
     largest
         The longest batch the topic takes, in bytes; None where that is not known.
-    emitted
+    producer
+        The producer id and epoch of the broker.
+    ends
+        By partition, the offset behind the last line that is acknowledged.
+    written
         Which lines are there already.
-    earlier
-        By partition of a source, how many lines for its records stand there of runs that nothing is known of.
-    unproven
+    existing
+        By partition of a source, how many lines for its records are there of runs that nothing is known of.
+    unverified
         Partitions of which a line of an earlier process may still be under way: a line to one of them is to go by
-        `prove` first.
-    transactional
-        Whether lines count only once they are committed.
-    transaction_seconds
-        How long a transaction may be open before the broker ends it.
+        `send_verified` first.
+    transactional, transaction_seconds
+        Whether lines count only once they are committed, and how long that may take.
 
     """
 
-    stream: str
-    writer: str
-    partitions: int
-    producer: Producer | None
-    ends: dict[int, int]
-    largest: int | None
-    emitted: Emitted
-    earlier: dict[tuple[str, int], int]
-    unproven: set[int]
-    transactional: bool
-    transaction_seconds: float
+    def __init__(
+        self, topic: str, producer: KafkaProducer, network: NetworkClient, scan: TopicScan, writer: str
+    ) -> None:
+        self.stream = scan.stream
+        self.writer = writer
+        self.partitions = scan.partitions
+        self.largest = scan.largest
+        self.producer: Producer | None = None
+        self.ends: dict[int, int] = {}
+        self.written = WrittenLines()
+        self.existing: dict[tuple[str, int], int] = {}
+        self.unverified: set[int] = set()
+        self._topic = topic
+        self._producer = producer
+        self._network = network
+        self._scan = scan
+        self._provenance = Provenance(writer)
+        self._transactional_id = producer.config["transactional_id"]
+        self.transactional = self._transactional_id is not None
+        self.transaction_seconds = producer.config["transaction_timeout_ms"] / 1000
+        if self.transactional:
+            # Left alone, kafka-python would take the id back from whoever has shut it out, lines under way given up.
+            producer._transaction_manager._supports_epoch_bump = lambda: False
+        self._begun = 0.0
+        self._missing_since: float | None = None
+
+    def initialise(self) -> None:
+        """Get a producer id: that of the transactional id, which fences any other holder of it, or a new one.
+
+        Raises
+        ------
+        Unreachable
+            When the broker does not answer.
+        ConnectorError
+            When it does not let this producer in.
+
+        """
+        deadline = time.monotonic() + _WAIT_SECONDS
+        manager = self._producer._transaction_manager
+        try:
+            while not manager.has_producer_id():
+                if self.transactional:
+                    with contextlib.suppress(errors.KafkaTimeoutError):
+                        self._producer.init_transactions()
+                elif manager.last_error is not None:
+                    raise manager.last_error
+                else:
+                    time.sleep(0.01)
+                if time.monotonic() > deadline:
+                    raise Unreachable(self.failure())
+            self._producer.partitions_for(self._topic)
+        except errors.KafkaTimeoutError:
+            raise Unreachable(self.failure()) from None
+        except errors.KafkaError as error:
+            raise ConnectorError(self._sentence(manager.last_error or error)) from None
+        identity = manager.producer_id_and_epoch
+        self.producer = Producer(identity.producer_id, identity.epoch)
+
+    def resume(self, producer: Producer, sequences: Mapping[int, int]) -> None:
+        """Go on as the producer of an earlier process, with the sequence number of the next line by partition.
+
+        A broker takes the lines of a producer in a row or not at all. Where both say that they are the same one, and
+        a request of the earlier process is still under way, only one of the two can come next: the other is refused.
+        """
+        manager = self._producer._transaction_manager
+        manager.set_producer_id_and_epoch(ProducerIdAndEpoch(producer.number, producer.epoch))
+        for partition in range(self.partitions):
+            manager.set_sequence_number(TopicPartition(self._topic, partition), sequences.get(partition, 0))
+        self.producer = producer
+        self.unverified = set(range(self.partitions))
 
     @property
-    @abstractmethod
     def sequences(self) -> dict[int, int]:
-        """By partition, the number that the producer's next line has, once all before are acknowledged."""
+        """By partition, the sequence number of the producer's next line, once all before are acknowledged."""
+        manager = self._producer._transaction_manager
+        return {
+            partition: manager.sequence_number(TopicPartition(self._topic, partition))
+            for partition in range(self.partitions)
+        }
 
-    @abstractmethod
     def send(self, line: Line) -> Receipt:
         """Give a line to the producer, which sends it when it can.
 
@@ -93,75 +184,168 @@ class Session(ABC):
             When the producer takes no more.
 
         """
+        value, position = line
+        try:
+            return self._producer.send(
+                self._topic,
+                value=value,
+                key=self._provenance.key(position),
+                headers=self._provenance.headers(position),
+                partition=position.partition % self.partitions,
+            ).add_errback(self._failed)
+        except (errors.KafkaError, ValueError) as error:
+            raise self.explain(error, line) from None
 
-    @abstractmethod
-    def prove(self, line: Line) -> int:
-        """Send a line and wait until it stands in its partition, with none of an earlier process between.
+    def _failed(self, error: Exception) -> None:  # noqa: ARG002 - the line has it as well
+        # Called on the producer's own thread: nothing that comes behind the failed lines is sent any more.
+        self._producer._sender.force_close()
 
-        Returns
-        -------
-        offset
-            Where it stands.
+    def send_verified(self, line: Line) -> int:
+        """Send a line, read it back, and return its offset: no line of an earlier process came in between.
 
         Raises
         ------
         SinkError, Broken
-            As `explain` gives them.
+            As `explain` returns them.
 
         """
+        partition = line.position.partition % self.partitions
+        try:
+            offset = int(self.send(line).get().offset)
+        except errors.KafkaError as error:
+            raise self.explain(error, line) from None
+        # Two lines with the same number are one for the broker, and it takes the second for a repetition of the first.
+        try:
+            found = self._scan.origin_at(partition, offset, self.writer)
+        except (Unreachable, ConnectorError) as error:
+            raise Broken(str(error)) from None
+        if found != line.position:
+            raise Broken("a line of an earlier process came in between")
+        self.unverified.discard(partition)
+        if not self.unverified:
+            self._scan.close()
+        return offset
 
-    @abstractmethod
-    def explain(self, error: Exception, line: Line | None = None) -> Exception:
-        """Say what it means that a line, or a transaction, failed: a `SinkError` or `Broken`."""
-
-    @abstractmethod
     def follows(self, error: Exception) -> bool:
-        """Say whether a line failed only because another one did."""
+        """Return whether a line failed only because another one did."""
+        return isinstance(error, errors.IllegalStateError | errors.TransactionAbortedError)
 
-    @abstractmethod
     def wait(self, seconds: float) -> None:
         """Send at once what was given, and wait until it is acknowledged, but no longer than some seconds."""
+        with contextlib.suppress(errors.KafkaError):
+            self._producer.flush(timeout=seconds)
 
-    @abstractmethod
     def begin(self) -> None:
         """Begin a transaction."""
+        self._begun = time.monotonic()
+        try:
+            self._producer.begin_transaction()
+        except errors.KafkaError as error:
+            raise self.explain(error) from None
 
-    @abstractmethod
     def commit(self) -> None:
-        """Commit it, however long that takes.
+        """Commit the transaction, however long that takes; raises `SinkError` or `Broken`, as `explain`."""
+        try:
+            self._producer.commit_transaction()
+        except errors.KafkaError as error:
+            raise self.explain(error) from None
 
-        Raises
-        ------
-        SinkError
-            When it cannot be.
+    def explain(self, error: Exception, line: Line | None = None) -> Exception:
+        """Return what the failure of a line, or of a transaction, means: a `SinkError` or `Broken`."""
+        if isinstance(error, _TOO_LARGE) and line is not None:
+            return SinkError(self._too_large(line))
+        manager = self._producer._transaction_manager
+        cause = manager.last_error if self.transactional and manager.last_error is not None else error
+        if cause.args and isinstance(cause.args[0], errors.KafkaError):
+            cause = cause.args[0]
+        if isinstance(cause, errors.AuthorizationError) or (self.transactional and isinstance(cause, _FENCED)):
+            return SinkError(self._sentence(cause))
+        return Broken(_phrase(cause))
 
-        """
+    def _sentence(self, error: Exception) -> str:
+        name = self._transactional_id
+        if isinstance(error, errors.TransactionalIdAuthorizationFailedError):
+            return f"not authorised to use the transactional_id {name}: grant Write and Describe on it"
+        if isinstance(error, errors.AuthorizationError):
+            return "not authorised to write to the topic: grant Write on it"
+        if isinstance(error, _FENCED):
+            if time.monotonic() - self._begun > self.transaction_seconds:
+                return (
+                    f"the broker ended a transaction that was open for more than {self.transaction_seconds:.0f} s "
+                    "(transaction_timeout_ms under options); start again, nothing is lost"
+                )
+            return fenced(str(name))
+        if isinstance(error, errors.InvalidTransactionTimeoutError) or "InvalidTransactionTimeout" in str(error):
+            return (
+                f"the broker allows no transactions of {self.transaction_seconds:.0f} s: set transaction_timeout_ms "
+                "under options to at most its transaction.max.timeout.ms"
+            )
+        return f"the broker refuses the lines ({error}); start again, nothing is lost"
 
-    @abstractmethod
+    def _too_large(self, line: Line) -> str:
+        limit = self.largest
+        at_most = "more than" if limit is None else f"more than the {limit:,} of"
+        partition, offset = line.position[1:]
+        return (
+            f"the line of the record at partition {partition}, offset {offset:,} takes {len(line.value):,} bytes, "
+            f"{at_most} its max.message.bytes (or max_request_size under options): raise that, or lower "
+            "limits.max_record_bytes"
+        )
+
     def verify(self) -> bool:
-        """Look at what is known of the topic by now, and say whether lines can be sent.
+        """Return whether lines can be sent, by what is known of the topic; raises where it is gone or another one."""
+        cluster = self._network.cluster
+        for node in cluster.brokers():
+            # It is not tried again, and whoever waits for this broker waits for ever.
+            if self._network.connections.auth_failure(node.node_id) is not None:
+                raise self._ended("the broker refuses the credentials it took before", "; start again, nothing is lost")
+        if cluster.partitions_for_topic(self._topic):
+            self._missing_since = None
+            number = cluster.topic_id(self._topic)
+            if number is not None and str(number) != self.stream.rpartition("/")[2]:
+                raise self._ended(
+                    "the topic was deleted and made anew", " while it was written; start again to write to it"
+                )
+            return True
+        if self._topic in cluster.unauthorized_topics:
+            raise SinkError("not authorised to write to the topic any more: grant Write on it")
+        if self._missing_since is None:
+            self._missing_since = time.monotonic()
+            cluster.request_update()
+        elif time.monotonic() - self._missing_since > _SETTLING_SECONDS:
+            raise SinkError("the topic was deleted while it was written")
+        return False
 
-        Raises
-        ------
-        SinkError, Broken
-            When it is not there any more, or is another one.
+    def _ended(self, reason: str, sentence: str) -> Exception:
+        """Return the end of the session, or of the sink where its transaction ends with it."""
+        return SinkError(f"{reason}{sentence}") if self.transactional else Broken(reason)
 
-        """
-
-    @abstractmethod
     def answered(self) -> bool:
-        """Say whether a broker has answered anything of late."""
+        """Return whether a broker has answered anything of late."""
+        connections = self._network.connections
+        seconds = _ANSWERS_MISSED * connections.config["metadata_max_age_ms"] / 1000
+        return bool(time.monotonic() - connections.heard < max(seconds, _WAIT_SECONDS))
 
-    @abstractmethod
     def failure(self) -> str:
-        """Say in a phrase why no broker answers."""
+        """Return why no broker answers, as a phrase."""
+        return self._network.connections.failure or "no answer"
 
-    @abstractmethod
     def abandon(self) -> None:
-        """End the connection, within seconds; what was not acknowledged may stand in the topic or not."""
+        """End the connection, within seconds; what was not acknowledged may be in the topic or not."""
+        self._scan.close()
+        # By itself the producer would wait for what it cannot send, and once more at the end of the process.
+        self._producer._sender.force_close()
+        with contextlib.suppress(errors.KafkaError):
+            self._producer.close(timeout=_CLOSE_SECONDS)
+        self._producer._closed = True
 
 
-Connect: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | None], Session]
+def _phrase(error: Exception) -> str:
+    said = error.args[0] if error.args and error.args[0] else getattr(error, "description", "") or "no reason given"
+    return f"{type(error).__name__}: {said}"
+
+
+Connect: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | None], ProducerSession]
 """Makes a session that goes on from a mark, given how many attempts failed before, and asks whether to give up.
 
 The producer is that of the session before in this process, if there was one: where another process has taken its

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from connectors.encode import to_json
 from connectors.kafka.base.client import Unreachable
-from connectors.kafka.writing.appending import Appending, Existing
 from connectors.kafka.writing.delivery import Delivery
-from connectors.kafka.writing.output import Output
+from connectors.kafka.writing.existing_lines import Existing, ExistingLines
 from connectors.kafka.writing.session import Connect, Line
+from connectors.kafka.writing.session_factory import SessionFactory
 from connectors.ports import ConnectorError, Mark, Position, Sink, SinkError
 
 __all__ = ["KafkaSink", "Shorten"]
@@ -31,7 +31,7 @@ _ABOUT_BYTES = 4096
 class KafkaSink(Sink):
     """Write lines to a topic, as JSON.
 
-    The value of a message is the line; `connectors.kafka.writing.stamps.Stamp` says what its key and its headers are.
+    The value of a message is the line; `connectors.kafka.writing.provenance.Provenance` makes its key and its headers.
     The lines of a partition of the source go to one partition of the topic (its number modulo theirs), in order.
 
     After a restart, what stands in the topic behind the mark is read, and a line that is there is not written again.
@@ -86,8 +86,8 @@ class KafkaSink(Sink):
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
-        self._output = Output(topic, self.servers.split(","), transactional_id, compression, options or {})
-        self._connect = connect or self._output.connect
+        self._sessions = SessionFactory(topic, self.servers.split(","), transactional_id, compression, options or {})
+        self._connect = connect or self._sessions.connect
         self._shorten = shorten
         self._existing = existing
         self._clock = clock
@@ -96,8 +96,8 @@ class KafkaSink(Sink):
 
     def _begin(self, mark: Mark | None) -> Delivery:
         place, name = self.describe(), f"kafka-{self.topic}"
-        appending = Appending(self._existing, place, self._clock)
-        return Delivery(place, name, self._connect, self.transactional_id, appending, self._clock, mark)
+        existing = ExistingLines(self._existing, place, self._clock)
+        return Delivery(place, name, self._connect, self.transactional_id, existing, self._clock, mark)
 
     def open(self, mark: Mark | None = None) -> None:
         """Connect, for some seconds; where no broker answers, it goes on while lines wait. See `Sink.open`.
@@ -182,16 +182,15 @@ class KafkaSink(Sink):
 
         """
         try:
-            survey = self._output.survey()
+            self._sessions.scan().close()
         except (Unreachable, ConnectorError) as error:
             raise SinkError(f"{self.describe()}: {error}") from None
-        survey.close()
         return self.describe()
 
     def find_problem(self, mark: Mark | None = None) -> None:  # noqa: ARG002 - what it says needs the topic read
         """Raise what a topic refuses without being written to; a broker that is not there is no problem. See `Sink`."""
         try:
-            self._output.survey().close()
+            self._sessions.scan().close()
         except Unreachable:
             return
         except ConnectorError as error:

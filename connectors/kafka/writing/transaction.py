@@ -1,29 +1,24 @@
-"""The transaction that is open: what must be known to go on where the broker does not know it any more."""
+"""The lines of the open transaction: what must be known to go on where the broker does not know it any more."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from connectors.kafka.writing.emitted import Emitted
+from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import Position, SinkError
 
 __all__ = ["Transaction"]
 
 
 class Transaction:
-    """Which lines of a transaction were acknowledged, and are not kept in memory any more.
-
-    Parameters
-    ----------
-    ends
-        By partition, where the topic ended before the transaction.
+    """The lines of a transaction that were acknowledged, and where each partition of the topic ended before it.
 
     Examples
     --------
     >>> transaction = Transaction({0: 70})
     >>> for offset in (3, 4, 9):
     ...     transaction.add(Position("s", 0, offset))
-    >>> transaction.missing(Emitted([Position("s", 0, 3), Position("s", 0, 9)]))
+    >>> transaction.missing(WrittenLines([Position("s", 0, 3), Position("s", 0, 9)]))
     1
 
     """
@@ -35,7 +30,7 @@ class Transaction:
         self._run = [0, 0]
 
     def add(self, position: Position) -> None:
-        """Note that the line of a record is acknowledged."""
+        """Add the line of a record, which is acknowledged."""
         stream, partition, offset = position
         if self._last != (stream, partition, offset - 1):
             self._run = [offset, offset]
@@ -43,19 +38,19 @@ class Transaction:
         self._run[1] = offset
         self._last = position
 
-    def check(self, emitted: Emitted, reason: str) -> None:
-        """Raise SinkError where acknowledged lines do not stand in the topic, once the session broke for a reason."""
-        missing = self.missing(emitted)
+    def check(self, written: WrittenLines, reason: str) -> None:
+        """Raise `SinkError` where acknowledged lines are not in the topic, once the session broke for a reason."""
+        missing = self.missing(written)
         if missing:
             raise SinkError(
                 f"{missing:,} lines that were acknowledged are not there any more, because their transaction was ended "
                 f"({reason}); start again, nothing is lost"
             )
 
-    def missing(self, emitted: Emitted) -> int:
-        """Count the acknowledged lines that do not stand in the topic, and have those that do forgotten."""
+    def missing(self, written: WrittenLines) -> int:
+        """Return how many acknowledged lines are not among those that were written, and forget the others there."""
         return sum(
-            not emitted.take(Position(*place, offset))
+            not written.take(Position(*place, offset))
             for place, runs in self._runs.items()
             for first, last in runs
             for offset in range(first, last + 1)

@@ -78,7 +78,7 @@ def _calls(name: str, call: str, *settings: Setting) -> None:
 _calls("lines are sent", "kafka:KafkaProducer.send", PLAIN, TRANSACTIONS)
 _calls("a transaction is committed", "kafka:KafkaProducer.commit_transaction", TRANSACTIONS, ARRIVAL)
 _calls("outputs are flushed", "connectors.kafka.writing.sink:KafkaSink.flush", PLAIN, TRANSACTIONS)
-_calls("the order is logged", "connectors.kafka.reading.order:OrderLog.append", LOGGED)
+_calls("the order is logged", "connectors.kafka.reading.order_log:OrderLog.append", LOGGED)
 _calls("the source hears of a checkpoint", "connectors.kafka.reading.source:KafkaSource.saved", PLAIN, LOGGED)
 
 

@@ -1,4 +1,4 @@
-"""From the messages of a partition to records: their values decoded, and beside them what else a message carries."""
+"""Decodes the messages of a partition to records: their values, and on wish keys, headers and times."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Any, Literal, TypeAlias, cast
 
 from connectors.decode import UndecodableError, decode_inputs, shown
-from connectors.kafka.reading.buffers import Stretch
+from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.objects import JsonObjects
 from connectors.ports import Fault, Position, Record
 
-__all__ = ["Include", "Messages"]
+__all__ = ["Include", "MessageDecoder"]
 
 Include: TypeAlias = Literal["key", "headers", "timestamp"]
 
@@ -21,8 +21,8 @@ _offset = attrgetter("offset")
 _size = attrgetter("serialized_value_size")
 
 
-class Messages:
-    """Make records of messages whose values are JSON objects.
+class MessageDecoder:
+    """Decodes messages whose values are JSON objects.
 
     Parameters
     ----------
@@ -42,29 +42,20 @@ class Messages:
         self._max_record_bytes = max_record_bytes
         self._include = frozenset(include)
 
-    def records(self, stream: str, stretch: Stretch) -> list[Record]:
-        """Return a record for each message, or for each offset where none could be read.
-
-        Parameters
-        ----------
-        stream
-            What the offsets count in.
-        stretch
-            The messages.
-
-        """
-        if stretch.messages is None:
-            fault = Fault(stretch.fault, f"the message cannot be read: {stretch.reason}")
-            places = _positions(stream, stretch.partition, range(stretch.first, stretch.end + 1))
+    def records(self, stream: str, batch: PartitionBatch) -> list[Record]:
+        """Return a record for each message of a stream, or for each offset where none could be read."""
+        if batch.messages is None:
+            fault = Fault(batch.fault, f"the message cannot be read: {batch.reason}")
+            places = _positions(stream, batch.partition, range(batch.first, batch.end + 1))
             return [Record({}, None, place, following, b"", fault) for place, following in pairwise(places)]
-        messages = stretch.messages
-        if stretch.end - stretch.first == len(messages):
-            places = _positions(stream, stretch.partition, range(stretch.first, stretch.end + 1))
+        messages = batch.messages
+        if batch.end - batch.first == len(messages):
+            places = _positions(stream, batch.partition, range(batch.first, batch.end + 1))
             starts, ends = places[:-1], places[1:]
         else:
             offsets = list(map(_offset, messages))
-            starts = _positions(stream, stretch.partition, offsets)
-            ends = _positions(stream, stretch.partition, [offset + 1 for offset in offsets])
+            starts = _positions(stream, batch.partition, offsets)
+            ends = _positions(stream, batch.partition, [offset + 1 for offset in offsets])
         values = list(map(_value, messages))
         sizes = list(map(_size, messages))
         if min(sizes) < 0 or max(sizes) > self._max_record_bytes:

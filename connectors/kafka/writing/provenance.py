@@ -1,4 +1,4 @@
-"""What a line carries beside its value: who wrote it, and for which record."""
+"""The key and the headers of a line: who wrote it, and for which record."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 from connectors.ports import Position
 
-__all__ = ["OFFSET", "PARTITION", "STREAM", "WRITER", "Stamp", "origin"]
+__all__ = ["OFFSET", "PARTITION", "STREAM", "WRITER", "Provenance", "origin"]
 
 STREAM, PARTITION, OFFSET, WRITER = "source.stream", "source.partition", "source.offset", "writer"
 """The headers of a line. All are text; the numbers are decimal."""
 
 
-class Stamp:
-    """Makes the keys and the headers of lines.
+class Provenance:
+    """Makes the keys and the headers of a writer's lines.
 
     The key is ``b"writer:stream:partition:offset"``, where the stream is shown by the first 8 hexadecimal digits of its
     SHA-256. No two lines share one, whoever writes to the topic and whichever of a daemon's sources the record is of: a
@@ -27,10 +27,10 @@ class Stamp:
 
     Examples
     --------
-    >>> stamp = Stamp("a1b2c3d4")
-    >>> stamp.key(Position("cluster/clicks/number", 3, 70))
+    >>> provenance = Provenance("a1b2c3d4")
+    >>> provenance.key(Position("cluster/clicks/number", 3, 70))
     b'a1b2c3d4:39feccac:3:70'
-    >>> for header in stamp.headers(Position("cluster/clicks/number", 3, 70)):
+    >>> for header in provenance.headers(Position("cluster/clicks/number", 3, 70)):
     ...     print(header)
     ('source.stream', b'cluster/clicks/number')
     ('source.partition', b'3')
@@ -46,21 +46,21 @@ class Stamp:
         self._same: list[tuple[str, bytes]] = []
 
     def key(self, position: Position) -> bytes:
-        """Make the key of a line."""
+        """Return the key of the line for a record."""
         stream, partition, offset = position
         if self._of != (stream, partition):
             self._prepare(stream, partition)
         return b"%b%d" % (self._prefix, offset)
 
     def headers(self, position: Position) -> list[tuple[str, bytes]]:
-        """Make the headers of a line."""
+        """Return the headers of the line for a record."""
         stream, partition, offset = position
         if self._of != (stream, partition):
             self._prepare(stream, partition)
         return [*self._same, (OFFSET, b"%d" % offset)]
 
     def _prepare(self, stream: str, partition: int) -> None:
-        """Make what the lines of one partition of a source have in common."""
+        """Prepare what the lines of one partition of a source have in common."""
         name, writer = stream.encode("utf-8", "surrogatepass"), self._writer.encode()
         self._of = stream, partition
         self._prefix = b"%b:%b:%d:" % (writer, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
@@ -68,7 +68,7 @@ class Stamp:
 
 
 def origin(headers: Iterable[tuple[str, bytes | None]], writer: str | None) -> Position | None:
-    """Tell which record a line in a topic was written for; None where it is not one of this writer's.
+    """Return the position of the record that a line in a topic was written for; None where another one wrote it.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def origin(headers: Iterable[tuple[str, bytes | None]], writer: str | None) -> P
     Examples
     --------
     >>> place = Position("s", 0, 12)
-    >>> origin(Stamp("me").headers(place), "me"), origin(Stamp("you").headers(place), "me"), origin([], "me")
-    (Position(stream='s', partition=0, offset=12), None, None)
+    >>> origin(Provenance("me").headers(place), "me"), origin(Provenance("you").headers(place), "me")
+    (Position(stream='s', partition=0, offset=12), None)
 
     """
     found = dict(headers)

@@ -1,7 +1,8 @@
-"""How an output stands before a producer writes to it: what the topic is, where it ends, which lines are there."""
+"""Reads an output topic before a producer writes to it: its limits, where it ends, which lines are there."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import Counter, defaultdict
@@ -12,14 +13,14 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from connectors.kafka.base.client import Unreachable, connect
-from connectors.kafka.consumer.committed import Batches
 from connectors.kafka.consumer.damage import Unreadable
 from connectors.kafka.consumer.topic import Bounds, KafkaTopic, Message, OutOfRange
+from connectors.kafka.consumer.transaction_index import TransactionIndex
 from connectors.kafka.writing.mark import Producer
-from connectors.kafka.writing.stamps import origin
+from connectors.kafka.writing.provenance import origin
 from connectors.ports import ConnectorError, Position
 
-__all__ = ["Found", "Survey", "fitting"]
+__all__ = ["FoundLine", "TopicScan", "fitting"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,47 +32,25 @@ _MOST_PLACES, _LONGEST_STREAM = 1000, 1000
 
 
 def fitting(make: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Give those settings a class of kafka-python knows: an option may be for another one."""
+    """Return those settings that a class of kafka-python knows: an option may be for another one."""
     return {name: value for name, value in settings.items() if name in make.DEFAULT_CONFIG}
 
 
-class Found(NamedTuple):
-    """A line that stands in a topic.
-
-    Attributes
-    ----------
-    partition
-        Of the topic.
-    origin
-        The position of its record.
-    counts
-        Whether it counts: it is in no transaction, or in one that was committed.
-
-    """
+class FoundLine(NamedTuple):
+    """A line in a partition of a topic, with the position of its record and whether it is committed."""
 
     partition: int
     origin: Position
-    counts: bool
+    committed: bool
 
 
-class Survey:
-    """A topic as it stands, read by clients that do not write.
-
-    Parameters
-    ----------
-    topic
-        Its name.
-    settings
-        What every client is made with.
-    attempt
-        How many attempts to connect failed before.
+class TopicScan:
+    """A consumer and an admin client that look at an output topic.
 
     Attributes
     ----------
-    name
-        That of the topic.
     stream
-        ``"cluster/topic/number"``.
+        The topic: ``"cluster/topic/number"``.
     partitions
         How many there are.
     largest
@@ -89,22 +68,18 @@ class Survey:
     def __init__(self, topic: str, settings: Mapping[str, Any], attempt: int = 0) -> None:
         self.name = topic
         reading = {"isolation_level": "read_uncommitted", "auto_offset_reset": "none", "enable_auto_commit": False}
-        self._topic: KafkaTopic | None = KafkaTopic(topic, {**fitting(KafkaConsumer, settings), **reading}, attempt)
-        self._batches: defaultdict[int, Batches] = defaultdict(Batches)
-        self._topic.note(self._batches)
-        try:
+        self._indexes: defaultdict[int, TransactionIndex] = defaultdict(TransactionIndex)
+        with contextlib.ExitStack() as clients:
+            reading = {**fitting(KafkaConsumer, settings), **reading}
+            self._topic = KafkaTopic(topic, reading, attempt, indexes=self._indexes)
+            clients.callback(self._topic.close)
             self._admin, _ = connect(KafkaAdminClient, fitting(KafkaAdminClient, settings), attempt)
-        except BaseException:
-            self._topic.close()
-            raise
-        try:
+            clients.callback(self._admin.close)
             self.stream = self._topic.identity
             self.partitions = len(self._topic.partitions)
             self._check_rights()
             self.largest = self._find_largest()
-        except BaseException:
-            self.close()
-            raise
+            self._clients = clients.pop_all()
 
     def _places(self, partitions: Collection[int]) -> list[TopicPartition]:
         return [TopicPartition(self.name, partition) for partition in partitions]
@@ -115,7 +90,6 @@ class Survey:
         except errors.AuthorizationError:
             raise
         except (errors.RetriableError, RuntimeError):
-            assert self._topic is not None
             raise Unreachable(self._topic.failure()) from None
 
     def _check_rights(self) -> None:
@@ -133,7 +107,7 @@ class Survey:
             return None
 
     def sequences(self, producer: Producer) -> dict[int, int] | None:
-        """Tell by partition which number the next line of a producer has; None where this may not be asked.
+        """Return by partition the sequence number of a producer's next line; None where this may not be asked.
 
         Left out are partitions where the broker does not know of any line of its epoch.
         """
@@ -150,7 +124,7 @@ class Survey:
         }
 
     def holder(self, transactional_id: str) -> int | None:
-        """Tell the number of the producer that has a transactional id; None where there is none, or it is not told."""
+        """Return the producer id that has a transactional id; None where there is none, or this may not be asked."""
         try:
             found = self._ask(lambda: self._admin.describe_transactions([transactional_id]))
         except errors.KafkaError:
@@ -158,8 +132,7 @@ class Survey:
         return int(found[transactional_id].producer_id)
 
     def bounds(self) -> dict[int, Bounds]:
-        """Tell where each partition begins and ends, with what is not committed."""
-        assert self._topic is not None
+        """Return where each partition begins and ends, with what is not committed."""
         return self._topic.bounds(range(self.partitions))
 
     def lines(
@@ -168,31 +141,16 @@ class Survey:
         ends: Mapping[int, int],
         writer: str | None,
         cancelled: Callable[[], bool] = lambda: False,
-    ) -> list[Found]:
-        """Find out for which records there are lines.
+    ) -> list[FoundLine]:
+        """Return a writer's lines between two offsets of each partition; of any writer, without open transactions.
 
         Transactions of others are not waited for. Those of this writer are over, because whoever asks has ended them.
-
-        Parameters
-        ----------
-        starts, ends
-            Where to begin and to end, by partition.
-        writer
-            Whose lines to look for; None: anybody's, but for those of open transactions.
-        cancelled
-            Asked now and then: True ends the reading, with `Unreachable`.
-
-        Raises
-        ------
-        Unreachable
-            Also where a transaction of this writer is open all the same.
-
+        Raises `Unreachable` also where one is open all the same, and once `cancelled` says so.
         """
-        assert self._topic is not None
         topic = self._topic
         left = {partition for partition, start in starts.items() if start < ends[partition]}
         found: list[tuple[int, int, Position]] = []
-        self._batches.clear()
+        self._indexes.clear()
         topic.start({partition: starts[partition] for partition in left})
         waiting_since = time.monotonic()
         while left:
@@ -224,10 +182,10 @@ class Survey:
             topic.seek(damage.partition, damage.end)
             return {}
 
-    def _line(self, partition: int, offset: int, place: Position, writer: str | None) -> Found | None:
-        counts = self._batches[partition].committed(offset)
-        if counts is not None:
-            return Found(partition, place, counts)
+    def _line(self, partition: int, offset: int, place: Position, writer: str | None) -> FoundLine | None:
+        committed = self._indexes[partition].committed(offset)
+        if committed is not None:
+            return FoundLine(partition, place, committed)
         if writer is None:
             return None
         raise Unreachable(
@@ -235,24 +193,21 @@ class Survey:
             "ends with the process that began it, or when its time is up"
         )
 
-    def earlier(self, bounds: Mapping[int, Bounds]) -> Counter[tuple[str, int]]:
-        """Count the last lines there by the partition of a source that they are for, whoever wrote them."""
+    def existing(self, bounds: Mapping[int, Bounds]) -> Counter[tuple[str, int]]:
+        """Return how many of the last lines there are for each partition of a source, whoever wrote them."""
         most = max(_TAIL // self.partitions, 10)
         starts = {partition: max(there.first, there.end - most) for partition, there in bounds.items()}
         ends = {partition: there.end for partition, there in bounds.items()}
-        places = (line.origin[:2] for line in self.lines(starts, ends, None) if line.counts)
+        places = (line.origin[:2] for line in self.lines(starts, ends, None) if line.committed)
         # Anybody may write anything there, and what is told here is kept.
         counted = Counter((stream, partition) for stream, partition in places if len(stream) <= _LONGEST_STREAM)
         return Counter(dict(counted.most_common(_MOST_PLACES)))
 
     def origin_at(self, partition: int, offset: int, writer: str) -> Position | None:
-        """Tell for which record the line at an offset is; None where it is not one of this writer's."""
+        """Return the position of the record that a writer's line at an offset is for; None where there is none."""
         found = self.lines({partition: offset}, {partition: offset + 1}, writer)
         return found[0].origin if found else None
 
     def close(self) -> None:
         """End the connections; closing twice does nothing."""
-        if self._topic is not None:
-            topic, self._topic = self._topic, None
-            topic.close()
-            self._admin.close()
+        self._clients.close()

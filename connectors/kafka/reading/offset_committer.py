@@ -1,4 +1,4 @@
-"""Tells a consumer group how far the daemon is, for the tools that watch groups; nothing is ever read from there."""
+"""Commits offsets to a consumer group, for the tools that watch groups; they are never read from there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition, errors
 from connectors.kafka.base.client import Unreachable, connect
 from connectors.ports import ConnectorError
 
-__all__ = ["Commits"]
+__all__ = ["OffsetCommitter"]
 
 _log = logging.getLogger(__name__)
 
@@ -20,15 +20,13 @@ _SECONDS = 5.0
 _PAUSE = 5.0
 
 
-class Commits:
+class OffsetCommitter:
     """Commits offsets on a thread and a connection of its own: a group that fails must not hold up the records.
 
     Parameters
     ----------
-    place
-        What to call the topic in a log line.
-    topic
-        Its name.
+    place, topic
+        What to call the topic in a log line, and its name.
     settings
         What `kafka.KafkaConsumer` is made with, ``group_id`` among them.
 

@@ -1,4 +1,4 @@
-"""The lines that were written since a mark: those that stand in the topic, and those that retention took from it."""
+"""Finds the lines that were written since a mark: those in the topic, and those that retention took from it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,37 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from connectors.kafka.consumer.topic import Bounds
-from connectors.kafka.writing.emitted import Emitted
 from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.survey import Found, Survey
+from connectors.kafka.writing.topic_scan import FoundLine, TopicScan
+from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import ConnectorError, Position
 
-__all__ = ["standing"]
+__all__ = ["written_since"]
 
 _log = logging.getLogger(__name__)
 
 _SEQUENCES = 2**31
 
 
-def standing(
-    survey: Survey,
+def written_since(
+    scan: TopicScan,
     mark: OutputMark,
     bounds: Mapping[int, Bounds],
     sequences: Mapping[int, int],
     cancelled: Callable[[], bool] = lambda: False,
-) -> Emitted:
-    """Find the lines that are not to be written again.
+) -> WrittenLines:
+    """Return the lines that are not to be written again by a run that goes on from a mark.
 
     Parameters
     ----------
-    survey
-        Of the topic.
-    mark
-        Where to go on.
+    scan, mark
+        The topic, and where to go on.
     bounds
         Where each partition begins and ends, once nobody else writes under this name.
     sequences
         By partition, the number of the next line of the mark's producer, as far as the broker tells.
     cancelled
-        Asked now and then: True gives up, with `Unreachable`.
+        Asked now and then: True ends it, with `Unreachable`.
 
     Raises
     ------
@@ -50,13 +48,13 @@ def standing(
 
     """
     ends = {partition: there.end for partition, there in bounds.items()}
-    if mark.stream != survey.stream:
-        _log.warning("kafka topic %s was deleted and made anew: its earlier lines are gone", survey.name)
+    if mark.stream != scan.stream:
+        _log.warning("kafka topic %s was deleted and made anew: its earlier lines are gone", scan.name)
         starts = {partition: there.first for partition, there in bounds.items()}
-        found = survey.lines(starts, ends, mark.writer, cancelled)
-        return Emitted([*Emitted.positions(mark.emitted), *_counting(found)], mark.passed)
+        found = scan.lines(starts, ends, mark.writer, cancelled)
+        return _lines(mark, found, mark.passed)
     starts = _starts(mark, bounds)
-    found = survey.lines(starts, ends, mark.writer, cancelled)
+    found = scan.lines(starts, ends, mark.writer, cancelled)
     passed = dict(mark.passed)
     written = _written(mark, sequences)
     seen = Counter(line.partition for line in found)
@@ -72,25 +70,29 @@ def standing(
             "kafka topic %s, partition %d: offsets %d to %d were removed since the checkpoint%s: what stood there is "
             "not written again where a later line of the same partition of the source stands, and written again "
             "where none does",
-            *(survey.name, partition, begin, first - 1, "" if gone is None else f", {gone:,} of our lines with them"),
+            *(scan.name, partition, begin, first - 1, "" if gone is None else f", {gone:,} of our lines with them"),
         )
-    return Emitted([*Emitted.positions(mark.emitted), *_counting(found)], passed)
+    return _lines(mark, found, passed)
 
 
-def _counting(found: list[Found]) -> list[Position]:
-    return [line.origin for line in found if line.counts]
+def _lines(mark: OutputMark, found: list[FoundLine], passed: Mapping[tuple[str, int], int]) -> WrittenLines:
+    return WrittenLines([*WrittenLines.positions(mark.emitted), *_committed(found)], passed)
 
 
-def _last(found: list[Found]) -> dict[tuple[str, int], int]:
-    """Tell by partition of a source which record has the last line: written in order, all before it had theirs."""
+def _committed(found: list[FoundLine]) -> list[Position]:
+    return [line.origin for line in found if line.committed]
+
+
+def _last(found: list[FoundLine]) -> dict[tuple[str, int], int]:
+    """Return by partition of a source the record of the last line: written in order, all before it had theirs."""
     last: dict[tuple[str, int], int] = {}
-    for stream, partition, offset in _counting(found):
+    for stream, partition, offset in _committed(found):
         last[stream, partition] = max(offset, last.get((stream, partition), offset))
     return last
 
 
 def _written(mark: OutputMark, sequences: Mapping[int, int]) -> dict[int, int]:
-    """Tell by partition how many lines were written since the mark, where that is known."""
+    """Return by partition how many lines were written since the mark, where that is known."""
     return {
         partition: (number - mark.sequences[partition]) % _SEQUENCES
         for partition, number in sequences.items()
@@ -99,7 +101,7 @@ def _written(mark: OutputMark, sequences: Mapping[int, int]) -> dict[int, int]:
 
 
 def _starts(mark: OutputMark, bounds: Mapping[int, Bounds]) -> dict[int, int]:
-    """Give where lines may stand that were written after the mark."""
+    """Return by partition the offset from which on lines may be that were written after the mark."""
     starts = {}
     for partition, there in bounds.items():
         start = mark.ends.get(partition, there.first)

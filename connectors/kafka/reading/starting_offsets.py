@@ -1,18 +1,18 @@
-"""Where the partitions of a topic are read on: where a checkpoint says, or where a run begins."""
+"""Finds the offset at which each partition of a topic is read on: from a checkpoint, or by the option `start`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from connectors.kafka.consumer.topic import Topic
+from connectors.kafka.consumer.topic import KafkaTopic
 from connectors.ports import Position, SourceError
 
-__all__ = ["Beginnings"]
+__all__ = ["StartingOffsets"]
 
 
-class Beginnings:
-    """Finds out at which offset each partition is read on; called on the thread of the reader.
+class StartingOffsets:
+    """The offset of each partition to read; found on the thread of the reader.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class Beginnings:
         self._came_later = came_later or (bool(positions) and partitions == "all")
         self._stream = ""
 
-    def begin(self, topic: Topic) -> dict[int, int]:
-        """Give the offset of each partition that is to be read.
+    def find(self, topic: KafkaTopic) -> dict[int, int]:
+        """Return the offset of each partition that is to be read.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Beginnings:
         known = self._known()
         for position in known.values():
             if position.stream != topic.identity:
-                raise SourceError(_another(position.stream, topic.identity))
+                raise SourceError(_difference(position.stream, topic.identity))
         there = topic.partitions
         wanted = sorted(there if self._partitions == "all" else set(self._partitions))
         missing = sorted(set(wanted) - there)
@@ -70,36 +70,33 @@ class Beginnings:
                 "look at partitions"
             )
         self._stream = topic.identity
-        new = [partition for partition in wanted if partition not in known]
         # A connection may be lost when this is known, and it must not be asked again: the end of the topic moves on.
-        self._note(self._first(topic, new))
-        known = self._known()
-        return {partition: known[partition].offset for partition in wanted}
+        return self._choose(self._first(topic, [one for one in wanted if one not in known]), wanted)
 
     def add(self, partitions: Collection[int]) -> dict[int, int]:
-        """Give the offsets of those that are to be read of partitions that were added to the topic."""
+        """Return the offsets of partitions that were added to the topic, where they are to be read."""
         if self._partitions != "all":
             return {}
-        self._note(dict.fromkeys(partitions - self._known().keys(), 0))
-        known = self._known()
-        return {partition: known[partition].offset for partition in partitions}
+        return self._choose(dict.fromkeys(partitions - self._known().keys(), 0), partitions)
 
-    def _first(self, topic: Topic, new: Sequence[int]) -> dict[int, int]:
+    def _first(self, topic: KafkaTopic, new: Sequence[int]) -> dict[int, int]:
         if self._came_later:
             # Not with what is there of it: what is not there any more was never read.
             return dict.fromkeys(new, 0)
         bounds = topic.bounds(new)
         return {one: bounds[one].end if self._latest else bounds[one].first for one in new}
 
+    def _choose(self, offsets: Mapping[int, int], partitions: Collection[int]) -> dict[int, int]:
+        # Another mapping, because another thread may be looking at this one.
+        self.chosen = {**self.chosen, **{one: Position(self._stream, one, offsets[one]) for one in sorted(offsets)}}
+        known = self._known()
+        return {partition: known[partition].offset for partition in partitions}
+
     def _known(self) -> dict[int, Position]:
         return {**self.chosen, **self._positions}
 
-    def _note(self, offsets: Mapping[int, int]) -> None:
-        # Another mapping, because another thread may be looking at this one.
-        self.chosen = {**self.chosen, **{one: Position(self._stream, one, offsets[one]) for one in sorted(offsets)}}
 
-
-def _another(before: str, now: str) -> str:
+def _difference(before: str, now: str) -> str:
     """Say how the topic of a position differs from the one that is there."""
     cluster, _, rest = before.partition("/")
     topic, _, _ = rest.rpartition("/")

@@ -1,4 +1,4 @@
-"""From the mark of a checkpoint to a session that goes on from it."""
+"""Makes the sessions of a sink, each of which goes on from the mark of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from kafka import KafkaProducer, codec
 from connectors.kafka.base.client import connect
 from connectors.kafka.base.options import OUTPUT_RESERVED, TRANSACTION_TIMEOUT_MS, client_settings
 from connectors.kafka.writing.mark import OutputMark, Producer
-from connectors.kafka.writing.producer import ProducerSession, shut_out
 from connectors.kafka.writing.producer_client import ProducerClient
-from connectors.kafka.writing.session import Session
-from connectors.kafka.writing.standing import standing
-from connectors.kafka.writing.survey import Survey, fitting
+from connectors.kafka.writing.session import ProducerSession, fenced
+from connectors.kafka.writing.topic_scan import TopicScan, fitting
+from connectors.kafka.writing.written_since import written_since
 from connectors.ports import ConnectorError, Mark
 
-__all__ = ["Output"]
+__all__ = ["SessionFactory"]
 
 _log = logging.getLogger(__name__)
 
@@ -43,28 +42,8 @@ _ALWAYS: Mapping[str, Any] = {
 }
 
 
-class Output:
-    """Makes the sessions that write to a topic.
-
-    Parameters
-    ----------
-    topic
-        Its name.
-    servers
-        The addresses of brokers.
-    transactional_id
-        What the broker knows the writer by; None: each line counts at once.
-    compression
-        ``"gzip"``, ``"snappy"``, ``"lz4"``, ``"zstd"`` or None.
-    options
-        Settings of kafka-python.
-
-    Raises
-    ------
-    ValueError
-        For an option that is not the user's to set, and for a compression that is not installed.
-
-    """
+class SessionFactory:
+    """Makes the sessions that write to a topic; its parameters are those of `KafkaSink`."""
 
     def __init__(
         self,
@@ -74,68 +53,65 @@ class Output:
         compression: str | None,
         options: Mapping[str, Any],
     ) -> None:
-        for name in options:
-            if name in OUTPUT_RESERVED:
-                raise ValueError(f"options: {name} cannot be set: {OUTPUT_RESERVED[name]}")
         if compression in ("lz4", "snappy") and not getattr(codec, f"has_{compression}")():
             raise ValueError(f"compression {compression} is not installed: pip install 'streamkernel[kafka-codecs]'")
         self.topic = topic
-        self._settings = client_settings(servers, {**_DEFAULTS, **options})
+        self._settings = client_settings(servers, {**_DEFAULTS, **options}, OUTPUT_RESERVED)
         self._transactional_id = transactional_id
         self._compression = compression
 
-    def survey(self, attempt: int = 0) -> Survey:
-        """Look at the topic, without writing to it or shutting anybody out."""
-        return Survey(self.topic, self._settings, attempt)
+    def scan(self, attempt: int = 0) -> TopicScan:
+        """Connect to the topic, without writing to it or fencing another producer."""
+        return TopicScan(self.topic, self._settings, attempt)
 
     def connect(
         self, given: Mark | None, attempt: int, cancelled: Callable[[], bool], before: Producer | None = None
-    ) -> Session:
-        """Make a session; see `connectors.kafka.writing.session.Connect`."""
+    ) -> ProducerSession:
+        """Return a session; see `connectors.kafka.writing.session.Connect`."""
         mark = None if given is None else OutputMark.from_json(given)
         with contextlib.ExitStack() as undo:
             if mark is not None and mark.transactional_id not in (None, self._transactional_id):
                 # What it did not commit must neither count one day nor be taken for written.
-                self._shut_out(mark.transactional_id, attempt)
-            survey = self.survey(attempt)
-            undo.callback(survey.close)
+                self._fence(mark.transactional_id, attempt)
+            scan = self.scan(attempt)
+            undo.callback(scan.close)
             if before is not None and self._transactional_id is not None:
-                self._check_holder(survey, before)
-            if mark is not None and mark.stream.partition("/")[0] != survey.stream.partition("/")[0]:
+                self._check_holder(scan, before)
+            if mark is not None and mark.stream.partition("/")[0] != scan.stream.partition("/")[0]:
                 _log.warning(
                     "kafka topic %s is on another cluster than at the checkpoint: lines are appended", self.topic
                 )
                 mark = None
             # Before the topic is read: what comes in between is not overlooked, but refused.
-            sequences = None if mark is None or mark.producer is None else survey.sequences(mark.producer)
+            sequences = None if mark is None or mark.producer is None else scan.sequences(mark.producer)
             writer = secrets.token_hex(4) if mark is None else mark.writer
-            session = ProducerSession(self.topic, *self._producer(survey, attempt), survey, writer)
+            session = ProducerSession(self.topic, *self._producer(scan, attempt, self._transactional_id), scan, writer)
             undo.callback(session.abandon)
             # First of all: from here on nobody else can commit under this name.
-            session.introduce()
+            session.initialise()
             if mark is not None and mark.producer is not None and mark.transactional_id is None:
-                self._succeed(session, mark.producer, sequences)
-            bounds = survey.bounds()
+                self._resume(session, mark.producer, sequences)
+            bounds = scan.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}
             if mark is not None:
-                session.emitted = standing(survey, mark, bounds, sequences or {}, cancelled)
-                session.earlier = dict(mark.earlier)
+                session.written = written_since(scan, mark, bounds, sequences or {}, cancelled)
+                session.existing = dict(mark.earlier)
             elif any(there.end > there.first for there in bounds.values()):
-                session.earlier = dict(survey.earlier(bounds))
+                session.existing = dict(scan.existing(bounds))
                 _log.info("kafka topic %s holds lines already: new ones are appended to them", self.topic)
-            if not session.unproven:
-                survey.close()
+            if not session.unverified:
+                scan.close()
             undo.pop_all()
             return session
 
-    def _check_holder(self, survey: Survey, before: Producer) -> None:
-        """Refuse to shut out another process that took our place: it would do the same, and so for ever."""
+    def _check_holder(self, scan: TopicScan, before: Producer) -> None:
+        """Refuse to fence another process that took our place: it would do the same, and so for ever."""
         assert self._transactional_id is not None
-        holder = survey.holder(self._transactional_id)
+        holder = scan.holder(self._transactional_id)
         if holder not in (None, before.number):
-            raise ConnectorError(shut_out(self._transactional_id))
+            raise ConnectorError(fenced(self._transactional_id))
 
-    def _succeed(self, session: ProducerSession, producer: Producer, sequences: Mapping[int, int] | None) -> None:
+    def _resume(self, session: ProducerSession, producer: Producer, sequences: Mapping[int, int] | None) -> None:
         if session.transactional:
             return
         if sequences is None:
@@ -145,22 +121,21 @@ class Output:
                 self.topic,
             )
         else:
-            session.succeed(producer, sequences)
+            session.resume(producer, sequences)
 
-    def _producer(self, survey: Survey | None, attempt: int, **more: Any) -> tuple[Any, Any]:
+    def _producer(self, scan: TopicScan, attempt: int, transactional_id: str | None) -> tuple[Any, Any]:
         settings = {"batch_size": _BATCH_BYTES, **self._settings, **_ALWAYS, "compression_type": self._compression}
-        if self._transactional_id is not None:
-            settings["transactional_id"] = self._transactional_id
-        if survey is not None and survey.largest is not None:
+        if transactional_id is not None:
+            settings["transactional_id"] = transactional_id
+        if scan.largest is not None:
             # A larger batch would be refused, and sent again in halves.
-            settings["batch_size"] = min(settings["batch_size"], survey.largest)
-        return connect(KafkaProducer, fitting(KafkaProducer, {**settings, **more}), attempt, ProducerClient)
+            settings["batch_size"] = min(settings["batch_size"], scan.largest)
+        return connect(KafkaProducer, fitting(KafkaProducer, settings), attempt, ProducerClient)
 
-    def _shut_out(self, transactional_id: str, attempt: int) -> None:
+    def _fence(self, transactional_id: str, attempt: int) -> None:
         with contextlib.ExitStack() as stack:
-            survey = self.survey(attempt)
-            stack.callback(survey.close)
-            producer, link = self._producer(None, attempt, transactional_id=transactional_id)
-            session = ProducerSession(self.topic, producer, link, survey, "")
+            scan = self.scan(attempt)
+            stack.callback(scan.close)
+            session = ProducerSession(self.topic, *self._producer(scan, attempt, transactional_id), scan, "")
             stack.callback(session.abandon)
-            session.introduce()
+            session.initialise()

@@ -1,4 +1,4 @@
-"""The lines that stand in an output already, and are not to be written a second time."""
+"""The lines that are in an output topic already, and are not to be written a second time."""
 
 from __future__ import annotations
 
@@ -7,36 +7,30 @@ from typing import Any, TypeAlias
 
 from connectors.ports import Position
 
-__all__ = ["Emitted", "Runs"]
+__all__ = ["Runs", "WrittenLines"]
 
 Runs: TypeAlias = list[list[Any]]
 """Positions as JSON: ``[stream, partition, [[first, last], ...]]`` for each partition of a source."""
 
 
-class Emitted:
-    """Positions of records whose lines are there; each is forgotten once it was asked for.
-
-    Parameters
-    ----------
-    positions
-        In any order.
-    passed
-        By partition of a source, an offset: the lines of it and of all records before were there, and may be removed.
+class WrittenLines:
+    """Positions of records whose lines were written; each is forgotten once it was asked for.
 
     Attributes
     ----------
     passed
-        What is left of that: a partition is forgotten when it was asked for a record behind the offset.
+        By partition of a source, an offset: the lines of it and of all records before were there, and may be removed.
+        A partition is forgotten when it was asked for a record behind the offset.
 
     Examples
     --------
-    >>> emitted = Emitted([Position("s", 0, 7), Position("s", 0, 3), Position("s", 0, 4)])
-    >>> [emitted.take(Position("s", 0, offset)) for offset in (2, 3, 3)]
+    >>> written = WrittenLines([Position("s", 0, 7), Position("s", 0, 3), Position("s", 0, 4)])
+    >>> [written.take(Position("s", 0, offset)) for offset in (2, 3, 3)]
     [False, True, False]
-    >>> emitted.runs()
+    >>> written.runs()
     [['s', 0, [[4, 4], [7, 7]]]]
-    >>> emitted = Emitted(passed={("s", 1): 5})
-    >>> [emitted.take(Position("s", 1, offset)) for offset in (4, 5, 6)]
+    >>> written = WrittenLines(passed={("s", 1): 5})
+    >>> [written.take(Position("s", 1, offset)) for offset in (4, 5, 6)]
     [True, True, False]
 
     """
@@ -54,7 +48,7 @@ class Emitted:
         return bool(self._left or self.passed)
 
     def take(self, position: Position) -> bool:
-        """Say whether the line of the record at a position is there, and forget it."""
+        """Return whether the line of the record at a position was written, and forget it."""
         key = (position.stream, position.partition)
         left = self._left.get(key)
         found = left is not None and position.offset in left
@@ -73,19 +67,12 @@ class Emitted:
         return offset <= last
 
     def runs(self) -> Runs:
-        """Give what is left, as JSON."""
+        """Return what is left, as JSON."""
         return [[*key, _runs(sorted(offsets))] for key, offsets in sorted(self._left.items())]
 
     @staticmethod
     def positions(runs: Runs) -> list[Position]:
-        """Give the positions in what `runs` gave.
-
-        Examples
-        --------
-        >>> Emitted.positions([["s", 0, [[3, 5]]]])[-1]
-        Position(stream='s', partition=0, offset=5)
-
-        """
+        """Return the positions of what `runs` returned."""
         return [
             Position(stream, partition, offset)
             for stream, partition, some in runs

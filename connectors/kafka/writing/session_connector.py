@@ -1,4 +1,4 @@
-"""One session after the other: connected to, and asked for what may take for ever, on threads that may be left."""
+"""Makes one session after the other, on threads that may be left behind where a broker never answers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Any
 
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.mark import Producer
-from connectors.kafka.writing.session import Connect, Session
-from connectors.kafka.writing.watched import watched
+from connectors.kafka.writing.session import Connect, ProducerSession
 from connectors.ports import Mark
 
-__all__ = ["Connecting"]
+__all__ = ["SessionConnector"]
 
 _LONGEST_PAUSE = 5.0
 
 
-class Connecting:
-    """Makes sessions, and does one thing at a time that may take long.
+class SessionConnector:
+    """Connects sessions, and runs one call at a time that may take long.
 
     Parameters
     ----------
@@ -30,7 +29,7 @@ class Connecting:
     clock
         Gives seconds, and never goes back.
     reached
-        Told of a session as soon as it is there.
+        Called with a session as soon as it is there.
 
     Attributes
     ----------
@@ -42,14 +41,14 @@ class Connecting:
     """
 
     def __init__(
-        self, connect: Connect, name: str, clock: Callable[[], float], reached: Callable[[Session], None]
+        self, connect: Connect, name: str, clock: Callable[[], float], reached: Callable[[ProducerSession], None]
     ) -> None:
-        self.session: Session | None = None
+        self.session: ProducerSession | None = None
         self.reason = "no answer"
         self._connect = connect
         self._name = name
         self._clock = clock
-        self._tell = reached
+        self._notify = reached
         self._closed = threading.Event()
         self._work: tuple[Future[Any], Callable[[Future[Any]], None]] | None = None
         self._attempt = 0
@@ -58,7 +57,7 @@ class Connecting:
 
     @property
     def busy(self) -> bool:
-        """Whether something is under way."""
+        """Whether a call is under way."""
         return self._work is not None
 
     @property
@@ -67,18 +66,29 @@ class Connecting:
         return self._work is None and self.session is None and self._clock() >= self._again_at
 
     def failure(self) -> str:
-        """Say in a phrase why nothing is acknowledged."""
+        """Return why nothing is acknowledged, as a phrase."""
         return self.reason if self.session is None else self.session.failure()
 
     def start(self, call: Callable[[], Any], then: Callable[[Future[Any]], None]) -> None:
-        """Begin what may wait for ever; `then` looks at what became of it."""
-        self._work = watched(call, self._name), then
+        """Begin a call that may wait for ever; `then` gets its future once it is done, in `look`."""
+        future: Future[Any] = Future()
 
-    def begin(self, mark: Mark | None, old: Session | None = None) -> None:
+        def run() -> None:
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+
+        # The threads of `concurrent.futures` are joined at the end of the process, which a broker that never answers
+        # would put off for ever.
+        threading.Thread(target=run, name=self._name, daemon=True).start()
+        self._work = future, then
+
+    def begin(self, mark: Mark | None, old: ProducerSession | None = None) -> None:
         """Begin to connect, after the end of an old session."""
         attempt, before = self._attempt, self._before
 
-        def connect() -> Session:
+        def connect() -> ProducerSession:
             if old is not None:
                 old.abandon()
             session = self._connect(mark, attempt, self._closed.is_set, before)
@@ -100,21 +110,21 @@ class Connecting:
             self.session = session
             self._attempt = 0
             self._before = session.producer
-            self._tell(session)
+            self._notify(session)
 
     def look(self) -> None:
-        """Look whether what was begun is done, and what became of it."""
+        """Deal with the outcome of the call, where it is done."""
         if self._work is not None and self._work[0].done():
             (future, then), self._work = self._work, None
             then(future)
 
     def wait(self, seconds: float) -> None:
-        """Wait until what was begun is done, but no longer than some seconds."""
+        """Wait until the call is done, but no longer than some seconds."""
         if self._work is not None:
             wait([self._work[0]], seconds)
 
-    def leave(self) -> Session:
-        """Part with the session, which may still have something to say."""
+    def leave(self) -> ProducerSession:
+        """Return the session and part with it: it may still have something to say."""
         old, self.session = self.session, None
         assert old is not None
         return old

@@ -1,0 +1,59 @@
+"""Logs an outage once when it begins, and once when it is over."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+__all__ = ["Outage"]
+
+
+class Outage:
+    """The state of a connection that may be lost: up, or down since some time and for some reason.
+
+    Parameters
+    ----------
+    log
+        Where it is logged.
+    place
+        What its lines begin with.
+    down, up
+        What they say: with the reason when it goes down, with the seconds it took when it is up again.
+    clock
+        Gives seconds, and never goes back.
+
+    Attributes
+    ----------
+    reason
+        Why it is down; None while it is up.
+
+    """
+
+    def __init__(
+        self,
+        log: logging.Logger,
+        place: str,
+        down: str = "no broker answers (%s): trying again until one does",
+        up: str = "a broker answers again after %.0f s",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.reason: str | None = None
+        self._log = log
+        self._place = place
+        self._down, self._up = down, up
+        self._clock = clock
+        self._since = 0.0
+
+    def begin(self, reason: str, since: float | None = None) -> None:
+        """Take note that it is down, now or since an earlier time."""
+        if self.reason is None:
+            self._since = self._clock() if since is None else since
+            self._log.warning(f"%s: {self._down}", self._place, reason)
+        self.reason = reason
+
+    def end(self) -> None:
+        """Take note that it is up."""
+        if self.reason is not None:
+            self.reason = None
+            self._log.info(f"%s: {self._up}", self._place, self._clock() - self._since)

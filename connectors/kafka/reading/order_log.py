@@ -1,0 +1,210 @@
+"""The log of the order in which the partitions of a topic are handed out.
+
+It is text, one line for a range of offsets: partition, first offset, number of offsets, CRC-32 of these three.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import zlib
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from connectors.regular import open_regular
+
+__all__ = ["OrderEntry", "OrderLog"]
+
+_log = logging.getLogger(__name__)
+
+
+class OrderEntry(NamedTuple):
+    """A range of a partition's offsets: from `first` up to, and without, `end`."""
+
+    partition: int
+    first: int
+    end: int
+
+    def to_line(self) -> bytes:
+        """Return the line of the log.
+
+        Examples
+        --------
+        >>> OrderEntry(3, 100, 612).to_line()
+        b'3 100 512 2f944555\\n'
+
+        """
+        text = b"%d %d %d" % (self.partition, self.first, self.end - self.first)
+        return b"%s %08x\n" % (text, zlib.crc32(text))
+
+    @classmethod
+    def from_line(cls, line: bytes) -> OrderEntry:
+        """Return the entry of a line; raises `ValueError` where that is torn or damaged.
+
+        Examples
+        --------
+        >>> OrderEntry.from_line(b"3 100 512 2f944555")
+        OrderEntry(partition=3, first=100, end=612)
+
+        """
+        with contextlib.suppress(ValueError):
+            partition, first, count = map(int, line.split()[:3])
+            entry = cls(partition, first, first + count)
+            if entry.to_line() == line + b"\n":
+                return entry
+        raise ValueError(f"{line!r} is torn or damaged")
+
+
+class OrderLog:
+    """The order in which partitions are handed out, in a file.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made by whoever owns it.
+    kept
+        How many checkpoints are kept: the log reaches back to the oldest, which a restart may have to go back to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "order.log")
+    >>> log = OrderLog(path, kept=1)
+    >>> log.open({0: 10, 1: 0})
+    []
+    >>> log.append(OrderEntry(0, 10, 20))
+    >>> log.append(OrderEntry(1, 0, 5))
+    >>> log.close()
+    >>> log.open({0: 15, 1: 0})
+    [OrderEntry(partition=0, first=15, end=20), OrderEntry(partition=1, first=0, end=5)]
+    >>> log.saved({0: 20, 1: 3})
+    >>> log.close()
+    >>> path.read_text()
+    '1 0 5 1d0dcc04\\n'
+
+    """
+
+    def __init__(self, path: Path, kept: int) -> None:
+        self.path = path
+        self._kept = kept
+        self._saved: deque[dict[int, int]] = deque(maxlen=kept)
+        self._entries: list[OrderEntry] = []
+        self._file: int | None = None
+        self._length = 0
+
+    def open(self, positions: Mapping[int, int], first: OrderEntry | None = None) -> list[OrderEntry]:
+        """Read the log, and return what of it is to be repeated.
+
+        Parameters
+        ----------
+        positions
+            Where the checkpoint goes on, by partition; empty: begin anew, whatever the log says.
+        first
+            What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
+
+        Raises
+        ------
+        OSError
+            Where the file cannot be read or written.
+
+        """
+        self._saved.clear()
+        entries = self._read() if positions and first is None else []
+        entries += [] if first is None else [first]
+        replayed = self._uncovered(entries, positions)
+        if replayed is None:
+            _log.warning(
+                "%s does not reach back to the checkpoint: what was learnt since then is learnt in the order in which "
+                "it comes now",
+                self.path,
+            )
+            entries, replayed = [], []
+        self._rewrite(entries)
+        return replayed
+
+    def _read(self) -> list[OrderEntry]:
+        try:
+            file = open_regular(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return []
+        with open(file, "rb") as stream:
+            lines = stream.read().split(b"\n")
+        entries: list[OrderEntry] = []
+        for number, line in enumerate(lines[:-1], start=1):
+            try:
+                entries.append(OrderEntry.from_line(line))
+            except ValueError:
+                # A line that was being written when the power went is the last one.
+                if number < len(lines) - 1:
+                    _log.warning("%s is damaged in line %d: what stands behind it is not used", self.path, number)
+                break
+        return entries
+
+    @staticmethod
+    def _uncovered(entries: Iterable[OrderEntry], positions: Mapping[int, int]) -> list[OrderEntry] | None:
+        """Cut off what the checkpoint holds; None where something is missing between it and the log."""
+        places = dict(positions)
+        rest: list[OrderEntry] = []
+        for entry in entries:
+            place = places.get(entry.partition, entry.first)
+            if entry.end <= place:
+                continue
+            if entry.first > place:
+                return None
+            rest.append(entry._replace(first=place))
+            places[entry.partition] = entry.end
+        return rest
+
+    def append(self, entry: OrderEntry) -> None:
+        """Write down what comes next, durably; after an `OSError` it can be tried again."""
+        assert self._file is not None
+        line = entry.to_line()
+        done = 0
+        while done < len(line):
+            # At the known length: what a full disk took of a line before is written over.
+            done += os.pwrite(self._file, line[done:], self._length + done)
+        os.fsync(self._file)
+        self._length += len(line)
+        self._entries.append(entry)
+
+    def saved(self, positions: Mapping[int, int]) -> None:
+        """Drop what no checkpoint needs, once one was written at `positions`; after an `OSError` all of it stays."""
+        if self._saved and self._saved[-1].items() <= positions.items():
+            self._saved.pop()  # a checkpoint that reaches no further takes the place of the one before
+        self._saved.append(dict(positions))
+        if len(self._saved) < self._kept:
+            return
+        oldest = self._saved[0]
+        needed = [entry for entry in self._entries if entry.end > oldest.get(entry.partition, entry.first)]
+        if len(needed) < len(self._entries):
+            self._rewrite(needed)
+
+    def _rewrite(self, entries: list[OrderEntry]) -> None:
+        """Put a file with these entries in the place of the old one."""
+        data = b"".join(entry.to_line() for entry in entries)
+        temporary = self.path.with_name(self.path.name + ".tmp")
+        file = open_regular(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, alone=True)
+        try:
+            with open(file, "wb", closefd=False) as stream:
+                stream.write(data)
+            os.fsync(file)
+            temporary.rename(self.path)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except BaseException:
+            os.close(file)
+            raise
+        self.close()
+        self._file, self._length, self._entries = file, len(data), entries
+
+    def close(self) -> None:
+        """Close the file; closing twice does nothing."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
