@@ -11,7 +11,7 @@ import pytest
 from kafka import errors
 from test_kafka_source import until
 
-from connectors.kafka.group.offsets import Offsets
+from connectors.kafka.group.pending_offsets import PendingOffsets
 from connectors.kafka.reading import offset_committer
 from connectors.kafka.reading.offset_committer import OffsetCommitter
 
@@ -77,7 +77,7 @@ def test_a_member_commits_again_after_its_client_was_replaced() -> None:
     """What the old one had begun is never answered."""
     begun: list[Mapping[Any, Any]] = []
     client: Any = SimpleNamespace(commit_async=lambda places, callback: begun.append(places))  # noqa: ARG005
-    offsets = Offsets("t")
+    offsets = PendingOffsets("t")
     offsets.put({0: 10})
     offsets.commit(client, [0])
     offsets.commit(client, [0])

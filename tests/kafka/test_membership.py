@@ -12,8 +12,8 @@ import pytest
 from kafka import KafkaConsumer
 
 from connectors.kafka.group import membership as module
+from connectors.kafka.group.assignment import HeldPartitions
 from connectors.kafka.group.membership import Membership
-from connectors.kafka.group.standing import Turn
 from connectors.ports import SourceError
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
@@ -39,7 +39,7 @@ def join() -> Iterator[Join]:
         membership.close(5.0)
 
 
-def turn_until(membership: Membership, holds: Callable[[Turn], bool]) -> list[Turn]:
+def turn_until(membership: Membership, holds: Callable[[HeldPartitions], bool]) -> list[HeldPartitions]:
     """Take turns until one is as it should be, and give all of them."""
     turns = []
     deadline = time.monotonic() + _SECONDS
@@ -49,7 +49,7 @@ def turn_until(membership: Membership, holds: Callable[[Turn], bool]) -> list[Tu
     return turns
 
 
-def lost(turns: list[Turn]) -> set[int]:
+def lost(turns: list[HeldPartitions]) -> set[int]:
     return set().union(*(turn.lost for turn in turns))
 
 

@@ -10,24 +10,9 @@ __all__ = ["Outage"]
 
 
 class Outage:
-    """The state of a connection that may be lost: up, or down since some time and for some reason.
+    """The state of a connection that may be lost: up, or down since some time for a `reason`.
 
-    Parameters
-    ----------
-    log
-        Where it is logged.
-    place
-        What its lines begin with.
-    down, up
-        What they say: with the reason when it goes down, with the seconds it took when it is up again.
-    clock
-        Gives seconds, and never goes back.
-
-    Attributes
-    ----------
-    reason
-        Why it is down; None while it is up.
-
+    Its log lines begin with the `place`, and say `down` with the reason, and `up` with the seconds it took.
     """
 
     def __init__(

@@ -19,10 +19,7 @@ class Unreadable(Exception):
 
     def __init__(self, partition: int, first: int, end: int, reason: str, fault: str = "corrupt") -> None:
         super().__init__(reason)
-        self.partition = partition
-        self.first = first
-        self.end = end
-        self.fault = fault
+        self.partition, self.first, self.end, self.fault = partition, first, end, fault
 
 
 def damage(error: Exception, ends: Callable[[int], int | None]) -> Unreadable | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from kafka import KafkaConsumer, TopicPartition, errors
@@ -122,14 +123,13 @@ class KafkaTopic:
     def refresh(self) -> None:
         """Ask the cluster for the metadata of the topic."""
         future = self._cluster.request_update()
-        try:
-            self._network.connections.run(self._network.connections.wait_for, future, 1000 * _REQUEST_SECONDS)
-        except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
-            return
-        except errors.InvalidTopicError:
-            raise SourceError("the cluster does not take this name for a topic") from None
-        except (errors.KafkaError, RuntimeError) as error:
-            raise self._failure_of(error) from None
+        with self._asking():
+            try:
+                self._network.connections.run(self._network.connections.wait_for, future, 1000 * _REQUEST_SECONDS)
+            except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
+                return
+            except errors.InvalidTopicError:
+                raise SourceError("the cluster does not take this name for a topic") from None
         if self.name in self._cluster.unauthorized_topics:
             raise self._not_authorised()
 
@@ -142,11 +142,9 @@ class KafkaTopic:
         places = [TopicPartition(self.name, partition) for partition in partitions]
         if not places:
             return {}
-        try:
+        with self._asking():
             first = self._consumer.beginning_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
             end = self._consumer.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
-        except (errors.KafkaError, RuntimeError) as error:
-            raise self._failure_of(error) from None
         return {place.partition: Bounds(first[place], end[place]) for place in places}
 
     def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
@@ -154,10 +152,8 @@ class KafkaTopic:
         places = [TopicPartition(self.name, partition) for partition in partitions]
         # The consumer's own asks as it reads. This one sends nothing but the question.
         asking = Fetcher(self._network, self._consumer._subscription, isolation_level="read_uncommitted")
-        try:
+        with self._asking():
             ends = asking.end_offsets(places, timeout_ms=1000 * _REQUEST_SECONDS)
-        except (errors.KafkaError, RuntimeError) as error:
-            raise self._failure_of(error) from None
         return {place.partition: ends[place] for place in places}
 
     def start(self, offsets: Mapping[int, int]) -> None:
@@ -243,6 +239,13 @@ class KafkaTopic:
     def close(self) -> None:
         """End the connection, within seconds."""
         self._consumer.close(autocommit=False, timeout_ms=1000)
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except (errors.KafkaError, RuntimeError) as error:
+            raise self._failure_of(error) from None
 
     def _failure_of(self, error: Exception) -> Exception:
         """Return `Unreachable` for an error that may pass, `SourceError` for another one."""

@@ -1,4 +1,4 @@
-"""Membership in a consumer group: which partitions of a topic are this process's to read, for as long as it is heard.
+"""Membership in a consumer group, which assigns partitions of a topic to this process.
 
 The member reads nothing itself: its partitions are paused, and where to go on is never asked of the group.
 """
@@ -16,10 +16,11 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 
 from connectors.kafka.base.client import NetworkClient, Unreachable, connect
 from connectors.kafka.base.options import client_settings
+from connectors.kafka.base.outage import Outage
 from connectors.kafka.consumer.topic import KafkaTopic
-from connectors.kafka.group.admission import refusal
-from connectors.kafka.group.offsets import Offsets
-from connectors.kafka.group.standing import Standing, Turn
+from connectors.kafka.group.assignment import Assignment, HeldPartitions
+from connectors.kafka.group.pending_offsets import PendingOffsets
+from connectors.kafka.group.refusal import refusal
 from connectors.ports import ConnectorError, SourceError
 
 __all__ = ["Membership"]
@@ -81,11 +82,10 @@ class Membership:
         age = min(settings["metadata_max_age_ms"], session // 3)
         self._settings = {**settings, "metadata_max_age_ms": age, "enable_auto_commit": False}
         self.partitions: frozenset[int] = frozenset()
-        self._standing = Standing()
-        self._trouble: str | None = None
-        self._trouble_since = 0.0
+        self._assignment = Assignment()
+        self._outage = Outage(_log, self.describe())
         self._back_since: float | None = None
-        self._offsets = Offsets(topic)
+        self._offsets = PendingOffsets(topic)
         self._leaving = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kafka-group", daemon=True)
@@ -94,13 +94,8 @@ class Membership:
         """Begin to join the group; `turn` tells how that goes."""
         self._thread.start()
 
-    def turn(self, timeout: float) -> Turn:
-        """Wait for news, and tell how things stand.
-
-        Parameters
-        ----------
-        timeout
-            The longest time to wait, in seconds.
+    def turn(self, timeout: float) -> HeldPartitions:
+        """Wait for a change for some seconds, and return which partitions are held, and which were lost.
 
         Raises
         ------
@@ -108,21 +103,22 @@ class Membership:
             When the group cannot be joined, or not be stayed in, and trying again would not help.
 
         """
-        return self._standing.turn(timeout)
+        return self._assignment.turn(timeout)
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Tell the group how far its partitions are, by partition, for the tools that watch groups; when it can be."""
+        """Commit offsets by partition when it can be done, for the tools that watch groups."""
         self._offsets.put(offsets)
 
     @property
     def joined(self) -> bool:
         """Whether the group is in reach, and has said which partitions are this member's."""
-        return self._standing.joined
+        return self._assignment.joined
 
     @property
     def trouble(self) -> str | None:
         """What is wrong, None where all is well."""
-        return self._trouble
+        reason = self._outage.reason
+        return None if reason is None else f"{self.describe()}: no broker answers ({reason})"
 
     def describe(self) -> str:
         """Return a phrase such as ``"group mine on kafka topic clicks at broker:9092"``."""
@@ -165,11 +161,11 @@ class Membership:
         attempt = 0
         while not self._leaving.is_set():
             try:
-                consumer, link = self._connect(attempt)
+                consumer, network = self._connect(attempt)
                 attempt = 0
-                self._take_part(consumer, link)
+                self._take_part(consumer, network)
             except Unreachable as error:
-                self._down(str(error))
+                self._outage.begin(str(error))
                 self._leaving.wait(min(_LONGEST_PAUSE, 0.2 * 2**attempt))
                 attempt += 1
             except ConnectorError as error:
@@ -193,23 +189,23 @@ class Membership:
             # Of no use to paused partitions, but without it they would be an error.
             "auto_offset_reset": "earliest",
         }
-        consumer, link = connect(KafkaConsumer, settings, attempt)
-        _finish_what_is_begun(consumer)
-        return consumer, link
+        consumer, network = connect(KafkaConsumer, settings, attempt)
+        _finish_joining(consumer)
+        return consumer, network
 
-    def _take_part(self, consumer: Any, link: NetworkClient) -> None:
+    def _take_part(self, consumer: Any, network: NetworkClient) -> None:
         self._offsets.reconnect()
         try:
-            consumer.subscribe([self.topic], listener=_Listener(self._standing, consumer))
+            consumer.subscribe([self.topic], listener=_AssignmentListener(self._assignment, consumer))
             while not self._leaving.is_set():
                 self._poll(consumer)
-                self._listen(link, consumer.config)
-                self._offsets.commit(consumer, self._standing.mine())
+                self._listen(network, consumer.config)
+                self._offsets.commit(consumer, self._assignment.assigned())
             consumer.unsubscribe()
             self._closing.wait()
             self._offsets.commit_the_last(consumer)
         except BaseException:
-            self._standing.lose()
+            self._assignment.lose()
             raise
         finally:
             consumer.close(autocommit=False, timeout_ms=1000)
@@ -224,44 +220,32 @@ class Membership:
             _log.debug("polling failed: %s", error)
             self._leaving.wait(_POLL_SECONDS)
 
-    def _listen(self, link: NetworkClient, config: Mapping[str, Any]) -> None:
-        """Look whether the group has had to do without us for so long that it may have given our partitions away."""
+    def _listen(self, network: NetworkClient, config: Mapping[str, Any]) -> None:
+        """Check whether the group has heard nothing for so long that it may have given our partitions away."""
         now = time.monotonic()
-        silence = now - link.connections.heard
-        reason = link.connections.failure or f"nothing was heard for {silence:.0f} s"
+        silence = now - network.connections.heard
+        reason = network.connections.failure or f"nothing was heard for {silence:.0f} s"
         if silence > _ANEW_SECONDS:
             raise Unreachable(reason)
         if silence > config["session_timeout_ms"] / 1000:
             self._back_since = None
-            if self._standing.in_reach:
-                self._down(reason)
-                self._standing.cut_off()
-        elif self._standing.in_reach:
-            self._up()
+            if self._assignment.in_reach:
+                self._outage.begin(reason)
+                self._assignment.cut_off()
+        elif self._assignment.in_reach:
+            self._outage.end()
         else:
             # The first answer need not be the coordinator's: it must have had the time to say that we are out.
             self._back_since = self._back_since or now
             if now - self._back_since > 2 * config["heartbeat_interval_ms"] / 1000:
-                self._standing.reconnect()
-
-    def _down(self, reason: str) -> None:
-        if self._trouble is None:
-            self._trouble_since = time.monotonic()
-            _log.warning("%s: no broker answers (%s): trying again until one does", self.describe(), reason)
-        self._trouble = f"{self.describe()}: no broker answers ({reason})"
-
-    def _up(self) -> None:
-        if self._trouble is not None:
-            self._trouble = None
-            seconds = time.monotonic() - self._trouble_since
-            _log.info("%s: a broker answers again after %.0f s", self.describe(), seconds)
+                self._assignment.reconnect()
 
     def _fail(self, reason: str) -> None:
-        self._standing.fail(SourceError(f"{self.describe()}: {reason}"))
+        self._assignment.fail(SourceError(f"{self.describe()}: {reason}"))
 
 
-def _finish_what_is_begun(consumer: Any) -> None:
-    """Let a client that has begun to join the group take up the answer.
+def _finish_joining(consumer: Any) -> None:
+    """Make a client that has begun to join the group take up the answer.
 
     Where partitions were added, kafka-python (3.0) holds the matter to be settled once it has asked. If the answer
     comes after the end of a poll, nobody takes it up, no heartbeat is sent any more, and the group puts the member out
@@ -272,11 +256,11 @@ def _finish_what_is_begun(consumer: Any) -> None:
     coordinator.need_rejoin = lambda: need_rejoin() or coordinator._join_task is not None
 
 
-class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class _AssignmentListener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Passes on what the group decides; called on the client's thread, which sends the heartbeats and must not wait."""
 
-    def __init__(self, standing: Standing, consumer: Any) -> None:
-        self._standing = standing
+    def __init__(self, assignment: Assignment, consumer: Any) -> None:
+        self._assignment = assignment
         self._consumer = consumer
 
     def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
@@ -284,7 +268,7 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
         self._consumer.pause(*assigned)
-        self._standing.assign([place.partition for place in assigned])
+        self._assignment.assign([place.partition for place in assigned])
 
     def on_partitions_lost(self, lost: Collection[Any]) -> None:  # noqa: ARG002
-        self._standing.lose()
+        self._assignment.lose()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Collection, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -92,22 +92,25 @@ class Buffers:
     """The batches of each partition that wait; every method may be called from any thread."""
 
     def __init__(self, partitions: Collection[int]) -> None:
-        self.partitions: tuple[int, ...] = tuple(partitions)
         self._changed = threading.Condition()
-        self._waiting: dict[int, deque[PartitionBatch]] = {partition: deque() for partition in self.partitions}
-        self._taken = dict.fromkeys(self.partitions, 0)
+        self._waiting: Mapping[int, deque[PartitionBatch]] = {partition: deque() for partition in partitions}
+        self._taken: Counter[int] = Counter()
         self._bytes = 0
         self._wanted: int | None = None
         self._reached: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._woken = False
 
+    @property
+    def partitions(self) -> Collection[int]:
+        """All partitions there are."""
+        return self._waiting.keys()
+
     def add(self, partition: int) -> None:
         """Make room for one more partition."""
         with self._changed:
-            self._waiting[partition] = deque()
-            self._taken[partition] = 0
-            self.partitions = (*self.partitions, partition)
+            # Another mapping, because another thread may be looking at this one.
+            self._waiting = {**self._waiting, partition: deque()}
 
     def put(self, batch: PartitionBatch) -> None:
         """Add what was read, behind what waits of its partition."""

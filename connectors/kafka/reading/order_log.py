@@ -105,11 +105,6 @@ class OrderLog:
         first
             What a log begins with that is not there yet, in the same write: a kill leaves no log without it.
 
-        Raises
-        ------
-        OSError
-            Where the file cannot be read or written.
-
         """
         self._saved.clear()
         entries = self._read() if positions and first is None else []

@@ -66,8 +66,9 @@ class OutputMark:
 
         Examples
         --------
-        >>> OutputMark("c/t/n", "me", {0: 17}, Producer(4, 0)).to_json()["producer"]
-        [4, 0]
+        >>> mark = OutputMark("c/t/n", "me", {0: 17}, Producer(4, 0))
+        >>> OutputMark.from_json(mark.to_json()) == mark
+        True
 
         """
         return {

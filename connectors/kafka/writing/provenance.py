@@ -20,10 +20,7 @@ class Provenance:
     SHA-256. No two lines share one, whoever writes to the topic and whichever of a daemon's sources the record is of: a
     topic that is compacted keeps every line, and a consumer that stores lines by their key has each once.
 
-    Parameters
-    ----------
-    writer
-        Whose lines they are: the same from a fresh start on through all restarts, and nobody else's.
+    The writer is the same from a fresh start on through all restarts, and nobody else.
 
     Examples
     --------
@@ -70,12 +67,7 @@ class Provenance:
 def origin(headers: Iterable[tuple[str, bytes | None]], writer: str | None) -> Position | None:
     """Return the position of the record that a line in a topic was written for; None where another one wrote it.
 
-    Parameters
-    ----------
-    headers
-        As they stand in the topic, where anybody may have written.
-    writer
-        Whose lines count; None: anybody's.
+    Anybody may have written headers there. A `writer` of None stands for anybody.
 
     Examples
     --------

@@ -58,21 +58,12 @@ class ProducerSession:
     Left alone, kafka-python would give up the failed lines, take another producer id and go on with the lines behind
     them.
 
-    Parameters
-    ----------
-    topic
-        The name of the topic.
-    producer, network
-        Connected, with idempotence.
-    scan
-        How the topic stood.
-    writer
-        What the lines are signed with.
-
     Attributes
     ----------
     stream
         The topic: ``"cluster/topic/number"``.
+    writer
+        What the lines are signed with.
     partitions
         How many the topic has.
     largest
@@ -122,13 +113,7 @@ class ProducerSession:
     def initialise(self) -> None:
         """Get a producer id: that of the transactional id, which fences any other holder of it, or a new one.
 
-        Raises
-        ------
-        Unreachable
-            When the broker does not answer.
-        ConnectorError
-            When it does not let this producer in.
-
+        Raises `Unreachable` where the broker does not answer, `ConnectorError` where it does not let the producer in.
         """
         deadline = time.monotonic() + _WAIT_SECONDS
         manager = self._producer._transaction_manager
@@ -174,16 +159,7 @@ class ProducerSession:
         }
 
     def send(self, line: Line) -> Receipt:
-        """Give a line to the producer, which sends it when it can.
-
-        Raises
-        ------
-        SinkError
-            When this line can never be sent.
-        Broken
-            When the producer takes no more.
-
-        """
+        """Give a line to the producer, which sends it when it can; raises as `explain` where it takes none."""
         value, position = line
         try:
             return self._producer.send(
@@ -201,14 +177,7 @@ class ProducerSession:
         self._producer._sender.force_close()
 
     def send_verified(self, line: Line) -> int:
-        """Send a line, read it back, and return its offset: no line of an earlier process came in between.
-
-        Raises
-        ------
-        SinkError, Broken
-            As `explain` returns them.
-
-        """
+        """Send a line and return its offset, once it was read back: no line of an earlier process came in between."""
         partition = line.position.partition % self.partitions
         try:
             offset = int(self.send(line).get().offset)

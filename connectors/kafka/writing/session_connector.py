@@ -29,14 +29,12 @@ class SessionConnector:
     clock
         Gives seconds, and never goes back.
     reached
-        Called with a session as soon as it is there.
+        Called with each `session` as soon as it is there.
 
     Attributes
     ----------
-    session
-        The one that is connected; None while there is none.
     reason
-        Why there is none, or why the last one broke.
+        Why there is no session, or why the last one broke.
 
     """
 

@@ -30,14 +30,12 @@ def written_since(
 
     Parameters
     ----------
-    scan, mark
-        The topic, and where to go on.
+    scan, mark, cancelled
+        The topic, where to go on, and what ends the scan with `Unreachable` once it returns True.
     bounds
         Where each partition begins and ends, once nobody else writes under this name.
     sequences
         By partition, the number of the next line of the mark's producer, as far as the broker tells.
-    cancelled
-        Asked now and then: True ends it, with `Unreachable`.
 
     Raises
     ------

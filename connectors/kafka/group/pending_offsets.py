@@ -1,4 +1,4 @@
-"""Offsets that a member commits to its group, for the tools that watch groups; nothing is ever read from there."""
+"""Commits a member's offsets to its group, for the tools that watch groups; they are never read from there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka import OffsetAndMetadata, TopicPartition, errors
 
-__all__ = ["Offsets"]
+__all__ = ["PendingOffsets"]
 
 _log = logging.getLogger(__name__)
 
@@ -18,15 +18,8 @@ _SECONDS = 2.0
 _PAUSE = 1.0
 
 
-class Offsets:
-    """What is still to be committed: a group takes offsets only of its members, and not while it is rebalancing.
-
-    Parameters
-    ----------
-    topic
-        The topic of the partitions.
-
-    """
+class PendingOffsets:
+    """Offsets to be committed: a group takes them only of its members, and not while it is rebalancing."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -36,12 +29,12 @@ class Offsets:
         self._after = 0.0
 
     def put(self, offsets: Mapping[int, int]) -> None:
-        """Take offsets, by partition; they replace what waits of these partitions."""
+        """Add offsets by partition; they replace what waits of these partitions."""
         with self._changed:
             self._pending.update(offsets)
 
     def reconnect(self) -> None:
-        """Note that the client is another one: what the one before had begun to commit may never be answered."""
+        """Take note of another client: what the one before had begun to commit may never be answered."""
         self._committing = False
 
     def commit(self, consumer: Any, mine: Collection[int]) -> None:

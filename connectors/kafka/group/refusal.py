@@ -1,4 +1,4 @@
-"""What keeps a member out of its group, in one sentence."""
+"""The sentence that says why a group refuses a member."""
 
 from __future__ import annotations
 
@@ -13,16 +13,7 @@ __all__ = ["refusal"]
 
 
 def refusal(error: Exception, config: Mapping[str, Any]) -> SourceError | None:
-    """Say what an error means that trying again would not change; None for one that may pass.
-
-    Parameters
-    ----------
-    error
-        What a `kafka.KafkaConsumer` with a group raised.
-    config
-        What it is made with.
-
-    """
+    """Return what an error of a consumer with a group means; None for one that may pass."""
     if isinstance(error, errors.GroupAuthorizationFailedError):
         user = config["sasl_plain_username"]
         who = f"the user {user}" if user else "a user without a name"

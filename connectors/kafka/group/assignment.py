@@ -1,0 +1,108 @@
+"""The partitions that a consumer group assigned to a member: set by the client's threads, waited for by the daemon."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from typing import NamedTuple
+
+from connectors.ports import SourceError
+
+__all__ = ["Assignment", "HeldPartitions"]
+
+
+class HeldPartitions(NamedTuple):
+    """The partitions that a member holds now, and those it lost since it was asked before.
+
+    What is lost was taken without a word in time: others may have it already, and it may have come back since.
+    """
+
+    held: frozenset[int]
+    lost: frozenset[int]
+
+
+class Assignment:
+    """The partitions of a member; every method may be called from any thread, and only `turn` waits.
+
+    Examples
+    --------
+    >>> assignment = Assignment()
+    >>> assignment.assign([0, 1])
+    >>> assignment.turn(0.0)
+    HeldPartitions(held=frozenset({0, 1}), lost=frozenset())
+    >>> assignment.cut_off()
+    >>> assignment.turn(0.0)
+    HeldPartitions(held=frozenset(), lost=frozenset({0, 1}))
+    >>> assignment.reconnect()
+    >>> assignment.turn(0.0)
+    HeldPartitions(held=frozenset({0, 1}), lost=frozenset())
+
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._assigned: frozenset[int] | None = None
+        self._lost: frozenset[int] = frozenset()
+        self._failure: SourceError | None = None
+        self._news = False
+        self.in_reach = True
+
+    def assign(self, partitions: Collection[int]) -> None:
+        """Set what is assigned; what was and is not named was given up in good order."""
+        with self._changed:
+            self._assigned = frozenset(partitions)
+            self._notify()
+
+    def lose(self) -> None:
+        """Take note that the member is out of the group."""
+        with self._changed:
+            self._lost |= self._held()
+            self._assigned = None
+            self.in_reach = True
+            self._notify()
+
+    def cut_off(self) -> None:
+        """Take note that the group has heard nothing for so long that the member may be out."""
+        with self._changed:
+            self._lost |= self._held()
+            self.in_reach = False
+            self._notify()
+
+    def reconnect(self) -> None:
+        """Take note that the member was not put out."""
+        with self._changed:
+            self.in_reach = True
+            self._notify()
+
+    def fail(self, failure: SourceError) -> None:
+        """Let `turn` raise this from now on."""
+        with self._changed:
+            self._failure = failure
+            self._notify()
+
+    def turn(self, timeout: float) -> HeldPartitions:
+        """Wait for a change for some seconds, and return what is held and lost."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._news, timeout)
+            self._news = False
+            if self._failure is not None:
+                raise self._failure
+            lost, self._lost = self._lost, frozenset()
+            return HeldPartitions(self._held(), lost)
+
+    def assigned(self) -> frozenset[int]:
+        """Return the partitions that the group last assigned."""
+        with self._changed:
+            return self._assigned or frozenset()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the member is in the group and knows what is assigned, which may be nothing."""
+        return self._assigned is not None and self.in_reach
+
+    def _held(self) -> frozenset[int]:
+        return (self._assigned or frozenset()) if self.in_reach else frozenset()
+
+    def _notify(self) -> None:
+        self._news = True
+        self._changed.notify_all()
