@@ -178,10 +178,8 @@ def connect(
 
     Parameters
     ----------
-    make
-        `kafka.KafkaConsumer`, or another class of kafka-python that takes the same settings.
-    settings
-        What to make it with.
+    make, settings
+        `kafka.KafkaConsumer`, or another class of kafka-python that takes the same settings, and these.
     attempt
         How many attempts failed before this one: the later ones wait longer.
     kind

@@ -121,18 +121,15 @@ def check_tls(settings: Mapping[str, Any]) -> None:
     """
     if settings.get("security_protocol") not in ("SSL", "SASL_SSL"):
         return
-    for name in _FILES:
-        if settings.get(name):
-            try:
-                Path(settings[name]).read_bytes()
-            except OSError as error:
-                raise ConnectorError(
-                    f"options.{name}: {settings[name]}: cannot be read: {error.strerror or error}"
-                ) from None
+    for name in filter(settings.get, _FILES):
+        try:
+            Path(settings[name]).read_bytes()
+        except OSError as error:
+            raise ConnectorError(
+                f"options.{name}: {settings[name]}: cannot be read: {error.strerror or error}"
+            ) from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for name in ("ssl_cafile", "ssl_certfile", "ssl_crlfile"):
-        if not settings.get(name):
-            continue
+    for name in filter(settings.get, ("ssl_cafile", "ssl_certfile", "ssl_crlfile")):
         try:
             if name == "ssl_certfile":
                 context.load_cert_chain(settings[name], settings.get("ssl_keyfile"), settings["ssl_password"])

@@ -31,18 +31,10 @@ _LONG = 2**20
 
 
 def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionIndex] | None = None) -> None:
-    """Make a consumer unpack no batch that is larger than a bound.
+    """Make a `kafka.KafkaConsumer` unpack no batch that has more bytes once it is decompressed.
 
-    Parameters
-    ----------
-    consumer
-        A `kafka.KafkaConsumer`. Its polls raise `TooLargeError` where a batch is larger, and `CorruptRecordError` for a
-        record with more than 10,000 headers in a long batch.
-    most_bytes
-        The most bytes of a batch once it is decompressed.
-    indexes
-        By partition, where the batches are noted as they are read; None: nowhere.
-
+    Its polls raise `TooLargeError` for one that has, and `CorruptRecordError` for more than 10,000 headers of a record
+    in a long batch. Batches are noted in the index of their partition as they are read, where there are `indexes`.
     """
 
     class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]

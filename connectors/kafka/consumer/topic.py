@@ -53,15 +53,11 @@ class KafkaTopic:
 
     Parameters
     ----------
-    name
-        The topic.
     settings
         What `kafka.KafkaConsumer` is made with, and ``max_batch_bytes``: the most bytes of a batch once it is
         decompressed, 64 MiB by default.
-    attempt
-        How many attempts to connect failed before.
-    cancelled
-        Asked now and then: True ends the attempt.
+    attempt, cancelled
+        See `connectors.kafka.base.client.connect`.
     indexes
         By partition, where the batches that are read are noted; None: nowhere.
 
@@ -71,13 +67,6 @@ class KafkaTopic:
         ``"cluster/topic/number"``: what a position's offset counts in.
     partitions
         All there are: those there were at the beginning, and those that came and have a leader.
-
-    Raises
-    ------
-    Unreachable
-        Where no broker answers.
-    ConnectorError
-        Where trying again would not help: the topic is not there, the credentials are wrong, this is not allowed.
 
     """
 

@@ -23,13 +23,7 @@ _PAUSE = 5.0
 class OffsetCommitter:
     """Commits offsets on a thread and a connection of its own: a group that fails must not hold up the records.
 
-    Parameters
-    ----------
-    place, topic
-        What to call the topic in a log line, and its name.
-    settings
-        What `kafka.KafkaConsumer` is made with, ``group_id`` among them.
-
+    The settings are those of `kafka.KafkaConsumer`, with the ``group_id``; `place` is what a log line calls the topic.
     """
 
     def __init__(self, place: str, topic: str, settings: Mapping[str, Any]) -> None:

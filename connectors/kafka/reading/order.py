@@ -77,15 +77,7 @@ class SingleOrder(ArrivalOrder):
 class LoggedOrder(ArrivalOrder):
     """The order as batches arrive, written down first; after a restart as it was written.
 
-    Parameters
-    ----------
-    log
-        Open.
-    replayed
-        What it gave when it was opened.
-    begins
-        At which offset each partition is read on.
-
+    It is made with an open log, what that returned when it was opened, and the offset at which each partition begins.
     """
 
     def __init__(self, log: OrderLog, replayed: Iterable[OrderEntry], begins: Mapping[int, int]) -> None:
@@ -166,14 +158,10 @@ def logged_order(
 
     Parameters
     ----------
-    path, kept
-        The file of the log, and how many checkpoints are kept.
-    offsets
-        At which offset each partition is read on.
-    positions
-        Where the checkpoint goes on, by partition.
+    offsets, positions
+        At which offset each partition is read on, and where the checkpoint goes on.
     end
-        Tells where a partition ends that was the only one at the checkpoint. How much of it was handed out since then
+        Returns where a partition ends that was the only one at the checkpoint. How much of it was handed out since then
         nobody knows, and no more than there is: all of that comes before anything of the others.
 
     Raises

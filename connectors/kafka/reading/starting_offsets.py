@@ -16,10 +16,6 @@ class StartingOffsets:
 
     Parameters
     ----------
-    partitions
-        ``"all"``, or the numbers of those to read.
-    start
-        Where the very first run begins.
     positions
         Where the checkpoint goes on.
     came_later
@@ -49,13 +45,7 @@ class StartingOffsets:
     def find(self, topic: KafkaTopic) -> dict[int, int]:
         """Return the offset of each partition that is to be read.
 
-        Raises
-        ------
-        SourceError
-            When the topic is another one than that of the checkpoint, or has not all partitions that are to be read.
-        Unreachable
-            When no broker answers.
-
+        Raises `SourceError` where the topic is another one than that of the checkpoint, or lacks a partition.
         """
         known = self._known()
         for position in known.values():

@@ -55,10 +55,12 @@ class Backlog:
         self.sent.append((line, receipt))
         self._sent_bytes += len(line.value)
 
-    def acknowledged(self, lines: int, size: int) -> None:
-        """Take note that so many lines with so many bytes were taken from those that were sent."""
-        self._sent_bytes -= size
-        self.bytes -= size + lines * OVERHEAD_BYTES
+    def acknowledge(self) -> Line:
+        """Remove the first line that was sent: it is acknowledged."""
+        line, _ = self.sent.popleft()
+        self._sent_bytes -= len(line.value)
+        self.bytes -= len(line.value) + OVERHEAD_BYTES
+        return line
 
     def take_back(self) -> None:
         """Move what was sent to what is to be sent, again."""

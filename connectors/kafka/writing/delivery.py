@@ -39,16 +39,8 @@ class Delivery:
     ----------
     place, name
         What a sentence about it begins with, and what its threads are called.
-    connect
-        Makes a session.
     transactional_id
         What the broker knows the writer by; None: no transactions.
-    existing
-        Decides about a topic that holds lines already.
-    clock
-        Gives seconds, and never goes back.
-    mark
-        Where it goes on.
 
     Attributes
     ----------
@@ -122,13 +114,7 @@ class Delivery:
     def complete(self, patience: float) -> None:
         """Wait until every line is acknowledged and committed.
 
-        Raises
-        ------
-        OutageError
-            When nothing moved for so many seconds.
-        SinkError
-            When lines are refused.
-
+        Raises `OutageError` where nothing moved for so many seconds, `SinkError` where lines are refused.
         """
         self._hurried = True
         try:
@@ -257,21 +243,15 @@ class Delivery:
         session, sent = self._connector.session, self.backlog.sent
         if session is None or not sent or not sent[0][1].is_done:
             return
-        ends, partitions, transaction = session.ends, session.partitions, self._transaction
-        lines, size = len(sent), 0
-        try:
-            while sent and (receipt := sent[0][1]).is_done:
-                if receipt.exception is not None:
-                    raise self._cause(session)
-                value, position = sent.popleft()[0]
-                offset = receipt.value.offset
-                if offset >= 0:
-                    ends[position.partition % partitions] = offset + 1
-                if transaction is not None:
-                    transaction.add(position)
-                size += len(value)
-        finally:
-            self.backlog.acknowledged(lines - len(sent), size)
+        while sent and (receipt := sent[0][1]).is_done:
+            if receipt.exception is not None:
+                raise self._cause(session)
+            position = self.backlog.acknowledge().position
+            offset = receipt.value.offset
+            if offset >= 0:
+                session.ends[position.partition % session.partitions] = offset + 1
+            if self._transaction is not None:
+                self._transaction.add(position)
         self._moved = self._clock()
         self._breaks = 0
 

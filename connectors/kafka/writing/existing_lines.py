@@ -44,18 +44,7 @@ def _is_begun(position: Position) -> bool:
 
 
 class ExistingLines:
-    """The lines of unknown runs in a topic, counted by the partition of a source they are for.
-
-    Parameters
-    ----------
-    existing
-        What to do where lines for records of the same partition of the source are there.
-    place
-        What a sentence about it begins with.
-    clock
-        Gives seconds, and never goes back.
-
-    """
+    """The lines of unknown runs in a topic, counted by the partition of a source they are for."""
 
     def __init__(self, existing: Existing, place: str, clock: Callable[[], float]) -> None:
         self._existing = existing

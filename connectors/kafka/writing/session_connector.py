@@ -18,24 +18,10 @@ _LONGEST_PAUSE = 5.0
 
 
 class SessionConnector:
-    """Connects sessions, and runs one call at a time that may take long.
+    """Connects one session after the other, and runs one call at a time that may take long.
 
-    Parameters
-    ----------
-    connect
-        Makes a session.
-    name
-        What its threads are called.
-    clock
-        Gives seconds, and never goes back.
-    reached
-        Called with each `session` as soon as it is there.
-
-    Attributes
-    ----------
-    reason
-        Why there is no session, or why the last one broke.
-
+    Its `reached` is called with each `session` as soon as it is there; `reason` says why there is none, or why the last
+    one broke. A `name` is what its threads are called.
     """
 
     def __init__(

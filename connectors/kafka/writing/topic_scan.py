@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
@@ -45,7 +45,7 @@ class FoundLine(NamedTuple):
 
 
 class TopicScan:
-    """A consumer and an admin client that look at an output topic.
+    """A consumer and an admin client that look at an output topic; `Unreachable` where no broker answers.
 
     Attributes
     ----------
@@ -55,13 +55,6 @@ class TopicScan:
         How many there are.
     largest
         The longest batch the topic takes, in bytes; None where this may not be asked.
-
-    Raises
-    ------
-    Unreachable
-        Where no broker answers.
-    ConnectorError
-        Where trying again would not help.
 
     """
 
@@ -80,9 +73,6 @@ class TopicScan:
             self._check_rights()
             self.largest = self._find_largest()
             self._clients = clients.pop_all()
-
-    def _places(self, partitions: Collection[int]) -> list[TopicPartition]:
-        return [TopicPartition(self.name, partition) for partition in partitions]
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         try:
@@ -111,7 +101,7 @@ class TopicScan:
 
         Left out are partitions where the broker does not know of any line of its epoch.
         """
-        places = self._places(range(self.partitions))
+        places = [TopicPartition(self.name, partition) for partition in range(self.partitions)]
         try:
             found = self._ask(lambda: self._admin.describe_producers(places))
         except errors.KafkaError:

@@ -49,22 +49,16 @@ class WrittenLines:
 
     def take(self, position: Position) -> bool:
         """Return whether the line of the record at a position was written, and forget it."""
-        key = (position.stream, position.partition)
-        left = self._left.get(key)
-        found = left is not None and position.offset in left
-        if left is not None and found:
-            left.remove(position.offset)
-            if not left:
-                del self._left[key]
-        return self._was_passed(key, position.offset) or found
-
-    def _was_passed(self, key: tuple[str, int], offset: int) -> bool:
-        last = self.passed.get(key)
-        if last is None:
-            return False
+        key, offset = position[:2], position.offset
+        left = self._left.get(key, set())
+        found = offset in left
+        left.discard(offset)
+        if not left:
+            self._left.pop(key, None)
+        last = self.passed.get(key, -1)
         if offset >= last:
-            del self.passed[key]
-        return offset <= last
+            self.passed.pop(key, None)
+        return found or offset <= last
 
     def runs(self) -> Runs:
         """Return what is left, as JSON."""
