@@ -1,1 +1,1 @@
-"""A topic read as kafka-python reads it, with the odd corners smoothed: by the source, the sink and the group."""
+"""Consumes a topic with kafka-python, for the source, the sink and the group: bounded batches, one-sentence errors."""

@@ -1,1 +1,1 @@
-"""A place in a consumer group: which partitions are this process's."""
+"""Membership in a consumer group, which assigns partitions to processes."""

@@ -1,1 +1,1 @@
-"""A topic as a source: records out of it, in an order, from where a checkpoint says."""
+"""The source: records out of a topic, in an order, from the offsets of a checkpoint on."""

@@ -12,7 +12,7 @@ from connectors.kafka.base.outage import Outage
 from connectors.kafka.consumer.damage import Unreadable
 from connectors.kafka.consumer.topic import Bounds, KafkaTopic, OutOfRange
 from connectors.kafka.reading.buffers import Buffers, PartitionBatch
-from connectors.kafka.reading.transactions import OpenTransactions
+from connectors.kafka.reading.open_transactions import OpenTransactions
 from connectors.ports import ConnectorError, SourceError
 
 __all__ = ["TopicReader"]

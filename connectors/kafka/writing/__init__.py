@@ -1,1 +1,1 @@
-"""A topic as a sink: lines into it, each once."""
+"""The sink: lines to a topic, each once."""
