@@ -1,10 +1,12 @@
-"""A producer rests while no broker is there: what it is told, so that it does."""
+"""The network side of a client: what it leaves behind, and how a producer rests while no broker is there."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 import time
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -15,38 +17,38 @@ from connectors.kafka.writing.producer_client import ProducerClient
 
 
 @pytest.fixture
-def link() -> Iterator[ProducerClient]:
+def network() -> Iterator[ProducerClient]:
     made = ProducerClient(bootstrap_servers="127.0.0.1:1", reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000)
     yield made
     made.close()
 
 
-def test_how_long_to_wait_for_a_connection_is_told_in_milliseconds(link: ProducerClient) -> None:
-    link.connections.update_backoff(7)
-    assert 1 < link.connections.connection_delay(7) < 100
-    assert link.connection_delay(7) > 1000
+def test_how_long_to_wait_for_a_connection_is_told_in_milliseconds(network: ProducerClient) -> None:
+    network.connections.update_backoff(7)
+    assert 1 < network.connections.connection_delay(7) < 100
+    assert network.connection_delay(7) > 1000
 
 
-def test_a_connection_that_is_being_made_is_not_asked_for_without_a_pause(link: ProducerClient) -> None:
-    assert link.connections.connection_delay(7) == 0
-    assert link.connection_delay(7) > 0
+def test_a_connection_that_is_being_made_is_not_asked_for_without_a_pause(network: ProducerClient) -> None:
+    assert network.connections.connection_delay(7) == 0
+    assert network.connection_delay(7) > 0
 
 
 def test_who_leads_is_not_asked_again_at_once_without_an_answer(
-    link: ProducerClient, monkeypatch: pytest.MonkeyPatch
+    network: ProducerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     woken: list[None] = []
-    monkeypatch.setattr(link.cluster._wakeup, "notify", lambda: woken.append(None))
-    first = link.cluster.request_update()
-    assert link.cluster.request_update() is first
+    monkeypatch.setattr(network.cluster._wakeup, "notify", lambda: woken.append(None))
+    first = network.cluster.request_update()
+    assert network.cluster.request_update() is first
     assert len(woken) == 1
     first.failure(ConnectionError())
-    second = link.cluster.request_update()
+    second = network.cluster.request_update()
     assert second is not first
     assert len(woken) == 2
     # Being told may be missed.
     time.sleep(0.05)
-    assert link.cluster.request_update() is second
+    assert network.cluster.request_update() is second
     assert len(woken) == 3
 
 
@@ -68,3 +70,20 @@ def test_a_client_that_is_closed_while_it_connects_leaves_no_socket_behind() -> 
         with socket.create_connection(place), pytest.raises(Unreachable):
             connect(KafkaConsumer, {"bootstrap_servers": f"127.0.0.1:{place[1]}"}, kind=Noted, cancelled=connecting)
     gc.collect()
+
+
+def test_a_client_that_is_closed_while_it_connects_leaves_no_socket() -> None:
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(6):  # whoever comes after these waits
+            other = stack.enter_context(socket.socket())
+            other.setblocking(False)
+            other.connect_ex(server.getsockname())
+        settings = {"bootstrap_servers": f"127.0.0.1:{server.getsockname()[1]}", "security_protocol": "PLAINTEXT"}
+        end = time.monotonic() + 0.05
+        found = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always", ResourceWarning)
+        with pytest.raises(Unreachable):
+            connect(KafkaConsumer, settings, cancelled=lambda: time.monotonic() > end)
+        gc.collect()
+    assert [str(one.message) for one in found] == []

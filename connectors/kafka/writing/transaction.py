@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
-from connectors.kafka.writing.written_lines import WrittenLines
+from connectors.kafka.writing.written_lines import WrittenLines, extend
 from connectors.ports import Position, SinkError
 
 __all__ = ["Transaction"]
@@ -25,18 +26,11 @@ class Transaction:
 
     def __init__(self, ends: Mapping[int, int]) -> None:
         self.ends = dict(ends)
-        self._runs: dict[tuple[str, int], list[list[int]]] = {}
-        self._last: tuple[str, int, int] | None = None
-        self._run = [0, 0]
+        self._runs: defaultdict[tuple[str, int], list[list[int]]] = defaultdict(list)
 
     def add(self, position: Position) -> None:
         """Add the line of a record, which is acknowledged."""
-        stream, partition, offset = position
-        if self._last != (stream, partition, offset - 1):
-            self._run = [offset, offset]
-            self._runs.setdefault((stream, partition), []).append(self._run)
-        self._run[1] = offset
-        self._last = position
+        extend(self._runs[position[:2]], position.offset)
 
     def check(self, written: WrittenLines, reason: str) -> None:
         """Raise `SinkError` where acknowledged lines are not in the topic, once the session broke for a reason."""

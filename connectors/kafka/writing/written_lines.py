@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from connectors.ports import Position
 
-__all__ = ["Runs", "WrittenLines"]
+__all__ = ["Runs", "WrittenLines", "extend"]
 
 Runs: TypeAlias = list[list[Any]]
 """Positions as JSON: ``[stream, partition, [[first, last], ...]]`` for each partition of a source."""
@@ -62,7 +62,12 @@ class WrittenLines:
 
     def runs(self) -> Runs:
         """Return what is left, as JSON."""
-        return [[*key, _runs(sorted(offsets))] for key, offsets in sorted(self._left.items())]
+        left: Runs = []
+        for key, offsets in sorted(self._left.items()):
+            left.append([*key, []])
+            for offset in sorted(offsets):
+                extend(left[-1][2], offset)
+        return left
 
     @staticmethod
     def positions(runs: Runs) -> list[Position]:
@@ -75,11 +80,9 @@ class WrittenLines:
         ]
 
 
-def _runs(offsets: Iterable[int]) -> list[list[int]]:
-    runs: list[list[int]] = []
-    for offset in offsets:
-        if runs and runs[-1][1] == offset - 1:
-            runs[-1][1] = offset
-        else:
-            runs.append([offset, offset])
-    return runs
+def extend(runs: list[list[int]], offset: int) -> None:
+    """Add an offset behind the runs ``[first, last]`` of others."""
+    if runs and runs[-1][1] == offset - 1:
+        runs[-1][1] = offset
+    else:
+        runs.append([offset, offset])
