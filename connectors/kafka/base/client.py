@@ -44,7 +44,7 @@ class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
     ----------
     refusal
         Why no further attempt to connect would help; None where one may.
-    dumb
+    silent_broker
         The number of a broker that ended the connection before it said anything; None where none did.
 
     """
@@ -57,7 +57,7 @@ class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
         self.failure: str | None = None
         self.failed = 0.0
         self.refusal: str | None = None
-        self.dumb: Any = None
+        self.silent_broker: Any = None
         self._ended = self._left = 0
 
     def get_connection(self, node_id: Any, **keywords: Any) -> Any:
@@ -93,7 +93,7 @@ class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
             over = self._ended >= _ENDED_IS_REFUSED
             meaning = self._meaning(connection)
             if connection.broker_version_data is None:
-                self.dumb = node_id
+                self.silent_broker = node_id
             elif meaning is not None:
                 self._left += 1
                 reason, final = meaning, self._left >= _ENDED_IS_REFUSED
@@ -235,10 +235,10 @@ def quiet() -> None:
 
 def _misunderstanding(known: BrokerConnections) -> str | None:
     """Say that a broker which never answered speaks TLS where the client does not, or the other way round."""
-    node = None if known.dumb is None else known.cluster.broker_metadata(known.dumb)
+    node = None if known.silent_broker is None else known.cluster.broker_metadata(known.silent_broker)
     if node is None:
         return None
-    place = known.place(known.dumb)
+    place = known.place(known.silent_broker)
     if known.ssl_enabled and speaks_plainly(node.host, node.port):
         return f"{place}the broker does not speak TLS here: set security_protocol to PLAINTEXT or SASL_PLAINTEXT"
     if not known.ssl_enabled and speaks_tls(node.host, node.port):

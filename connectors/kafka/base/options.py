@@ -5,11 +5,19 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from connectors.ports import ConnectorError
 
-__all__ = ["OUTPUT_RESERVED", "RESERVED", "TRANSACTION_TIMEOUT_MS", "check", "check_tls", "client_settings"]
+__all__ = [
+    "OUTPUT_RESERVED",
+    "RESERVED",
+    "TRANSACTION_TIMEOUT_MS",
+    "SecurityProtocol",
+    "check",
+    "check_tls",
+    "client_settings",
+]
 
 RESERVED: Mapping[str, str] = {
     "bootstrap_servers": "it is written beside options, as bootstrap_servers",
@@ -52,7 +60,9 @@ OUTPUT_RESERVED: Mapping[str, str] = {
 TRANSACTION_TIMEOUT_MS = 900_000
 """How long a transaction may be open by default: as long as brokers allow, because one that is away must not end it."""
 
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+"""What ``security_protocol`` may be."""
+
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
 _DEFAULTS: Mapping[str, Any] = {
@@ -100,8 +110,9 @@ def check(options: Mapping[str, Any]) -> None:
         if name in RESERVED:
             raise ValueError(f"{name} cannot be set: {RESERVED[name]}")
     protocol = options.get("security_protocol", "PLAINTEXT")
-    if protocol not in _PROTOCOLS:
-        raise ValueError(f"security_protocol must be one of {', '.join(_PROTOCOLS)}, got {protocol!r}")
+    protocols = get_args(SecurityProtocol)
+    if protocol not in protocols:
+        raise ValueError(f"security_protocol must be one of {', '.join(protocols)}, got {protocol!r}")
     mechanism = options.get("sasl_mechanism")
     if protocol.startswith("SASL") and mechanism is None:
         raise ValueError(f"sasl_mechanism is required with the security_protocol {protocol}")

@@ -18,7 +18,7 @@ from connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from connectors.kafka.reading.order_log import OrderEntry, OrderLog
 from connectors.ports import SourceError
 
-__all__ = ["ArrivalOrder", "LoggedOrder", "SingleOrder", "logged_order", "order_from_now_on"]
+__all__ = ["ArrivalOrder", "LoggedOrder", "SingleOrder", "logged_order", "open_order"]
 
 _log = logging.getLogger(__name__)
 
@@ -177,22 +177,16 @@ def logged_order(
     if len(positions) == 1 and not path.exists():
         ((partition, offset),) = positions.items()
         alone = OrderEntry(partition, 0, max(offset, end(partition)))
-    return _open(path, kept, offsets, positions, alone)
+    return open_order(path, kept, offsets, positions, alone)
 
 
-def order_from_now_on(path: Path, kept: int, alone: OrderEntry) -> ArrivalOrder:
-    """Return the order of partitions that is logged from where one ceases to be the only one.
-
-    What was handed out of that one, `alone`, comes before all that is logged. Raises `SourceError` where the log cannot
-    be written.
-    """
-    offsets = {alone.partition: alone.end}
-    return _open(path, kept, offsets, offsets, alone)
-
-
-def _open(
+def open_order(
     path: Path, kept: int, offsets: Mapping[int, int], positions: Mapping[int, int], first: OrderEntry | None
 ) -> LoggedOrder:
+    """Return the order that a log continues; raises `SourceError` where that cannot be written.
+
+    What `first` says was handed out comes before all that is logged, of a partition that was the only one till now.
+    """
     log = OrderLog(path, kept)
     try:
         replayed = log.open(positions, first)

@@ -13,7 +13,7 @@ from connectors.kafka.consumer.topic import KafkaTopic
 from connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from connectors.kafka.reading.message_decoder import Include, MessageDecoder
 from connectors.kafka.reading.offset_committer import OffsetCommitter
-from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, order_from_now_on
+from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, open_order
 from connectors.kafka.reading.reader import TopicReader
 from connectors.kafka.reading.starting_offsets import StartingOffsets
 from connectors.objects import JsonObjects
@@ -222,7 +222,8 @@ class KafkaSource(Source):
         order = self._order
         if isinstance(order, SingleOrder) and len(buffers.partitions) > 1:
             assert self.order_log is not None
-            order = self._order = order_from_now_on(self.order_log, self.checkpoints_kept, order.handed)
+            handed = {order.handed.partition: order.handed.end}
+            order = self._order = open_order(self.order_log, self.checkpoints_kept, handed, handed, order.handed)
         return order.take(buffers, most)
 
     @property
