@@ -534,6 +534,21 @@ class TestOutages:
             assert len(topic.sessions) == 2
             assert topic.lines() == {0: [at(0), at(1)]}  # they stood there, and were found
 
+    def test_very_many_attempts_to_connect_do_not_end_it(self) -> None:
+        topic = FakeTopic()
+        topic.down = True
+        with made(topic) as sink:
+            sink.open()
+            connector = sink._delivery._connector
+            connector._attempt = 2000
+            sink._clock.now += 10  # type: ignore[attr-defined]
+            put(sink, at(0))
+            until(lambda: connector._attempt > 2000, sink)
+            topic.down = False
+            sink._clock.now += 10  # type: ignore[attr-defined]
+            until(lambda: not sink.waiting, sink)
+        assert topic.lines() == {0: [at(0)]}
+
 
 class TestFailures:
     def test_a_broken_session_is_followed_by_another(self) -> None:

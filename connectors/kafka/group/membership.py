@@ -166,7 +166,7 @@ class Membership:
                 self._take_part(consumer, network)
             except Unreachable as error:
                 self._outage.begin(str(error))
-                self._leaving.wait(min(_LONGEST_PAUSE, 0.2 * 2**attempt))
+                self._leaving.wait(min(_LONGEST_PAUSE, 0.2 * 2 ** min(attempt, 10)))
                 attempt += 1
             except ConnectorError as error:
                 self._fail(str(error))

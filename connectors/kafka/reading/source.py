@@ -19,9 +19,9 @@ from connectors.kafka.reading.starting_offsets import StartingOffsets
 from connectors.objects import JsonObjects
 from connectors.ports import Position, Record, Source, SourceError
 
-__all__ = ["Connect", "KafkaSource"]
+__all__ = ["ConnectTopic", "KafkaSource"]
 
-Connect: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], KafkaTopic]
+ConnectTopic: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], KafkaTopic]
 """Makes a topic, as `KafkaTopic` does."""
 
 _DEFAULTS: Mapping[str, Any] = {
@@ -123,7 +123,7 @@ class KafkaSource(Source):
         max_record_bytes: int = 2**20,
         max_string: int = 256,
         max_batch_bytes: int = MOST_BYTES,
-        connect: Connect = KafkaTopic,
+        connect: ConnectTopic = KafkaTopic,
     ) -> None:
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)

@@ -13,7 +13,7 @@ from connectors.kafka.base.outage import Outage
 from connectors.kafka.writing.backlog import Backlog
 from connectors.kafka.writing.existing_lines import ExistingLines
 from connectors.kafka.writing.mark import OutputMark
-from connectors.kafka.writing.session import Broken, Connect, Line, ProducerSession
+from connectors.kafka.writing.session import Broken, ConnectSession, Line, ProducerSession
 from connectors.kafka.writing.session_connector import SessionConnector
 from connectors.kafka.writing.transaction import Transaction
 from connectors.ports import ConnectorError, Mark, OutageError, SinkError
@@ -55,7 +55,7 @@ class Delivery:
         self,
         place: str,
         name: str,
-        connect: Connect,
+        connect: ConnectSession,
         transactional_id: str | None,
         existing: ExistingLines,
         clock: Callable[[], float],

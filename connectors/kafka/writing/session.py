@@ -17,7 +17,7 @@ from connectors.kafka.writing.topic_scan import TopicScan
 from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import ConnectorError, Mark, Position, SinkError
 
-__all__ = ["Broken", "Connect", "Line", "ProducerSession", "Receipt", "fenced"]
+__all__ = ["Broken", "ConnectSession", "Line", "ProducerSession", "Receipt", "fenced"]
 
 # A topic that is made anew is away for a moment.
 _SETTLING_SECONDS = 3.0
@@ -314,7 +314,7 @@ def _phrase(error: Exception) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-Connect: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | None], ProducerSession]
+ConnectSession: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | None], ProducerSession]
 """Makes a session that goes on from a mark, given how many attempts failed before, and asks whether to give up.
 
 The producer is that of the session before in this process, if there was one: where another process has taken its

@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.mark import Producer
-from connectors.kafka.writing.session import Connect, ProducerSession
+from connectors.kafka.writing.session import ConnectSession, ProducerSession
 from connectors.ports import Mark
 
 __all__ = ["SessionConnector"]
@@ -25,7 +25,7 @@ class SessionConnector:
     """
 
     def __init__(
-        self, connect: Connect, name: str, clock: Callable[[], float], reached: Callable[[ProducerSession], None]
+        self, connect: ConnectSession, name: str, clock: Callable[[], float], reached: Callable[[ProducerSession], None]
     ) -> None:
         self.session: ProducerSession | None = None
         self.reason = "no answer"
@@ -88,7 +88,7 @@ class SessionConnector:
             session = future.result()
         except Unreachable as error:
             self.reason = str(error)
-            self._again_at = self._clock() + min(_LONGEST_PAUSE, 2.0**self._attempt)
+            self._again_at = self._clock() + min(_LONGEST_PAUSE, 2.0 ** min(self._attempt, 10))
             self._attempt += 1
         else:
             self.session = session

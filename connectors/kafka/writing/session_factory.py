@@ -67,7 +67,7 @@ class SessionFactory:
     def connect(
         self, given: Mark | None, attempt: int, cancelled: Callable[[], bool], before: Producer | None = None
     ) -> ProducerSession:
-        """Return a session; see `connectors.kafka.writing.session.Connect`."""
+        """Return a session; see `connectors.kafka.writing.session.ConnectSession`."""
         mark = None if given is None else OutputMark.from_json(given)
         with contextlib.ExitStack() as undo:
             if mark is not None and mark.transactional_id not in (None, self._transactional_id):

@@ -10,7 +10,7 @@ from connectors.encode import to_json
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.delivery import Delivery
 from connectors.kafka.writing.existing_lines import Existing, ExistingLines
-from connectors.kafka.writing.session import Connect, Line
+from connectors.kafka.writing.session import ConnectSession, Line
 from connectors.kafka.writing.session_factory import SessionFactory
 from connectors.ports import ConnectorError, Mark, Position, Sink, SinkError
 
@@ -80,7 +80,7 @@ class KafkaSink(Sink):
         options: Mapping[str, Any] | None = None,
         shorten: Shorten | None = None,
         existing: Existing = "refuse",
-        connect: Connect | None = None,
+        connect: ConnectSession | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.topic = topic
