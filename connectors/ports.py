@@ -183,7 +183,7 @@ class Source(ABC):
         """The size of the source with its unit, ``"bytes"`` or ``"records"``, as offsets count; None if unknown."""
 
     @property
-    def beginnings(self) -> Mapping[int, Position]:
+    def starting_offsets(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for, where a later run might choose another place.
 
         Known before the first record of a partition is handed out, and stored before it is learnt, or where none comes.
@@ -220,7 +220,7 @@ class Source(ABC):
         return {}
 
     @property
-    def trouble(self) -> str | None:
+    def health_problem(self) -> str | None:
         """Why records that are there do not come for now, one sentence; None where they may, as by default."""
         return None
 

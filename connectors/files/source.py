@@ -46,7 +46,7 @@ class LineSource(Source):
         self._chunks: Chunks | None = None
         self._decoder: BulkDecoder | None = None
         self._total: tuple[int, str] | None = None
-        self._beginnings: dict[int, Position] = {}
+        self._starting_offsets: dict[int, Position] = {}
         # Where the record handed out last ends; and the same place in the file before this one, as it is to be stored.
         self._end: Position | None = None
         self._end_before: tuple[Position, Position] | None = None
@@ -74,7 +74,7 @@ class LineSource(Source):
         position = positions[0] if positions else None
         self._stream = self._open_stream(position)
         if isinstance(self._stream, FollowedFile) and position is None:
-            self._beginnings = {0: self._stream.beginning()}
+            self._starting_offsets = {0: self._stream.beginning()}
         try:
             self._begin(self._stream.offset)
         except SourceError:
@@ -185,9 +185,9 @@ class LineSource(Source):
         return self._stream.lasting(position) if isinstance(self._stream, FileStream) else position
 
     @property
-    def beginnings(self) -> Mapping[int, Position]:
+    def starting_offsets(self) -> Mapping[int, Position]:
         """Where a followed file begins: it may have another name when the first checkpoint is gone on from."""
-        return self._beginnings
+        return self._starting_offsets
 
     @property
     def exhausted(self) -> bool:
@@ -215,4 +215,4 @@ class LineSource(Source):
         if self._stream is not None:
             self._stream.close()
         self._stream = self._chunks = self._total = self._end = self._end_before = None
-        self._beginnings = {}
+        self._starting_offsets = {}
