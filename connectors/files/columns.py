@@ -1,4 +1,4 @@
-"""From the fields of CSV records to inputs, record by record or a column of many records at once."""
+"""Decoding the fields of CSV records to inputs, record by record or a column of many records at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from connectors.decode import decode_inputs
+from connectors.decode import decode_inputs, finite_floats
 
 _MOST_WORDS = 10_000
 
 
-class Columns:
+class CsvInputs:
     """The inputs of a CSV file: what reads as a number is a float, every other field a string.
 
     Parameters
@@ -24,10 +24,10 @@ class Columns:
 
     Examples
     --------
-    >>> columns = Columns(("a", "b"), 256)
-    >>> columns.record(["1", "red"])
+    >>> inputs = CsvInputs(("a", "b"), 256)
+    >>> inputs.record(["1", "red"])
     {'a': 1.0, 'b': 'red'}
-    >>> columns.records([("1", "nan", "3"), ("red", "blue", "")], 3, underscores=False)
+    >>> inputs.records([("1", "nan", "3"), ("red", "blue", "")], 3, underscores=False)
     [{'a': 1.0, 'b': 'red'}, {'b': 'blue'}, {'a': 3.0}]
 
     """
@@ -38,20 +38,8 @@ class Columns:
         self._words: set[str] = set()
 
     def record(self, fields: Sequence[str]) -> dict[str, Any]:
-        """Decode the fields of one record.
-
-        Raises
-        ------
-        UndecodableError
-            For an infinite number or a string that is too long.
-
-        """
-        inputs = {}
-        for name, field in zip(self._names, fields, strict=True):
-            value = self._value(name, field)
-            if value is not None:
-                inputs[name] = value
-        return inputs
+        """Decode the fields of one record; raise UndecodableError for an infinite number or a string too long."""
+        return _present(dict(zip(self._names, map(self._value, self._names, fields), strict=True)))
 
     def records(self, columns: Sequence[Sequence[str]], n_records: int, underscores: bool) -> list[dict[str, Any]]:
         """Decode many records to the same inputs as `record` gives.
@@ -71,20 +59,19 @@ class Columns:
             Where one of the records cannot be decoded.
 
         """
-        names = self._names
         values: list[Sequence[Any]] = []
         gaps = False
-        for name, fields in zip(names, columns, strict=True):
+        for name, fields in zip(self._names, columns, strict=True):
             # Python reads 1_000 as a number; in a file it is a word.
             exact = not (underscores and any("_" in field for field in fields))
-            column: Sequence[Any] | None = _numbers(fields) if exact else None
+            column: Sequence[Any] | None = finite_floats(fields) if exact else None
             if column is None:
                 column = self._column(name, fields, exact)
                 gaps = gaps or None in column
             values.append(column)
         rows = zip(*values, strict=True) if values else repeat((), n_records)
-        inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(names), rows)))
-        return [_present(x) for x in inputs] if gaps else inputs
+        inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(self._names), rows)))
+        return list(map(_present, inputs)) if gaps else inputs
 
     def _column(self, name: str, fields: Sequence[str], exact: bool) -> Sequence[Any]:
         """Decode a column that is not all finite numbers; None is an absent input."""
@@ -101,27 +88,20 @@ class Columns:
         words = self._words
         if field in words:
             return field
-        value: str | float
-        try:
-            value = field if "_" in field else float(field)
-        except ValueError:
-            value = field
-        if type(value) is float and math.isfinite(value):
-            return value
+        value: str | float = field
+        if "_" not in field:
+            try:
+                value = float(field)
+            except ValueError:
+                pass
+            else:
+                if math.isfinite(value):
+                    return value
         decoded = decode_inputs([(name, value)], self._max_string).get(name)
         # Failing to read a number costs more than all the rest, and words that come once often come again.
         if decoded is field and len(words) < _MOST_WORDS:
             words.add(field)
         return decoded
-
-
-def _numbers(fields: Sequence[str]) -> list[float] | None:
-    """Return a column of finite numbers; None for any other."""
-    try:
-        numbers = list(map(float, fields))
-    except ValueError:
-        return None
-    return numbers if math.isfinite(sum(numbers)) else None
 
 
 def _numbers_with_gaps(fields: Sequence[str]) -> list[float | None] | None:

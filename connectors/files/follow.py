@@ -70,7 +70,7 @@ class FollowedFile(FileStream):
                 block = self._file.read(deadline)
                 self.ended = not block
             if block:
-                self._take(block)
+                self._note(block)
                 return block
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -82,11 +82,11 @@ class FollowedFile(FileStream):
         file = self._file
         if not isinstance(file, PlainFile):
             return False
-        if not file.reaches(self.offset + unverified):
+        if file.size < self.offset + unverified:
             return True
         # It may have grown beyond the old length since.
         head, tail = self._head.data[:HEAD_BYTES], self._recent.before(self.offset)
-        return file.beginning(len(head)) != head or file.before(self.offset, len(tail)) != tail
+        return file.read_at(0, len(head)) != head or file.read_before(self.offset, len(tail)) != tail
 
     def _move_to_copy(self) -> None:
         """Go on in the copy that was made before the file was truncated, where there is one."""

@@ -36,11 +36,10 @@ class RecentBytes:
         self._kept = offset, before
 
     def add(self, block: bytes) -> None:
-        """Take in what was read."""
+        """Add what was read."""
         self._data += block
         self._end += len(block)
-        if len(self._data) > MOST_BYTES:
-            del self._data[:-MOST_BYTES]
+        del self._data[:-MOST_BYTES]
 
     def forget(self, offset: int) -> None:
         """Forget what no place from `offset` on needs."""

@@ -188,7 +188,7 @@ def _is_copy(part: Path, finished: File, end: Position) -> bool:
     if copy is None:
         return False
     try:
-        return not copy.after(end.offset, 1)
+        return not copy.read_at(end.offset, 1)
     except SourceError:
         return False
     finally:

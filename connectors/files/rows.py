@@ -1,4 +1,4 @@
-"""Records that are rows of CSV, once the names of their columns are known."""
+"""Decoding rows of CSV, once the names of their columns are known."""
 
 from __future__ import annotations
 
@@ -7,29 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from connectors.bulk import BulkDecoder
-from connectors.decode import UndecodableError, target_decoder, targets_decoder
-from connectors.files.columns import Columns
+from connectors.decode import UndecodableError
+from connectors.files.columns import CsvInputs
 from connectors.ports import Label
 
 
 class CsvRows(BulkDecoder):
-    """Decode rows of CSV.
-
-    Parameters
-    ----------
-    columns
-        The names of the columns.
-    target
-        That of the target; None: every record is unlabelled.
-    target_type, delimiter, encoding, max_string
-        As `connectors.files.csv.CsvSource` has them.
-
-    Raises
-    ------
-    ValueError
-        For an unknown `target_type`.
-
-    """
+    """Decode rows of CSV; the parameters are those of `connectors.files.csv.CsvSource`, with the header's columns."""
 
     def __init__(
         self,
@@ -40,22 +24,22 @@ class CsvRows(BulkDecoder):
         encoding: str,
         max_string: int,
     ) -> None:
+        super().__init__(target, target_type, max_string)
         self.delimiter = delimiter
         self.encoding = encoding
         self._width = len(columns)
-        self._target_index = -1 if target is None else columns.index(target)
-        self._decode_target = target_decoder(target_type, max_string)
-        self._decode_targets = targets_decoder(target_type, max_string)
-        self._inputs = Columns([name for name in columns if name != target], max_string)
+        self._target_index = None if target is None else columns.index(target)
+        self._inputs = CsvInputs([name for name in columns if name != target], max_string)
 
     def parse(self, raws: Sequence[bytes]) -> tuple[list[list[str]], list[int]]:
         """Split records into fields; see `BulkDecoder.parse`."""
         rows = self._rows(raws)
         width = self._width
-        if {width}.issuperset(map(len, rows)):
-            return rows, []
-        odd = [index for index, row in enumerate(rows) if len(row) != width]
-        return [row for row in rows if len(row) == width], odd
+        odd = []
+        if not {width}.issuperset(map(len, rows)):
+            odd = [index for index, row in enumerate(rows) if len(row) != width]
+            rows = [row for row in rows if len(row) == width]
+        return rows, odd
 
     def decode_all(
         self, parsed: list[list[str]], raws: Sequence[bytes]
@@ -63,8 +47,8 @@ class CsvRows(BulkDecoder):
         """Return inputs and targets; see `BulkDecoder.decode_all`."""
         columns = list(zip(*parsed, strict=True)) or [()] * self._width
         targets: Sequence[Label | None] = [None] * len(parsed)
-        if self._target_index >= 0:
-            targets = self._decode_targets(columns.pop(self._target_index))
+        if self._target_index is not None:
+            targets = self.targets.decode_all(columns.pop(self._target_index))
         return self._inputs.records(columns, len(parsed), b"_" in b"".join(raws)), targets
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
@@ -77,30 +61,28 @@ class CsvRows(BulkDecoder):
             ) from None
         fields = split_fields(text, self.delimiter)
         width = self._width
-        if len(fields) != width or not text:
-            if not text or (text.isspace() and self.delimiter not in text):
-                return None
+        if not text or (len(fields) != width and text.isspace() and self.delimiter not in text):
+            return None
+        if len(fields) != width:
             raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
-        y = self._decode_target(fields.pop(self._target_index)) if self._target_index >= 0 else None
+        y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
         return self._inputs.record(fields), y
 
     def _rows(self, lines: Sequence[bytes]) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
-        delimiter = self.delimiter
         together = b"\n".join(lines)
         texts = self._texts(lines, together)
         if b'"' not in together:
-            return [text.split(delimiter) if text else [] for text in texts]
+            return [text.split(self.delimiter) if text else [] for text in texts]
         # Within a line that has no quotes a carriage return stands for itself, which the csv module does not grant.
         if b"\r" not in together:
             try:
-                rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
+                rows = list(csv.reader(texts, delimiter=self.delimiter, strict=True))
             except csv.Error:
-                pass
-            else:
-                # An open quote reaches into the next line.
-                if len(rows) == len(lines):
-                    return rows
+                rows = []
+            # An open quote reaches into the next line.
+            if len(rows) == len(lines):
+                return rows
         return list(map(self._fields_or_none, texts))
 
     def _fields_or_none(self, text: str) -> list[str]:
@@ -115,11 +97,10 @@ class CsvRows(BulkDecoder):
             try:
                 texts = together.decode().split("\n")
             except UnicodeDecodeError:
-                pass
-            else:
-                # A record of several lines comes apart.
-                if len(texts) == len(lines):
-                    return texts
+                texts = []
+            # A record of several lines comes apart.
+            if len(texts) == len(lines):
+                return texts
         return [self._text(line) for line in lines]
 
     def _text(self, line: bytes) -> str:
@@ -130,12 +111,7 @@ class CsvRows(BulkDecoder):
 
 
 def split_fields(text: str, delimiter: str) -> list[str]:
-    """Split a record as the rules of quoting say.
-
-    Raises
-    ------
-    UndecodableError
-        Where its quotes are not as CSV has them.
+    """Split a record as the rules of quoting say; raise UndecodableError where its quotes are not as CSV has them.
 
     Examples
     --------

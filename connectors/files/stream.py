@@ -50,8 +50,8 @@ class FileStream(ByteStream):
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`; see `ByteStream.seek`."""
-        self._head = Head.of(self._file.beginning, offset)
-        self._recent = RecentBytes(offset, self._file.before(offset, TAIL_BYTES))
+        self._head = Head(self._file.read_at(0, min(offset, LONGEST_HEAD)))
+        self._recent = RecentBytes(offset, self._file.read_before(offset, TAIL_BYTES))
         self._file.seek(offset)
         self.offset = offset
         self.ended = False
@@ -59,11 +59,12 @@ class FileStream(ByteStream):
     def read(self, deadline: float) -> bytes:
         """Return the next bytes; see `ByteStream.read`."""
         block = self._file.read(deadline)
-        self._take(block)
+        self._note(block)
         self.ended = self._file.ended
         return block
 
-    def _take(self, block: bytes) -> None:
+    def _note(self, block: bytes) -> None:
+        """Note bytes that are handed out."""
         self._head.add(block)
         self._recent.add(block)
         self.offset += len(block)
@@ -90,7 +91,7 @@ class FileStream(ByteStream):
 
     def beginning(self) -> Position:
         """Return the position at the beginning, known by what of the head is there now."""
-        head = Head.of(self._file.beginning, LONGEST_HEAD).data
+        head = Head(self._file.read_at(0, LONGEST_HEAD)).data
         return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ class KafkaSource(Source):
     target
         The key of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
     options
         Settings of kafka-python by its own names, such as ``security_protocol``; with ``group_id``, the offsets of each
         checkpoint are committed to that group, for the tools that watch groups. ``isolation_level`` is
