@@ -104,9 +104,9 @@ def find_part(path: Path, position: Position, *, renamed: bool = False) -> File 
         return None
     for _ in range(_MOST_LOOKS):
         names = _names(path)
-        parts = sorted(rotated(path)[::-1], key=lambda part: part.inode != place.inode)
-        files = (open_if_it_holds(part.path, position) for part in parts if not renamed or part.inode == place.inode)
-        found = next(filter(None, files), None)
+        parts = [part for part in reversed(rotated(path)) if not renamed or part.inode == place.inode]
+        parts.sort(key=lambda part: part.inode != place.inode)
+        found = next(filter(None, (open_if_it_holds(part.path, position) for part in parts)), None)
         if found is not None or _names(path) == names:
             return found
     return None
