@@ -1,4 +1,4 @@
-"""Many raw records at once: decoded together, which is several times faster, and by themselves where they are odd."""
+"""Decoding many raw records at once, which is several times faster, and the odd ones among them by themselves."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from collections.abc import Iterator, Sequence
 from itertools import compress, repeat
 from typing import Any, cast
 
-from connectors.decode import UndecodableError
+from connectors.decode import TargetDecoder, UndecodableError
 from connectors.ports import Label, Position, Record
 
 
 class BulkDecoder(ABC):
-    """From the bytes of records to their inputs and targets."""
+    """A decoder from the bytes of records to their inputs and targets.
+
+    `target` is the name of the target, None where every record is unlabelled; `target_type` and `max_string` are those
+    of `connectors.decode.TargetDecoder`.
+    """
+
+    def __init__(self, target: str | None, target_type: str, max_string: int) -> None:
+        self.target = target
+        self.max_string = max_string
+        self.targets = TargetDecoder(target_type, max_string)
 
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
-        """Return a record for each of `raws`.
-
-        Parameters
-        ----------
-        raws
-            Their bytes.
-        starts, ends
-            Where each begins, and where its successor does.
-
-        """
+        """Return a record for each of `raws`, which begins at one of `starts` and whose successor at one of `ends`."""
         if not raws:
             return []
-        parsed, odd = self.parse(raws)
         try:
-            xs, ys = self.decode_all(parsed, raws)
+            xs, ys, odd = self.decode_all(raws)
         except UndecodableError:
-            xs, ys, odd = [], [], list(range(len(raws)))
+            return list(map(self.record, raws, starts, ends))
         firsts: Iterator[Position] = iter(starts)
         lasts: Iterator[Position] = iter(ends)
         texts = iter(raws)
@@ -44,10 +43,11 @@ class BulkDecoder(ABC):
         fields = zip(xs, ys, firsts, lasts, texts, repeat(None), repeat(False), strict=False)
         records = list(cast("Iterator[Record]", map(tuple.__new__, repeat(Record), fields)))
         for index in odd:
-            records.insert(index, self._odd_record(raws[index], starts[index], ends[index]))
+            records.insert(index, self.record(raws[index], starts[index], ends[index]))
         return records
 
-    def _odd_record(self, raw: bytes, start: Position, following: Position) -> Record:
+    def record(self, raw: bytes, start: Position, following: Position) -> Record:
+        """Return the record of `raw` by itself."""
         try:
             decoded = self.decode_one(raw)
         except UndecodableError as error:
@@ -58,29 +58,18 @@ class BulkDecoder(ABC):
         return Record(x, y, start, following, raw)
 
     @abstractmethod
-    def parse(self, raws: Sequence[bytes]) -> tuple[list[Any], list[int]]:
-        """Parse records; leave out those that are to be decoded by themselves, and return their indices in order."""
-
-    @abstractmethod
     def decode_all(
-        self, parsed: list[Any], raws: Sequence[bytes]
-    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None]]:
-        """Return inputs and targets of all that was parsed of `raws`, exactly as `decode_one` would.
+        self, raws: Sequence[bytes]
+    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+        """Return inputs and targets exactly as `decode_one` would, and the indices of the records left out, in order.
 
-        Raises
-        ------
-        UndecodableError
-            Where one of them cannot be decoded.
-
+        Left out are those that are to be decoded by themselves. Raises UndecodableError where another cannot be
+        decoded.
         """
 
     @abstractmethod
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return the inputs and the target of a record, None for a blank one.
 
-        Raises
-        ------
-        UndecodableError
-            With the fault.
-
+        Raises UndecodableError, with the fault, where it cannot be decoded.
         """

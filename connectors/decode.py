@@ -1,4 +1,4 @@
-"""From the values of a record to its inputs and its target, by the same rules for every source.
+"""Decoding the values of a record to its inputs and its target, by the same rules for every source.
 
 An input that is None, NaN or an empty string is absent: its name is left out. What no model could use (an infinite
 number, a nested value, a string beyond the limit) makes the whole record a fault, with the reason.
@@ -9,27 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from connectors.ports import Fault, Label
 
 TargetType = Literal["str", "int", "bool", "float"]
-TargetDecoder = Callable[[Any], Label | None]
-TargetsDecoder = Callable[[Sequence[Any]], Sequence[Label | None]]
 
 TRUE_WORDS = frozenset({"true", "t", "yes", "y", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "0"})
 
 
 class UndecodableError(ValueError):
-    """A value makes its record unusable.
-
-    Parameters
-    ----------
-    reason, detail
-        The parts of the `Fault`, which is kept as the attribute `fault`.
-
-    """
+    """A value makes its record unusable; the attribute `fault` is the `Fault` of this reason and detail."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -48,24 +39,10 @@ def shown(value: object) -> str:
 
 
 def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[str, Any]:
-    """Decode named values to inputs.
+    """Decode pairs of a name and a plain value; return the inputs that are present, in the given order.
 
-    Parameters
-    ----------
-    values
-        Pairs of a name and a plain value: None, a bool, an int, a float or a str.
-    max_string
-        The most characters a name or a string value may have.
-
-    Returns
-    -------
-    dict
-        The inputs that are present, in the given order.
-
-    Raises
-    ------
-    UndecodableError
-        For an infinite number, a string that is too long, or a value of any other type.
+    A plain value is None, a bool, an int, a float or a str. Raises UndecodableError for an infinite number, a name or a
+    string of more than `max_string` characters, or a value of any other type.
 
     Examples
     --------
@@ -89,21 +66,29 @@ def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[st
             if not value or value.isspace():
                 continue
             if len(value) > max_string:
-                raise UndecodableError(
-                    "string_too_long",
-                    f"input {shown(name)} is {len(value)} characters long, more than max_string ({max_string})",
-                )
+                raise _too_long(f"input {shown(name)}", value, max_string)
         elif kind is int:
-            if not _fits_float(value):
-                raise UndecodableError("infinite", f"input {shown(name)} is beyond the largest number")
+            try:
+                float(value)
+            except OverflowError:
+                raise UndecodableError("infinite", f"input {shown(name)} is beyond the largest number") from None
         elif kind is not bool:
             raise UndecodableError("nested", f"input {shown(name)} is a {kind.__name__}, not a number or a string")
         inputs[name] = value
     return inputs
 
 
-def target_decoder(target_type: str, max_string: int) -> TargetDecoder:
-    """Return the function that decodes a target.
+def finite_floats(texts: Sequence[str]) -> list[float] | None:
+    """Return texts without underscores as finite numbers; None where one of them is something else, or may be."""
+    try:
+        numbers = list(map(float, texts))
+    except ValueError:
+        return None
+    return numbers if math.isfinite(sum(numbers)) else None
+
+
+class TargetDecoder:
+    """Decode targets to labels.
 
     Parameters
     ----------
@@ -112,12 +97,6 @@ def target_decoder(target_type: str, max_string: int) -> TargetDecoder:
     max_string
         The most characters a string label may have.
 
-    Returns
-    -------
-    callable
-        From a text, a number, a bool or None to the label; None for a target that is missing, empty or NaN. It
-        raises UndecodableError (reason ``"target"``, or ``"string_too_long"``) for anything else.
-
     Raises
     ------
     ValueError
@@ -125,121 +104,72 @@ def target_decoder(target_type: str, max_string: int) -> TargetDecoder:
 
     Examples
     --------
-    >>> target_decoder("bool", 256)("Yes"), target_decoder("int", 256)("7"), target_decoder("float", 256)("")
-    (True, 7, None)
+    >>> TargetDecoder("bool", 256).decode("Yes"), TargetDecoder("float", 256).decode("")
+    (True, None)
+    >>> TargetDecoder("int", 256).decode_all(["7", "8.0", "7", "nan"])
+    [7, 8, 7, None]
 
     """
-    if target_type not in get_args(TargetType):
-        raise ValueError(f"target_type must be one of str, int, bool, float, got {target_type!r}")
-    if target_type == "str":
-        return _string_decoder(max_string)
-    converter, meaning = _CONVERTERS[target_type]
 
-    def decode(value: Any) -> Label | None:
-        if _missing(value):
+    def __init__(self, target_type: str, max_string: int) -> None:
+        if target_type not in get_args(TargetType):
+            raise ValueError(f"target_type must be one of str, int, bool, float, got {target_type!r}")
+        self._type = target_type
+        self._max_string = max_string
+        self._convert, self._meaning, self._labels = _CONVERTERS[target_type]
+
+    def decode(self, value: Any) -> Label | None:
+        """Return the label of a text, a number or a bool; None for a target that is missing, empty or NaN.
+
+        Raises UndecodableError for anything else, with the reason ``"target"`` or ``"string_too_long"``.
+        """
+        kind = type(value)
+        if kind is str:
+            word = value.strip()
+            if not word or (self._type != "str" and word.lower().lstrip("+-") == "nan"):
+                return None
+            if self._type == "str":
+                if len(value) > self._max_string:
+                    raise _too_long("the target", value, self._max_string)
+                return cast("str", value)
+        elif value is None or (kind is float and math.isnan(value)):
             return None
+        elif kind is int and self._type == "str" and value.bit_length() > 2 * self._max_string:
+            raise self._unfit(value)
         try:
-            return converter(value)
+            return self._convert(value)
         except (ValueError, OverflowError, TypeError):
-            raise UndecodableError("target", f"the target {shown(value)} is not {meaning}") from None
+            raise self._unfit(value) from None
 
-    return decode
-
-
-def targets_decoder(target_type: str, max_string: int) -> TargetsDecoder:
-    """Return the function that decodes the targets of many records, to the same labels as `target_decoder` gives.
-
-    Parameters
-    ----------
-    target_type, max_string
-        As for `target_decoder`.
-
-    Returns
-    -------
-    callable
-        From the targets to the labels. It raises UndecodableError where one of them cannot be decoded.
-
-    Raises
-    ------
-    ValueError
-        For an unknown `target_type`.
-
-    Examples
-    --------
-    >>> targets_decoder("bool", 256)(["yes", "no", "yes", ""])
-    [True, False, True, None]
-
-    """
-    decode = target_decoder(target_type, max_string)
-    themselves = _THEMSELVES.get(target_type, frozenset())
-
-    def decode_all(values: Sequence[Any]) -> Sequence[Label | None]:
+    def decode_all(self, values: Sequence[Any]) -> Sequence[Label | None]:
+        """Return the labels of many targets, the same as `decode` gives; raise where one of them cannot be decoded."""
         kinds = set(map(type, values))
-        if kinds <= themselves and (target_type != "float" or math.isfinite(sum(values))):
+        if kinds <= self._labels and (self._type != "float" or math.isfinite(sum(values))):
             return values
         if kinds == {str}:
-            numbers = _floats(values) if target_type == "float" else None
-            if numbers is not None:
+            if self._type == "float" and "_" not in "".join(values) and (numbers := finite_floats(values)) is not None:
                 return numbers
             # Labels are few: what is the same text is the same label.
-            labels = {text: decode(text) for text in set(values)}
+            labels = {text: self.decode(text) for text in set(values)}
             return [labels[text] for text in values]
-        return [decode(value) for value in values]
+        return [self.decode(value) for value in values]
 
-    return decode_all
-
-
-def _floats(texts: Sequence[str]) -> list[float] | None:
-    """Return finite numbers; None where one of the texts is something else, or may be."""
-    if "_" in "".join(texts):
-        return None
-    try:
-        numbers = list(map(float, texts))
-    except ValueError:
-        return None
-    return numbers if math.isfinite(sum(numbers)) else None
+    def _unfit(self, value: Any) -> UndecodableError:
+        return UndecodableError("target", f"the target {shown(value)} is not {self._meaning}")
 
 
-def _fits_float(value: int) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
+def _too_long(what: str, value: str, max_string: int) -> UndecodableError:
+    return UndecodableError(
+        "string_too_long", f"{what} is {len(value)} characters long, more than max_string ({max_string})"
+    )
 
 
-def _missing(value: Any) -> bool:
-    """Tell whether a target is not there: None, NaN, or a text that is empty or says nan."""
-    if value is None:
-        return True
-    if type(value) is str:
-        text = value.strip()
-        return not text or text.lower().lstrip("+-") == "nan"
-    return type(value) is float and math.isnan(value)
-
-
-def _string_decoder(max_string: int) -> TargetDecoder:
-    def decode(value: Any) -> Label | None:
-        if type(value) is str:
-            if not value or value.isspace():
-                return None
-            if len(value) > max_string:
-                raise UndecodableError(
-                    "string_too_long",
-                    f"the target is {len(value)} characters long, more than max_string ({max_string})",
-                )
-            return value
-        if value is None or (type(value) is float and math.isnan(value)):
-            return None
-        if type(value) is bool:
-            return "true" if value else "false"
-        if (type(value) is int and value.bit_length() <= 2 * max_string) or (
-            type(value) is float and math.isfinite(value)
-        ):
-            return str(value)
-        raise UndecodableError("target", f"the target {shown(value)} is not a label")
-
-    return decode
+def _string(value: Label) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int) or math.isfinite(value):
+        return str(value)
+    raise ValueError(value)
 
 
 def _integer(value: Label) -> int:
@@ -276,14 +206,11 @@ def _boolean(value: Label) -> bool:
     raise ValueError(value)
 
 
-_CONVERTERS: dict[str, tuple[Callable[[Any], Label], str]] = {
-    "int": (_integer, "an int"),
-    "bool": (_boolean, "true or false"),
-    "float": (_float, "a finite float"),
-}
-# Values that are labels as they stand; of the floats, the finite ones.
-_THEMSELVES: dict[str, frozenset[type]] = {
-    "int": frozenset({int, NoneType}),
-    "bool": frozenset({bool, NoneType}),
-    "float": frozenset({float}),
+# How a target becomes a label, what to call that, and the types of values that are labels as they stand (of the
+# floats, the finite ones).
+_CONVERTERS: dict[str, tuple[Callable[[Any], Label], str, frozenset[type]]] = {
+    "str": (_string, "a label", frozenset()),
+    "int": (_integer, "an int", frozenset({int, NoneType})),
+    "bool": (_boolean, "true or false", frozenset({bool, NoneType})),
+    "float": (_float, "a finite float", frozenset({float})),
 }

@@ -82,14 +82,7 @@ class MemorySource(Source):
 
 
 class MemorySink(Sink):
-    """Keep lines in memory, the flushed ones apart from those a crash would lose.
-
-    Attributes
-    ----------
-    lines
-        The lines made durable by `flush` or `close`, as dictionaries.
-    pending
-        The lines written since.
+    """Keep lines in memory: those made durable by a flush in `lines`, those a crash would lose in `pending`.
 
     Examples
     --------
@@ -114,11 +107,7 @@ class MemorySink(Sink):
         del self.lines[mark or 0 :]
         self.pending.clear()
 
-    def write(
-        self,
-        lines: Sequence[Mapping[str, Any]],
-        positions: Sequence[Position] = (),  # noqa: ARG002 - the memory is cut back
-    ) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`."""
         self.pending.extend(dict(line) for line in lines)
 

@@ -1,4 +1,4 @@
-"""Records that are JSON objects, wherever they come from."""
+"""Decoding records that are JSON objects, wherever they come from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from connectors.bulk import BulkDecoder
-from connectors.decode import UndecodableError, decode_inputs, target_decoder, targets_decoder
+from connectors.decode import UndecodableError, decode_inputs
 from connectors.ports import Label
 
 _NUMBERS = frozenset({float, int, bool})
@@ -27,19 +27,7 @@ class JsonObjects(BulkDecoder):
     integers of more than 64 bits as inputs become the nearest float, as targets they stay exact. Of a name that
     occurs twice in an object the last value counts.
 
-    Parameters
-    ----------
-    target
-        The key of the target; None: no target, every record is unlabelled.
-    target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
-    max_string
-        The most characters of a name or a string value; more is a fault.
-
-    Raises
-    ------
-    ValueError
-        For an unknown `target_type`.
+    The parameters are those of `connectors.files.jsonlines.JsonLinesSource`.
 
     Examples
     --------
@@ -49,43 +37,34 @@ class JsonObjects(BulkDecoder):
     """
 
     def __init__(self, target: str | None, target_type: str, max_string: int) -> None:
-        self.target = target
-        self.max_string = max_string
-        self._decode_target = target_decoder(target_type, max_string)
-        self._decode_targets = targets_decoder(target_type, max_string)
+        super().__init__(target, target_type, max_string)
         self._names: set[str] = set()
 
-    def parse(self, raws: Sequence[bytes]) -> tuple[list[Any], list[int]]:
-        """Parse objects; see `BulkDecoder.parse`."""
-        values: list[Any]
+    def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+        """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
+        objects: list[Any]
         try:
-            values = list(map(orjson.loads, raws))
+            objects = list(map(orjson.loads, raws))
         except orjson.JSONDecodeError:
-            values = list(map(_loads_or_none, raws))
-        if {dict}.issuperset(map(type, values)):
-            return values, []
-        odd = [index for index, value in enumerate(values) if type(value) is not dict]
-        return [value for value in values if type(value) is dict], odd
-
-    def decode_all(
-        self,
-        parsed: list[Any],
-        raws: Sequence[bytes],  # noqa: ARG002 - the objects say it all
-    ) -> tuple[list[dict[str, Any]], Sequence[Label | None]]:
-        """Return inputs and targets; see `BulkDecoder.decode_all`."""
-        targets: Sequence[Label | None] = [None] * len(parsed)
+            objects = list(map(_loads_or_none, raws))
+        odd = []
+        if not {dict}.issuperset(map(type, objects)):
+            odd = [index for index, x in enumerate(objects) if type(x) is not dict]
+            objects = [x for x in objects if type(x) is dict]
+        targets: Sequence[Label | None] = [None] * len(objects)
         if self.target is not None:
-            values = [x.pop(self.target, None) for x in parsed]
-            if float in map(type, values) and any(map(_rounded, values)):
+            values = [x.pop(self.target, None) for x in objects]
+            if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
-            targets = self._decode_targets(values)
+            targets = self.targets.decode_all(values)
         names = self._names
-        if names.issuperset(set().union(*parsed)) and _all_numbers(parsed):
-            # orjson lets no infinite number through.
-            return parsed, targets
-        return [
-            x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x) for x in parsed
-        ], targets
+        # orjson lets no infinite number through.
+        if not (names.issuperset(set().union(*objects)) and _are_numbers(objects)):
+            objects = [
+                x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x)
+                for x in objects
+            ]
+        return objects, targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
@@ -96,11 +75,12 @@ class JsonObjects(BulkDecoder):
                 return None
             x = _loads_lenient(raw, error)
         if type(x) is not dict:
-            raise UndecodableError("not_an_object", f"{_kind(x)}, not an object")
+            kind = "null" if x is None else f"a {type(x).__name__}"
+            raise UndecodableError("not_an_object", f"{kind}, not an object")
         y = None if self.target is None else x.pop(self.target, None)
-        if _rounded(y):
+        if _is_rounded(y):
             y = _loads_lenient(raw)[self.target]
-        label = self._decode_target(y)
+        label = self.targets.decode(y)
         return self._inputs(x), label
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +91,7 @@ class JsonObjects(BulkDecoder):
         return inputs
 
 
-def _all_numbers(objects: list[dict[str, Any]]) -> bool:
+def _are_numbers(objects: list[dict[str, Any]]) -> bool:
     """Tell whether all values are numbers or booleans, of what orjson can return."""
     try:
         # Nothing else can be added up, and a sum asks for the type of a value at a third of the cost.
@@ -121,7 +101,7 @@ def _all_numbers(objects: list[dict[str, Any]]) -> bool:
     return True
 
 
-def _rounded(target: Any) -> bool:
+def _is_rounded(target: Any) -> bool:
     return type(target) is float and abs(target) >= _ROUNDED_FROM
 
 
@@ -130,10 +110,6 @@ def _loads_or_none(line: bytes) -> Any:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-
-
-def _kind(value: object) -> str:
-    return "null" if value is None else f"a {type(value).__name__}"
 
 
 def _loads_lenient(raw: bytes, reason: orjson.JSONDecodeError | None = None) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
 Label: TypeAlias = str | int | float | bool
@@ -67,17 +66,10 @@ class Position(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Why a record cannot be used.
+    """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
 
-    Attributes
-    ----------
-    reason
-        A short stable code, fit for a metric's label: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``,
-        ``"encoding"``, ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"`` or
-        ``"corrupt"``.
-    detail
-        A phrase for a reader, of bounded length.
-
+    A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"encoding"``,
+    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"`` or ``"corrupt"``.
     """
 
     reason: str
@@ -125,8 +117,22 @@ class Record(NamedTuple):
     blank: bool = False
 
 
-class Source(ABC):
-    """Where records come from. A context manager: leaving it closes the source."""
+class Connector(ABC):
+    """A source or a sink as a context manager: leaving it closes the connector."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is held, a sink after a flush; closing twice does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class Source(Connector):
+    """A source of records, read in order from its beginning or from a position on."""
 
     @abstractmethod
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
@@ -183,7 +189,7 @@ class Source(ABC):
         """The size of the source with its unit, ``"bytes"`` or ``"records"``, as offsets count; None if unknown."""
 
     @property
-    def beginnings(self) -> Mapping[int, Position]:
+    def starting_offsets(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for, where a later run might choose another place.
 
         Known before the first record of a partition is handed out, and stored before it is learnt, or where none comes.
@@ -191,7 +197,7 @@ class Source(ABC):
         """
         return {}
 
-    def saved(self, positions: Mapping[int, Position]) -> None:  # noqa: B027 - most have nothing to note
+    def saved(self, positions: Mapping[int, Position]) -> None:
         """Take note that a checkpoint is durable from which a restart goes on at these positions, by partition."""
 
     def lasting(self, position: Position) -> Position:
@@ -220,7 +226,7 @@ class Source(ABC):
         return {}
 
     @property
-    def trouble(self) -> str | None:
+    def health_problem(self) -> str | None:
         """Why records that are there do not come for now, one sentence; None where they may, as by default."""
         return None
 
@@ -228,21 +234,9 @@ class Source(ABC):
     def describe(self) -> str:
         """Return one phrase that names the source in a log line."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Release what the source holds; closing twice does nothing."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Sink(ABC):
-    """Where lines go. A context manager: leaving it closes the sink."""
+class Sink(Connector):
+    """A sink of lines, which a flush makes durable and a mark lets it go on from."""
 
     @abstractmethod
     def open(self, mark: Mark | None = None) -> None:
@@ -262,15 +256,8 @@ class Sink(ABC):
 
         """
 
-    def find_problem(self, mark: Mark | None = None) -> None:  # noqa: B027 - only some can tell without being opened
-        """Raise what `open` would, changing nothing and shutting out nobody; by default nothing is found.
-
-        Raises
-        ------
-        SinkError
-            As `open`.
-
-        """
+    def find_problem(self, mark: Mark | None = None) -> None:
+        """Raise the SinkError that `open` would, changing nothing and shutting out nobody; by default none."""
 
     def find_problem_anew(
         self,
@@ -279,24 +266,13 @@ class Sink(ABC):
         *,
         stays: bool = False,  # noqa: ARG002
     ) -> None:
-        """Raise what `set_aside` and, behind it, `open` without a mark would, changing nothing.
+        """Raise the SinkError that `set_aside` and, behind it, `open` without a mark would, changing nothing.
 
-        Parameters
-        ----------
-        mark, before
-            As of `set_aside`.
-        stays
-            Whether `set_aside` is not to be called, for no earlier run recorded anything of it.
-
-        Raises
-        ------
-        SinkError
-            As `set_aside` and `open`.
-
+        `stays` says that `set_aside` is not to be called, for no earlier run recorded anything of the sink.
         """
         self.find_problem()
 
-    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:  # noqa: B027 - most have no place aside
+    def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
         """Put what an earlier run wrote out of the way of one that begins anew; by default it stays where it is.
 
         Parameters
@@ -367,15 +343,3 @@ class Sink(ABC):
     @abstractmethod
     def exactly_once(self) -> bool:
         """Whether a restart leaves no line missing and none double."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Flush and release what the sink holds; closing twice does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -21,22 +21,14 @@ def system_error(path: object, error: OSError) -> SourceError:
 
 
 class ByteStream(ABC):
-    """Bytes in order, from a file or a pipe.
-
-    Attributes
-    ----------
-    offset
-        How many decompressed bytes precede the next one `read` returns.
-    ended
-        Whether no byte will ever follow.
-    torn
-        Whether what follows the bytes returned so far was lost, so that a line without its end is not a line.
-
-    """
+    """Bytes in order, from a file or a pipe."""
 
     offset: int = 0
+    """How many decompressed bytes precede the next one `read` returns."""
     ended: bool = False
+    """Whether no byte will ever follow."""
     torn: bool = False
+    """Whether what follows the bytes returned so far was lost, so that a line without its end is not a line."""
 
     @abstractmethod
     def read(self, deadline: float) -> bytes:
@@ -51,7 +43,7 @@ class ByteStream(ABC):
         return ""
 
     def unended_name_at(self, offset: int) -> str:
-        """Return it for the position after a last line that has no line end."""
+        """Return what `Position.stream` is for a position after a last line that has no line end."""
         return self.name_at(offset)
 
     @abstractmethod
@@ -64,19 +56,7 @@ class ByteStream(ABC):
 
 
 class File(ByteStream):
-    """A file, of which any part can be looked at.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    SourceError
-        When there is no such file, it is not a regular file, or it cannot be read.
-
-    """
+    """A file, of which any part can be looked at; SourceError where it is no regular file or cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -98,26 +78,13 @@ class File(ByteStream):
         return os.fstat(self._descriptor)
 
     @abstractmethod
-    def beginning(self, length: int) -> bytes:
-        """Return the first `length` decompressed bytes of the file's head, or as many as there are.
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return the `length` bytes from `offset` on, or as many as there are; reading may go on there then."""
 
-        See `connectors.files.identity.Head` for what belongs to that. `offset` is as before.
-        """
-
-    @abstractmethod
-    def before(self, offset: int, length: int) -> bytes:
-        """Return the last `length` bytes before `offset`, or all; it may move to `offset` to find out.
-
-        Fewer where the file is shorter than `offset`.
-        """
-
-    @abstractmethod
-    def after(self, offset: int, length: int) -> bytes:
-        """Return the `length` bytes from `offset` on, or as many as there are; it may move to `offset` to find out."""
-
-    def reaches(self, offset: int) -> bool:
-        """Tell whether there are `offset` decompressed bytes; it may move to `offset` to find out."""
-        return not offset or len(self.before(offset, 1)) == 1
+    def read_before(self, offset: int, length: int) -> bytes:
+        """Return the last `length` bytes before `offset`, or all; fewer where the file is shorter than `offset`."""
+        start = max(0, offset - length)
+        return self.read_at(start, offset - start)
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""
@@ -128,11 +95,6 @@ class File(ByteStream):
 
 class PlainFile(File):
     """An uncompressed file, read up to its end as it stands at that moment.
-
-    Parameters
-    ----------
-    path
-        The file.
 
     Examples
     --------
@@ -149,33 +111,17 @@ class PlainFile(File):
 
     def read(self, deadline: float) -> bytes:  # noqa: ARG002 - a file never has to be awaited
         """Return the next bytes; see `ByteStream.read`."""
-        try:
-            block = os.read(self._descriptor, BLOCK_BYTES)
-        except OSError as error:
-            raise system_error(self.path, error) from None
+        block = self.read_at(self.offset, BLOCK_BYTES)
         self.offset += len(block)
         self.ended = not block
         return block
 
-    def beginning(self, length: int) -> bytes:
-        """Return the first bytes as they stand now; see `File.beginning`."""
-        return self.after(0, length)
-
-    def before(self, offset: int, length: int) -> bytes:
-        """Return the bytes before `offset` as they stand now; see `File.before`."""
-        length = min(offset, length)
-        return self.after(offset - length, length)
-
-    def after(self, offset: int, length: int) -> bytes:
-        """Return the bytes from `offset` on as they stand now; see `File.after`."""
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return the bytes from `offset` on as they stand now; see `File.read_at`."""
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
             raise system_error(self.path, error) from None
-
-    def reaches(self, offset: int) -> bool:
-        """Tell whether the file is at least `offset` bytes long."""
-        return self.size >= offset
 
     @property
     def size(self) -> int:
@@ -184,7 +130,7 @@ class PlainFile(File):
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`; see `ByteStream.seek`."""
-        self.offset = os.lseek(self._descriptor, offset, os.SEEK_SET)
+        self.offset = offset
         self.ended = False
 
 
@@ -194,15 +140,12 @@ class StandardInput(ByteStream):
     Its end is the end of the stream: as long as a writer holds the pipe open, more may come.
     """
 
-    def __init__(self) -> None:
-        self._descriptor = 0
-
     def read(self, deadline: float) -> bytes:
         """Return what is there, waiting for it until `deadline`; see `ByteStream.read`."""
         try:
-            if not select.select([self._descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select([0], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 return b""
-            block = os.read(self._descriptor, BLOCK_BYTES)
+            block = os.read(0, BLOCK_BYTES)
         except OSError as error:
             raise system_error("standard input", error) from None
         self.offset += len(block)

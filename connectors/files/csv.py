@@ -6,9 +6,9 @@ import codecs
 from collections import Counter
 from os import PathLike
 
-from connectors.decode import UndecodableError, shown, target_decoder
+from connectors.decode import TargetDecoder, UndecodableError, shown
 from connectors.files.bytes import ByteStream, StandardInput
-from connectors.files.lines import Chunks
+from connectors.files.lines import Chunk, Lines
 from connectors.files.multiline import JoinedLines
 from connectors.files.rows import CsvRows, split_fields
 from connectors.files.source import LineSource
@@ -28,7 +28,7 @@ class CsvSource(LineSource):
     target
         The column of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
     delimiter
         One character.
     encoding
@@ -88,59 +88,64 @@ class CsvSource(LineSource):
         self.encoding = _checked_encoding(encoding)
         self.multiline = multiline
         self.max_string = max_string
-        target_decoder(target_type, max_string)  # an unknown type is told now, not with the header
+        TargetDecoder(target_type, max_string)  # an unknown type is told now, not with the header
         self._header_end = 0
 
-    def _begin(self, offset: int) -> None:
+    def _begin(self, stream: ByteStream, offset: int) -> None:
         self._decoder = None
-        super()._begin(0)
-        if isinstance(self._stream, StandardInput):
+        super()._begin(stream, 0)
+        if isinstance(stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
             return
-        header_read = self._read_header(deadline=0.0)
-        super()._begin(max(offset, self._header_end) if header_read else 0)
+        header_read = self._lines is not None and self._read_header(self._lines, deadline=0.0)
+        super()._begin(stream, max(offset, self._header_end) if header_read else 0)
 
-    def _split(self, stream: ByteStream) -> Chunks:
-        lines = super()._split(stream)
+    def _split(self, stream: ByteStream) -> Lines:
         if self.multiline:
-            return JoinedLines(lines, self.delimiter, self.encoding, self.max_record_bytes)
-        return lines
+            return JoinedLines(stream, self.max_record_bytes, self.delimiter, self.encoding)
+        return super()._split(stream)
 
-    def _records(self, limit: int, deadline: float) -> list[Record]:
-        if self._decoder is None and not self._read_header(deadline):
+    def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
+        if self._decoder is None and not self._read_header(lines, deadline):
             return []
-        return super()._records(limit, deadline)
+        return super()._records(lines, limit, deadline)
 
-    def _read_header(self, deadline: float) -> bool:
+    def _read_header(self, lines: Lines, deadline: float) -> bool:
         """Read the names of the columns; False where the first line is not there yet, or the file is empty."""
-        assert self._chunks is not None
-        chunk = self._chunks.take(1, deadline)
+        chunk = lines.take(1, deadline)
         if not chunk.lines:
             return False
-        raw = chunk.lines[0]
-        if chunk.too_long:
-            raise SourceError(f"{self._place}: the header is longer than max_record_bytes ({self.max_record_bytes:,})")
-        try:
-            columns = split_fields(raw.decode(self.encoding), self.delimiter)
-        except UnicodeDecodeError:
-            raise SourceError(f"{self._place}: the header is not {self.encoding}: set the encoding") from None
-        except UndecodableError as error:
-            raise SourceError(f"{self._place}: the header cannot be read: {error}") from None
-        if not raw.strip():
-            raise SourceError(f"{self._place}: the first line is empty, where the names of the columns are expected")
-        double = [name for name, times in Counter(columns).items() if times > 1]
-        if double:
-            raise SourceError(f"{self._place}: column names must differ, the header repeats {_listed(double)}")
-        if self.target is not None and self.target not in columns:
-            raise SourceError(
-                f"{self._place}: there is no column {shown(self.target)} for the target, "
-                f"the header has {_listed(columns)}"
-            )
-        if len(max(columns, key=len)) > self.max_string:
-            raise SourceError(f"{self._place}: a column name is longer than max_string ({self.max_string})")
+        columns = self._columns(chunk)
         self._decoder = CsvRows(columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string)
         self._header_end = chunk.positions[1].offset
         return True
+
+    def _columns(self, header: Chunk) -> list[str]:
+        """Return the names of the columns; raise SourceError where they cannot be used."""
+        raw = header.lines[0]
+        if header.too_long:
+            raise self._failed(f"the header is longer than max_record_bytes ({self.max_record_bytes:,})")
+        try:
+            columns = split_fields(raw.decode(self.encoding), self.delimiter)
+        except UnicodeDecodeError:
+            raise self._failed(f"the header is not {self.encoding}: set the encoding") from None
+        except UndecodableError as error:
+            raise self._failed(f"the header cannot be read: {error}") from None
+        if not raw.strip():
+            raise self._failed("the first line is empty, where the names of the columns are expected")
+        double = [name for name, times in Counter(columns).items() if times > 1]
+        if double:
+            raise self._failed(f"column names must differ, the header repeats {_listed(double)}")
+        if self.target is not None and self.target not in columns:
+            raise self._failed(
+                f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
+            )
+        if len(max(columns, key=len)) > self.max_string:
+            raise self._failed(f"a column name is longer than max_string ({self.max_string})")
+        return columns
+
+    def _failed(self, why: str) -> SourceError:
+        return SourceError(f"{self._place}: {why}")
 
 
 def _checked_encoding(encoding: str) -> str:

@@ -9,15 +9,14 @@ finished part: a restart finds its place in the .gz or .zst file as well.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from pathlib import Path
 
 from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.identity import HEAD_BYTES
-from connectors.files.resuming import matches, verify
-from connectors.files.rotation import find_part, find_renamed, successor
+from connectors.files.resuming import matches
+from connectors.files.rotation import Part, find_part, successor
 from connectors.files.stream import FileStream
 from connectors.ports import Position, SourceError
 
@@ -29,22 +28,10 @@ log = logging.getLogger(__name__)
 
 
 class FollowedFile(FileStream):
-    """One file of a log, which ends only when another one has taken its place.
+    """One file of the log that is written at `path`, which ends only when another one has taken its place.
 
-    Parameters
-    ----------
-    path
-        The name under which the log is written.
-    position
-        Where to go on; None: the beginning of the file that has the name now.
-    file
-        The file to read, where it is known already.
-
-    Raises
-    ------
-    SourceError
-        When the file cannot be opened, or neither it nor an earlier part of the log is the one of `position`.
-
+    It goes on at `position`, else at the beginning of `file`, by default the one that has the name now. Raises
+    SourceError where that cannot be opened, or neither it nor an earlier part of the log is the one of `position`.
     """
 
     def __init__(self, path: Path, position: Position | None = None, file: File | None = None) -> None:
@@ -52,7 +39,7 @@ class FollowedFile(FileStream):
             raise SourceError(f"{path}: a compressed file cannot be followed: set follow to false or name a plain file")
         self.path = path
         self._parts_looked_at = 0.0
-        super().__init__(file or _found(path, position), position)
+        super().__init__(file or _open_part(path, position), position)
 
     @property
     def _inode(self) -> int:  # type: ignore[override]
@@ -65,12 +52,12 @@ class FollowedFile(FileStream):
             if self._truncated(len(block)):
                 self._move_to_copy()
                 continue
-            if not block and self._replaced():
+            if not block and self.is_replaced():
                 # What was appended to the old file before the new one was begun.
                 block = self._file.read(deadline)
                 self.ended = not block
             if block:
-                self._take(block)
+                self._note(block)
                 return block
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -82,11 +69,13 @@ class FollowedFile(FileStream):
         file = self._file
         if not isinstance(file, PlainFile):
             return False
-        if not file.reaches(self.offset + unverified):
-            return True
-        # It may have grown beyond the old length since.
+        # It may have grown beyond the old length since it was truncated.
         head, tail = self._head.data[:HEAD_BYTES], self._recent.before(self.offset)
-        return file.beginning(len(head)) != head or file.before(self.offset, len(tail)) != tail
+        return (
+            file.size < self.offset + unverified
+            or file.read_at(0, len(head)) != head
+            or file.read_before(self.offset, len(tail)) != tail
+        )
 
     def _move_to_copy(self) -> None:
         """Go on in the copy that was made before the file was truncated, where there is one."""
@@ -107,20 +96,15 @@ class FollowedFile(FileStream):
     def _here(self) -> Position:
         return self.lasting(Position(self.name_at(self.offset), 0, self.offset))
 
-    def _replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         """Tell whether the log goes on in another file.
 
         A new file that is still empty does not count: until its first byte the writer may not have let go of the old
         one.
         """
-        try:
-            status = os.stat(self.path)
-            if os.path.samestat(status, self._file.stat()):
-                return False
-            if status.st_size > 0:
-                return True
-        except OSError:
-            pass
+        newest = Part.at(self.path)
+        if newest is not None and (newest.inode == self._inode or newest.size > 0):
+            return newest.inode != self._inode
         now = time.monotonic()
         if now < self._parts_looked_at + PARTS_SECONDS:
             return False
@@ -138,15 +122,14 @@ class FollowedFile(FileStream):
                 file = open_file(path)
             except SourceError:
                 return None
-            if self.torn:
-                return FollowedFile(self.path, file=file)
             # Another rotation between the choice and the opening would have moved the names along.
-            if self._successor() == path and _is_at(file, path):
+            named = Part.at(path)
+            if self.torn or (self._successor() == path and named and named.inode == file.stat().st_ino):
                 return FollowedFile(self.path, file=file)
             file.close()
 
 
-def _found(path: Path, position: Position | None) -> File:
+def _open_part(path: Path, position: Position | None) -> File:
     """Open the part of a log to go on in: the one in which `position` was taken."""
     try:
         file = PlainFile(path)
@@ -160,9 +143,7 @@ def _found(path: Path, position: Position | None) -> File:
         return file
     try:
         # Where the new file began just like the old one, the inode tells which of them was read.
-        part = (find_renamed if matches(file, position) else find_part)(path, position)
-        if part is None:
-            verify(file, position)
+        part = find_part(path, position, renamed=matches(file, position))
     except SourceError:
         file.close()
         raise
@@ -170,10 +151,3 @@ def _found(path: Path, position: Position | None) -> File:
         return file
     file.close()
     return part
-
-
-def _is_at(file: File, path: Path) -> bool:
-    try:
-        return os.path.samestat(file.stat(), os.stat(path))
-    except OSError:
-        return False

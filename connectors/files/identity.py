@@ -1,4 +1,4 @@
-"""What a file is known by: a hash of its beginning, and one of the bytes just before a place in it.
+"""The identity of a file: a hash of its beginning, and one of the bytes just before a place in it.
 
 Both are hashes of bytes that stand before the place, so they depend neither on how far the file has grown nor on how it
 was read, and two runs give the same record the same name.
@@ -7,7 +7,7 @@ was read, and two runs give the same record the same name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import re
 from typing import NamedTuple, Self
 
 HEAD_BYTES = 4096
@@ -17,11 +17,12 @@ LONGEST_FIRST_LINE = 2**20
 LONGEST_HEAD = LONGEST_FIRST_LINE + BEHIND_FIRST_LINE
 TAIL_BYTES = 4096
 
-_TAIL, _INODE, _UNENDED = "tail=", "inode=", "unended"
+_IDENTITY = r"\d{1,7}:[0-9a-f]{64}"
+_PLACE = re.compile(rf"({_IDENTITY})(?:;tail=({_IDENTITY}))?(;unended)?(?:;inode=(\d{{1,20}}))?", re.ASCII)
 
 
 def identity(data: bytes | bytearray) -> str:
-    """Return the length of some bytes, and their hash.
+    """Return the length of some bytes, and their SHA-256.
 
     Examples
     --------
@@ -32,16 +33,8 @@ def identity(data: bytes | bytearray) -> str:
     return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
 
 
-def length_of(identity: str, longest: int) -> int | None:
-    """Return how many bytes an identity covers; None for a string that is none, or of more than `longest` bytes."""
-    length, colon, digest = identity.partition(":")
-    if not colon or len(digest) != 64 or len(length) > 7 or not (length.isascii() and length.isdigit()):
-        return None
-    return int(length) if int(length) <= longest else None
-
-
 class FilePlace(NamedTuple):
-    """What `Position.stream` says of a file.
+    """A place in a file as `Position.stream` names it.
 
     Parameters
     ----------
@@ -72,31 +65,17 @@ class FilePlace(NamedTuple):
         (True, None)
 
         """
-        head, *more = stream.split(";")
-        if length_of(head, LONGEST_HEAD) is None:
+        match = _PLACE.fullmatch(stream)
+        if match is None:
             return None
-        place = cls(head)
-        for word in more:
-            number = word.removeprefix(_INODE)
-            if word == _UNENDED:
-                place = place._replace(unended=True)
-            elif word.startswith(_TAIL) and length_of(word.removeprefix(_TAIL), TAIL_BYTES) is not None:
-                place = place._replace(tail=word.removeprefix(_TAIL))
-            elif number != word and number.isascii() and number.isdigit() and len(number) <= 20:
-                place = place._replace(inode=int(number))
-            else:
-                return None
-        return place
+        head, tail, unended, inode = match.groups()
+        place = cls(head, tail, unended is not None, None if inode is None else int(inode))
+        return place if place.head_length <= LONGEST_HEAD and place.tail_length <= TAIL_BYTES else None
 
     def __str__(self) -> str:
-        words = [self.head]
-        if self.tail is not None:
-            words.append(f"{_TAIL}{self.tail}")
-        if self.unended:
-            words.append(_UNENDED)
-        if self.inode is not None:
-            words.append(f"{_INODE}{self.inode}")
-        return ";".join(words)
+        tail = "" if self.tail is None else f";tail={self.tail}"
+        inode = "" if self.inode is None else f";inode={self.inode}"
+        return self.head + tail + (";unended" if self.unended else "") + inode
 
     @property
     def head_length(self) -> int:
@@ -112,10 +91,7 @@ class FilePlace(NamedTuple):
 class Head:
     """The first bytes of a file, as far as they were read, and the identities they give.
 
-    Parameters
-    ----------
-    data
-        The bytes up to where reading begins, or the first `LONGEST_HEAD` of them.
+    It begins with the bytes up to where reading begins, or the first `LONGEST_HEAD` of them.
 
     Examples
     --------
@@ -133,23 +109,13 @@ class Head:
         self._whole = ""
         self.add(data)
 
-    @classmethod
-    def of(cls, beginning: Callable[[int], bytes], offset: int) -> Self:
-        """Return the head for reading on at `offset` in a file, whose first bytes `beginning` gives."""
-        return cls(beginning(min(offset, LONGEST_HEAD)))
-
-    @property
-    def complete(self) -> bool:
-        """Whether no byte that follows belongs to it."""
-        return bool(self._whole)
-
     @property
     def data(self) -> bytes:
         """The bytes that are known of it."""
         return bytes(self._data)
 
     def add(self, block: bytes) -> None:
-        """Take in what follows."""
+        """Add what follows, as far as it belongs to the head."""
         if self._whole:
             return
         known = len(self._data)

@@ -18,7 +18,7 @@ class JsonLinesSource(LineSource):
     target
         The key of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
     follow
         Whether to wait for more at the end of a plain file, and to go on in the next one when it is rotated.
     max_record_bytes

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
-from connectors.files.lines import NOTHING, Chunk, Chunks
+from connectors.files.bytes import ByteStream
+from connectors.files.lines import NOTHING, Chunk, Lines
 from connectors.ports import Position, SourceError
 
 LINES_AHEAD = 256
@@ -29,39 +30,28 @@ class _UndecidedError(Exception):
     """The record goes on in lines that have not arrived."""
 
 
-class JoinedLines:
-    """The records of a CSV file whose quoted fields may hold line ends.
+class JoinedLines(Lines):
+    """The records of a CSV file whose quoted fields may hold line ends, joined up to `max_record_bytes`."""
 
-    Parameters
-    ----------
-    lines
-        The physical lines.
-    delimiter, encoding
-        Of the CSV file.
-    max_record_bytes
-        The longest record that is joined, in bytes.
-
-    """
-
-    def __init__(self, lines: Chunks, delimiter: str, encoding: str, max_record_bytes: int) -> None:
-        self._source = lines
+    def __init__(self, stream: ByteStream, max_record_bytes: int, delimiter: str, encoding: str) -> None:
+        super().__init__(stream, max_record_bytes)
         self._delimiter = delimiter
         self._encoding = encoding
-        self._limit = max_record_bytes
-        self._lines: list[_Line] = []
-        self._next = 0
+        # Physical lines, and how many of them were handed out.
+        self._ahead: list[_Line] = []
+        self._used = 0
 
     @property
     def done(self) -> bool:
         """Whether nothing will ever follow."""
-        return self._next == len(self._lines) and self._source.done
+        return self._used == len(self._ahead) and super().done
 
     def take(self, limit: int, deadline: float) -> Chunk:
-        """Return the next records; see `connectors.files.lines.Chunks`."""
-        del self._lines[: self._next]
-        self._next = 0
-        if not self._lines:
-            chunk = self._source.take(limit, deadline)
+        """Return the next records; see `Lines.take`."""
+        del self._ahead[: self._used]
+        self._used = 0
+        if not self._ahead:
+            chunk = super().take(limit, deadline)
             if not any(b'"' in line for line in chunk.lines):
                 return chunk
             self._add(chunk)
@@ -77,65 +67,62 @@ class JoinedLines:
                 raise
             if line is None or (line.too_long and records):
                 break
-            self._next += line.lines
-            if line.too_long:
-                return Chunk([line.raw], [line.position, line.next], line.too_long)
+            self._used += line.lines
             records.append(line)
+            if line.too_long:
+                break
         if not records:
             return NOTHING
-        return Chunk([record.raw for record in records], [record.position for record in records] + [records[-1].next])
+        positions = [record.position for record in records]
+        return Chunk([record.raw for record in records], [*positions, records[-1].next], records[0].too_long)
 
-    def _add(self, chunk: Chunk) -> None:
-        self._lines += map(
-            _Line, chunk.lines, chunk.positions, chunk.positions[1:], [chunk.too_long] * len(chunk.lines)
-        )
-
-    def _more(self, deadline: float) -> bool:
-        chunk = self._source.take(LINES_AHEAD, deadline)
-        self._add(chunk)
+    def _add(self, chunk: Chunk) -> bool:
+        self._ahead += map(_Line, chunk.lines, chunk.positions, chunk.positions[1:], repeat(chunk.too_long))
         return bool(chunk.lines)
+
+    def _has(self, index: int, deadline: float) -> bool:
+        """Read on until there is a physical line of that index; False where there is none now."""
+        return index < len(self._ahead) or self._add(super().take(LINES_AHEAD, deadline))
 
     def _record(self, deadline: float) -> _Line | None:
         """Return the next record, a line or several joined; None where it is not there yet."""
-        if self._next == len(self._lines) and not self._more(deadline):
+        if not self._has(self._used, deadline):
             return None
-        line = self._lines[self._next]
+        line = self._ahead[self._used]
         if line.too_long or b'"' not in line.raw:
             return line
         try:
-            return self._joined(self._span(deadline))
+            return self._joined(self._end(deadline))
         except _UndecidedError:
             return None
 
-    def _span(self, deadline: float) -> int:
-        """Return how many physical lines the next record has."""
-        index = self._next
+    def _end(self, deadline: float) -> int:
+        """Return the index behind the last physical line of the next record."""
+        index = self._used
 
         def texts() -> Iterator[str]:
             nonlocal index
             size = 0
-            while True:
-                if index == len(self._lines) and not self._more(deadline):
-                    if self._source.done:
-                        return
-                    raise _UndecidedError
-                line = self._lines[index]
+            while self._has(index, deadline):
+                line = self._ahead[index]
                 size += len(line.raw) + 1
                 if size > self._limit + 1 or line.too_long:
                     return
                 index += 1
                 yield line.raw.decode(self._encoding, "surrogateescape") + "\n"
+            if not super(JoinedLines, self).done:
+                raise _UndecidedError
 
         try:
             next(csv.reader(texts(), delimiter=self._delimiter, strict=True))
         except csv.Error:
-            return 1
-        return index - self._next
+            return self._used + 1
+        return index
 
-    def _joined(self, span: int) -> _Line:
-        lines = self._lines[self._next : self._next + span]
+    def _joined(self, end: int) -> _Line:
+        lines = self._ahead[self._used : end]
         pieces = [lines[0].raw]
         for before, line in pairwise(lines):
-            end = before.next.offset - before.position.offset - len(before.raw)
-            pieces += [b"\r\n" if end == 2 else b"\n", line.raw]
-        return _Line(b"".join(pieces), lines[0].position, lines[-1].next, 0, span)
+            line_end = before.next.offset - before.position.offset - len(before.raw)
+            pieces += [b"\r\n" if line_end == 2 else b"\n", line.raw]
+        return _Line(b"".join(pieces), lines[0].position, lines[-1].next, 0, len(lines))

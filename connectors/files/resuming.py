@@ -1,22 +1,19 @@
-"""Whether a file is the one in which a position was taken, and where to go on in it."""
+"""Checking that a file is the one in which a position was taken, and finding where to go on in it."""
 
 from __future__ import annotations
 
 from connectors.decode import shown
 from connectors.files.bytes import File
-from connectors.files.identity import TAIL_BYTES, FilePlace, identity
+from connectors.files.identity import FilePlace, identity
 from connectors.ports import Position, SourceError
 
-__all__ = ["matches", "resume_offset", "verify"]
-
-_REMEDY = "put the old file back, or start anew with --fresh"
 _LINE_BYTES = 200
 
 
 def matches(file: File, position: Position) -> bool:
     """Tell whether this is the file, and still as long, in which `position` was taken."""
     place = FilePlace.parse(position.stream)
-    return place is not None and _difference(file, place, position.offset) is None
+    return place is not None and position.offset >= 0 and _difference(file, place, position.offset) is None
 
 
 def verify(file: File, position: Position) -> None:
@@ -29,20 +26,21 @@ def verify(file: File, position: Position) -> None:
         )
     difference = _difference(file, place, position.offset)
     if difference is not None:
-        raise SourceError(f"{file.path}: {difference}: {_REMEDY}")
+        raise SourceError(f"{file.path}: {difference}: put the old file back, or start anew with --fresh")
 
 
 def _difference(file: File, place: FilePlace, offset: int) -> str | None:
-    length = place.head_length
-    beginning = file.beginning(length)
-    if len(beginning) == length and identity(beginning) != place.head:
-        return f"the file was replaced since the checkpoint, its first {length:,} bytes differ"
-    if len(beginning) < length or not file.reaches(offset):
+    head = file.read_at(0, place.head_length)
+    if len(head) == place.head_length and identity(head) != place.head:
+        return f"the file was replaced since the checkpoint, its first {len(head):,} bytes differ"
+    wanted = min(offset, place.tail_length or 1)
+    tail = file.read_before(offset, wanted)
+    if len(head) < place.head_length or len(tail) < wanted:
         return (
             f"the file is shorter than the position to resume at, {offset:,} bytes; "
             "it was truncated or replaced since the checkpoint"
         )
-    if place.tail is not None and identity(file.before(offset, place.tail_length)) != place.tail:
+    if place.tail is not None and identity(tail) != place.tail:
         return (
             "the file was replaced since the checkpoint, "
             f"its {place.tail_length:,} bytes before byte {offset:,}, where reading is to go on, differ"
@@ -53,23 +51,19 @@ def _difference(file: File, place: FilePlace, offset: int) -> str | None:
 def resume_offset(file: File, position: Position) -> int:
     """Return where to go on: at the position, or behind a line end that was missing when it was taken.
 
-    Raises
-    ------
-    SourceError
-        The last line was learnt as it stood at the end of the file, and has grown since.
-
+    Raises SourceError where the last line was learnt as it stood at the end of the file, and has grown since.
     """
     place = FilePlace.parse(position.stream)
     if place is None or not place.unended:
         return position.offset
-    following = file.after(position.offset, 2)
+    following = file.read_at(position.offset, 2)
     for end in (b"\n", b"\r\n"):
         if following.startswith(end):
             return position.offset + len(end)
     if following in (b"", b"\r"):
         return position.offset
-    before = file.before(position.offset, min(TAIL_BYTES, _LINE_BYTES)).rpartition(b"\n")[2]
-    line = before + file.after(position.offset, _LINE_BYTES).partition(b"\n")[0]
+    before = file.read_before(position.offset, _LINE_BYTES).rpartition(b"\n")[2]
+    line = before + file.read_at(position.offset, _LINE_BYTES).partition(b"\n")[0]
     raise SourceError(
         f"{file.path}: the last line was learnt as {_text(before)}, without its line end, and has grown to "
         f"{_text(line)} since: end the line at byte {position.offset:,}, which makes what follows a line of its own, "

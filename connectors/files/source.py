@@ -11,28 +11,16 @@ from connectors.bulk import BulkDecoder
 from connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, StandardInput
 from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
-from connectors.files.lines import Chunk, Chunks, Lines
-from connectors.files.resuming import verify
+from connectors.files.lines import Lines
 from connectors.files.stream import FileStream
 from connectors.ports import Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
-_MOST_BYTES = 2**24
+MOST_BYTES = 2**24
 
 
 class LineSource(Source):
-    """Records that are lines of a file.
-
-    Parameters
-    ----------
-    path
-        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
-    follow
-        Whether to wait for more at the end of the file, and to go on in the next file when it is rotated.
-    max_record_bytes
-        The longest record, in bytes.
-
-    """
+    """Records that are lines of a file; the parameters are those of `connectors.files.jsonlines.JsonLinesSource`."""
 
     kind = "lines"
 
@@ -43,10 +31,10 @@ class LineSource(Source):
         self.follow = follow
         self.max_record_bytes = max_record_bytes
         self._stream: ByteStream | None = None
-        self._chunks: Chunks | None = None
+        self._lines: Lines | None = None
         self._decoder: BulkDecoder | None = None
         self._total: tuple[int, str] | None = None
-        self._beginnings: dict[int, Position] = {}
+        self._starting_offsets: dict[int, Position] = {}
         # Where the record handed out last ends; and the same place in the file before this one, as it is to be stored.
         self._end: Position | None = None
         self._end_before: tuple[Position, Position] | None = None
@@ -54,12 +42,7 @@ class LineSource(Source):
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Open the file; see `Source.open`.
 
-        Resuming in a compressed file decompresses everything before the position.
-
-        Parameters
-        ----------
-        positions
-            ``{0: position}`` to go on there.
+        Resuming in a compressed file decompresses everything before the position. A file has partition 0 only.
 
         Raises
         ------
@@ -74,9 +57,9 @@ class LineSource(Source):
         position = positions[0] if positions else None
         self._stream = self._open_stream(position)
         if isinstance(self._stream, FollowedFile) and position is None:
-            self._beginnings = {0: self._stream.beginning()}
+            self._starting_offsets = {0: self._stream.starting_position()}
         try:
-            self._begin(self._stream.offset)
+            self._begin(self._stream, self._stream.offset)
         except SourceError:
             self.close()
             raise
@@ -100,27 +83,20 @@ class LineSource(Source):
         file = open_file(path)
         if isinstance(file, PlainFile):
             self._total = file.size, "bytes"
-        try:
-            if position:
-                verify(file, position)
-        except SourceError:
-            file.close()
-            raise
         return FileStream(file, position)
 
-    def _begin(self, offset: int) -> None:
+    def _begin(self, stream: ByteStream, offset: int) -> None:
         """Read what the stream begins with, and go on at `offset`."""
-        assert self._stream is not None
-        if offset or self._stream.offset:
-            self._stream.seek(offset)
-        self._chunks = self._split(self._stream)
+        if offset != stream.offset:
+            stream.seek(offset)
+        self._lines = self._split(stream)
 
-    def _split(self, stream: ByteStream) -> Chunks:
+    def _split(self, stream: ByteStream) -> Lines:
         return Lines(stream, self.max_record_bytes)
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
-        if self._chunks is None:
+        if self._lines is None:
             raise SourceError(f"{self._place}: the source is not open")
         if self._end is not None and isinstance(self._stream, FileStream):
             # Whoever asks for more is done with what came before, but for a checkpoint at its end.
@@ -128,10 +104,10 @@ class LineSource(Source):
         deadline = time.monotonic() + timeout
         records: list[Record] = []
         size = 0
-        while len(records) < max_records and size < _MOST_BYTES:
+        while len(records) < max_records and size < MOST_BYTES:
             try:
                 # With something to hand out there is nothing worth waiting for.
-                more = self._records(max_records - len(records), 0.0 if records else deadline)
+                more = self._records(self._lines, max_records - len(records), 0.0 if records else deadline)
             except SourceError:
                 if records:
                     # The stream fails again at the next poll, once these are dealt with.
@@ -147,25 +123,19 @@ class LineSource(Source):
             self._end = records[-1].next
         return records
 
-    def _records(self, limit: int, deadline: float) -> list[Record]:
-        assert self._chunks is not None
-        chunk = self._chunks.take(limit, deadline)
-        return [self._too_long(chunk)] if chunk.too_long else self._decode(chunk)
-
-    def _decode(self, chunk: Chunk) -> list[Record]:
-        """Return a record for each line, none of which is too long."""
+    def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
         assert self._decoder is not None
-        return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
-
-    def _too_long(self, chunk: Chunk) -> Record:
+        chunk = lines.take(limit, deadline)
+        if not chunk.too_long:
+            return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
         detail = f"{chunk.too_long:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
         start, following = chunk.positions
-        return Record({}, None, start, following, chunk.lines[0], Fault("too_long", detail))
+        return [Record({}, None, start, following, chunk.lines[0], Fault("too_long", detail))]
 
     def _next_file(self) -> bool:
         """Begin the file that follows the one read to its end, where there is one."""
         stream = self._stream
-        if not isinstance(stream, FollowedFile) or self._chunks is None or not self._chunks.done:
+        if not isinstance(stream, FollowedFile) or self._lines is None or not self._lines.done:
             return False
         following = stream.following()
         if following is None:
@@ -175,7 +145,7 @@ class LineSource(Source):
             self._end = None
         stream.close()
         self._stream = following
-        self._begin(0)
+        self._begin(following, 0)
         return True
 
     def lasting(self, position: Position) -> Position:
@@ -185,14 +155,14 @@ class LineSource(Source):
         return self._stream.lasting(position) if isinstance(self._stream, FileStream) else position
 
     @property
-    def beginnings(self) -> Mapping[int, Position]:
+    def starting_offsets(self) -> Mapping[int, Position]:
         """Where a followed file begins: it may have another name when the first checkpoint is gone on from."""
-        return self._beginnings
+        return self._starting_offsets
 
     @property
     def exhausted(self) -> bool:
         """Whether the file was read to its end; never while it is followed."""
-        return not self.follow and self._chunks is not None and self._chunks.done
+        return not self.follow and self._lines is not None and self._lines.done
 
     @property
     def resumable(self) -> bool:
@@ -214,5 +184,5 @@ class LineSource(Source):
         """Close the file; closing twice does nothing."""
         if self._stream is not None:
             self._stream.close()
-        self._stream = self._chunks = self._total = self._end = self._end_before = None
-        self._beginnings = {}
+        self._stream = self._lines = self._total = self._end = self._end_before = None
+        self._starting_offsets = {}

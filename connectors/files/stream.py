@@ -5,27 +5,14 @@ from __future__ import annotations
 from connectors.files.bytes import ByteStream, File
 from connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
 from connectors.files.recent import RecentBytes
-from connectors.files.resuming import resume_offset
+from connectors.files.resuming import resume_offset, verify
 from connectors.ports import Position
-
-__all__ = ["FileStream"]
 
 
 class FileStream(ByteStream):
-    """A file that is read from its beginning, or from a position on that was found to be in it.
+    """A file that is read from its beginning, or from a position in it on; closing the stream closes the file.
 
-    Parameters
-    ----------
-    file
-        The file; the stream closes it.
-    position
-        Where to go on; None: at its beginning.
-
-    Raises
-    ------
-    SourceError
-        When the file cannot be read, or when the line before the position has grown since.
-
+    Raises SourceError where the file cannot be read, or is not the one in which the position was taken.
     """
 
     _inode: int | None = None
@@ -34,6 +21,8 @@ class FileStream(ByteStream):
         self._file = file
         self._name: str | None = None
         try:
+            if position:
+                verify(file, position)
             self.seek(resume_offset(file, position) if position else 0)
         except BaseException:
             self.close()
@@ -50,8 +39,8 @@ class FileStream(ByteStream):
 
     def seek(self, offset: int) -> None:
         """Go on at `offset`; see `ByteStream.seek`."""
-        self._head = Head.of(self._file.beginning, offset)
-        self._recent = RecentBytes(offset, self._file.before(offset, TAIL_BYTES))
+        self._head = Head(self._file.read_at(0, min(offset, LONGEST_HEAD)))
+        self._recent = RecentBytes(offset, self._file.read_before(offset, TAIL_BYTES))
         self._file.seek(offset)
         self.offset = offset
         self.ended = False
@@ -59,11 +48,12 @@ class FileStream(ByteStream):
     def read(self, deadline: float) -> bytes:
         """Return the next bytes; see `ByteStream.read`."""
         block = self._file.read(deadline)
-        self._take(block)
+        self._note(block)
         self.ended = self._file.ended
         return block
 
-    def _take(self, block: bytes) -> None:
+    def _note(self, block: bytes) -> None:
+        """Note bytes that are handed out."""
         self._head.add(block)
         self._recent.add(block)
         self.offset += len(block)
@@ -88,9 +78,9 @@ class FileStream(ByteStream):
             return position
         return position._replace(stream=str(place._replace(tail=identity(tail), inode=self._inode)))
 
-    def beginning(self) -> Position:
+    def starting_position(self) -> Position:
         """Return the position at the beginning, known by what of the head is there now."""
-        head = Head.of(self._file.beginning, LONGEST_HEAD).data
+        head = Head(self._file.read_at(0, LONGEST_HEAD)).data
         return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
 
     def close(self) -> None:

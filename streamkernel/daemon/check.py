@@ -101,8 +101,8 @@ def _source(key: str, written: SourceSettings, limits: Limits) -> str:
     with make_source(written, limits, key) as source:
         source.open()
         records = source.poll(1, _POLL_SECONDS)
-        if source.trouble is not None:
-            raise DaemonError(f"{key}: {source.trouble}")
+        if source.health_problem is not None:
+            raise DaemonError(f"{key}: {source.health_problem}")
         if not records:
             return f"{key}: {source.describe()}, no record yet"
         fault = records[0].fault

@@ -130,7 +130,7 @@ def run(plan: Plan, fresh: bool = False, max_records: int | None = None, herald:
 def _obstacle(plan: Plan) -> str | None:
     """Say why no records or labels come for now; None where they may."""
     for source in (plan.source, plan.labels):
-        trouble = None if source is None else source.trouble
+        trouble = None if source is None else source.health_problem
         if trouble is not None:
             return plan.redact(trouble)
     return None

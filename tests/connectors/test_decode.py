@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from connectors.decode import UndecodableError, decode_inputs, shown, target_decoder
+from connectors.decode import TargetDecoder, UndecodableError, decode_inputs, shown
 
 
 def test_what_is_absent_is_left_out() -> None:
@@ -62,7 +62,7 @@ def test_a_name_may_not_grow_without_bound_either() -> None:
     ],
 )
 def test_targets(target_type: str, value: Any, label: Any) -> None:
-    decoded = target_decoder(target_type, 256)(value)
+    decoded = TargetDecoder(target_type, 256).decode(value)
     assert decoded == label
     assert type(decoded) is type(label)
 
@@ -70,13 +70,13 @@ def test_targets(target_type: str, value: Any, label: Any) -> None:
 @pytest.mark.parametrize("target_type", ["str", "int", "bool", "float"])
 @pytest.mark.parametrize("value", [None, "", "  ", math.nan])
 def test_a_missing_target_is_unlabelled(target_type: str, value: Any) -> None:
-    assert target_decoder(target_type, 256)(value) is None
+    assert TargetDecoder(target_type, 256).decode(value) is None
 
 
 @pytest.mark.parametrize("target_type", ["int", "bool", "float"])
 @pytest.mark.parametrize("value", ["nan", "NaN", "-nan"])
 def test_a_target_that_is_no_number_is_unlabelled(target_type: str, value: str) -> None:
-    assert target_decoder(target_type, 256)(value) is None
+    assert TargetDecoder(target_type, 256).decode(value) is None
 
 
 @pytest.mark.parametrize(
@@ -108,20 +108,20 @@ def test_a_target_that_is_no_number_is_unlabelled(target_type: str, value: str) 
 )
 def test_a_target_that_cannot_be_decoded_is_a_fault(target_type: str, value: Any) -> None:
     with pytest.raises(UndecodableError) as raised:
-        target_decoder(target_type, 256)(value)
+        TargetDecoder(target_type, 256).decode(value)
     assert raised.value.fault.reason == "target"
     assert len(raised.value.fault.detail) < 120
 
 
 def test_labels_may_not_grow_without_bound() -> None:
     with pytest.raises(UndecodableError) as raised:
-        target_decoder("str", 3)("long")
+        TargetDecoder("str", 3).decode("long")
     assert raised.value.fault.reason == "string_too_long"
 
 
 def test_an_unknown_target_type_is_named() -> None:
     with pytest.raises(ValueError, match="target_type must be one of str, int, bool, float, got 'complex'"):
-        target_decoder("complex", 256)
+        TargetDecoder("complex", 256)
 
 
 def test_what_is_shown_of_a_value_is_short() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from connectors import CsvSource, JsonLinesSource, Record
 from connectors.bulk import BulkDecoder
-from connectors.decode import UndecodableError, target_decoder, targets_decoder
+from connectors.decode import TargetDecoder, UndecodableError
 from connectors.files import source as file_source
 from connectors.files.rows import CsvRows
 from connectors.objects import JsonObjects
@@ -38,7 +38,7 @@ def at_once(decoder: BulkDecoder, lines: list[bytes]) -> list[Record]:
 
 def one_by_one(decoder: BulkDecoder, lines: list[bytes]) -> list[Record]:
     positions = spans(lines)
-    return [decoder._odd_record(line, *positions[index : index + 2]) for index, line in enumerate(lines)]
+    return [decoder.record(line, *positions[index : index + 2]) for index, line in enumerate(lines)]
 
 
 def check(make: Callable[[], BulkDecoder], chunks: list[list[bytes]]) -> None:
@@ -147,19 +147,19 @@ def test_csv_of_few_columns(width: int, target: str | None) -> None:
 @example([True, 1, 0], "int")
 @example([1, None], "bool")
 def test_targets(given_: list[Any], target_type: str) -> None:
-    decode = target_decoder(target_type, LONGEST)
+    decoder = TargetDecoder(target_type, LONGEST)
 
     def decoded() -> Iterator[Any]:
         for value in given_:
-            yield decode(value)
+            yield decoder.decode(value)
 
     try:
         expected = list(decoded())
     except UndecodableError:
         with pytest.raises(UndecodableError):
-            targets_decoder(target_type, LONGEST)(given_)
+            TargetDecoder(target_type, LONGEST).decode_all(given_)
     else:
-        assert repr(list(targets_decoder(target_type, LONGEST)(given_))) == repr(expected)
+        assert repr(list(TargetDecoder(target_type, LONGEST).decode_all(given_))) == repr(expected)
 
 
 ORDINARY = {
@@ -199,7 +199,7 @@ def test_an_odd_line_leaves_the_others_as_they_are(tmp_path: Path, name: str, li
 def test_a_poll_takes_no_more_bytes_than_fit_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "data.jsonl", b'{"a": 1}\n' * 100)
     reference = drain(JsonLinesSource(path))
-    monkeypatch.setattr(file_source, "_MOST_BYTES", 50)
+    monkeypatch.setattr(file_source, "MOST_BYTES", 50)
     monkeypatch.setattr("connectors.files.bytes.BLOCK_BYTES", 27)
     with JsonLinesSource(path) as source:
         source.open()

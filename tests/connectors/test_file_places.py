@@ -154,7 +154,7 @@ def empty(tmp_path: Path) -> Iterator[tuple[Path, Position]]:
     with CsvSource(path, follow=True) as source:
         source.open()
         assert source.poll(10, timeout=0) == []
-        (begins,) = source.beginnings.values()
+        (begins,) = source.starting_offsets.values()
     return path, begins
 
 
@@ -177,7 +177,7 @@ def test_older_parts_of_the_same_header_stay_unread(empty: tuple[Path, Position]
 def test_a_file_that_is_not_followed_may_be_another_one_before_its_first_record(tmp_path: Path) -> None:
     with CsvSource(written(tmp_path / "data.csv", b"a\n1\n")) as source:
         source.open()
-        assert source.beginnings == {}
+        assert source.starting_offsets == {}
 
 
 def test_of_files_that_began_alike_the_one_that_was_read_goes_on(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_the_head_reaches_behind_the_first_line(block: int, first_line: int) -> 
 
 def test_a_first_line_without_end_is_bounded() -> None:
     head = Head(b"x" * 2**21)
-    assert head.complete
+    head.add(b"x")
     assert len(head.data) == 2**20 + 2048
 
 

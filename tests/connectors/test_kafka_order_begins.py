@@ -130,16 +130,16 @@ def test_a_checkpoint_knows_of_a_new_one_when_the_log_does(cluster: FakeCluster,
     log = tmp_path / "order.log"
     source = make(order_log=log)
     source.open()
-    assert source.beginnings == places(0)
+    assert source.starting_offsets == places(0)
     cluster.produce(values(200))
     drain(source, 50, most=50)
     with cluster.changed:
         cluster.add(1)
         cluster.produce(values(50), 1)
     while len(source.lag) < 2:
-        assert source.beginnings == places(0)
-    assert source.beginnings == places(0)
+        assert source.starting_offsets == places(0)
+    assert source.starting_offsets == places(0)
     assert not log.exists()
     drain(source, 200, most=50)
-    assert source.beginnings == places(0, 0)
+    assert source.starting_offsets == places(0, 0)
     assert log.exists()

@@ -33,7 +33,7 @@ class TestAdded:
         assert sorted(record.position[1:] for record in records) == sorted(
             [(1, offset) for offset in range(5)] + [(2, offset) for offset in range(3)] + [(0, 0), (0, 1)]
         )
-        assert source.beginnings == places(0, 0, 0)
+        assert source.starting_offsets == places(0, 0, 0)
         assert source.lag == {("t", 0): 0, ("t", 1): 0, ("t", 2): 0}
         assert source.known == {("t", 0): 2, ("t", 1): 5, ("t", 2): 3}
         assert [record.message for record in caplog.records] == [
@@ -43,14 +43,14 @@ class TestAdded:
     def test_their_beginnings_are_known_before_their_records(self, cluster: FakeCluster, make: Make) -> None:
         source = make()
         source.open(places(0))
-        assert source.beginnings == {}
+        assert source.starting_offsets == {}
         cluster.produce(values(5))
         drain(source, 5)
         with cluster.changed:
             cluster.add(1)
             cluster.produce(values(5), 1)
         drain(source, 5)
-        assert source.beginnings == {1: Position(STREAM, 1, 0)}
+        assert source.starting_offsets == {1: Position(STREAM, 1, 0)}
 
     @pytest.mark.parametrize("down", [False, True])
     @pytest.mark.parametrize("on_gap", ["stop", "skip"])
@@ -112,7 +112,7 @@ class TestAdded:
         source = make(partitions=[1], start="latest")
         source.came_later = True
         source.open()
-        assert source.beginnings == {1: Position(STREAM, 1, 0)}
+        assert source.starting_offsets == {1: Position(STREAM, 1, 0)}
         assert len(drain(source, 10)) == 10
 
     def test_an_outage_while_they_come(self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,12 +192,12 @@ class TestIdle:
         source.open()
         records = drain(source, 10)
         assert records[0].position.offset == 20
-        assert source.beginnings == places(20)
+        assert source.starting_offsets == places(20)
 
     def test_a_gap_is_told_of_a_topic_that_was_idle(self, cluster: FakeCluster, make: Make) -> None:
         source = make()
         source.open()
-        begun = dict(source.beginnings)
+        begun = dict(source.starting_offsets)
         source.close()
         cluster.produce(values(100))
         cluster.remove(0, 60)
@@ -218,15 +218,15 @@ class TestOpenTransactions:
         source = make()
         source.open()
         drain(source, 15)
-        until(lambda: source.trouble is not None)
-        assert source.trouble == (
+        until(lambda: source.health_problem is not None)
+        assert source.health_problem == (
             f"{PLACE}: reading waits for a transaction that is still open (partition 0 at offset 10)"
         )
         assert source.lag == {("t", 0): 20, ("t", 1): 0}
         assert source.poll(10, 0.3) == []
         cluster.committed[0] = 30
         drain(source, 20)
-        until(lambda: source.trouble is None)
+        until(lambda: source.health_problem is None)
         waits, goes_on = (record.message for record in caplog.records)
         assert f"{PLACE}, partition 0: the transaction that began at offset 10 has been open for more than 0 s" in waits
         assert "the 20 offsets from there on are not read until it ends" in waits
@@ -254,7 +254,7 @@ class TestOpenTransactions:
         monkeypatch.setattr(FakeTopic, "_find", lambda _: {})
         until(lambda: len(looked) > 2)
         assert caplog.records == []
-        assert source.trouble is None
+        assert source.health_problem is None
 
     def test_one_that_was_read_before_it_ended_is_waited_for(
         self, cluster: FakeCluster, make: Make, caplog: pytest.LogCaptureFixture
@@ -269,7 +269,7 @@ class TestOpenTransactions:
         assert line.levelno == logging.WARNING
         assert "a transaction that began at offset 10 is still open, and offsets 10 to 19 were read" in line.message
         assert "--fresh" not in line.message
-        assert source.trouble is not None
+        assert source.health_problem is not None
         del cluster.committed[0]
         assert drain(source, 10)[0].position.offset == 20
-        until(lambda: source.trouble is None)
+        until(lambda: source.health_problem is None)

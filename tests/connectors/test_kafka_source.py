@@ -98,7 +98,7 @@ class TestReading:
         assert source.poll(10, 0.01) == []
         cluster.produce(values(3))
         assert len(drain(source, 3)) == 3
-        assert (source.exhausted, source.resumable, source.total, source.trouble) == (False, True, None, None)
+        assert (source.exhausted, source.resumable, source.total, source.health_problem) == (False, True, None, None)
 
     def test_it_must_be_open(self, make: Make) -> None:
         with pytest.raises(SourceError, match="the source is not open"):
@@ -238,14 +238,14 @@ class TestBeginning:
         cluster.remove(0, 4)
         source = make()
         source.open()
-        assert source.beginnings == places(4)
+        assert source.starting_offsets == places(4)
         assert drain(source, 6)[0].position.offset == 4
 
     def test_or_with_the_next_one_to_come(self, cluster: FakeCluster, make: Make) -> None:
         cluster.produce(values(10))
         source = make(start="latest")
         source.open()
-        assert source.beginnings == places(10)
+        assert source.starting_offsets == places(10)
         cluster.produce(values(2))
         assert drain(source, 2)[0].position.offset == 10
 
@@ -253,7 +253,7 @@ class TestBeginning:
         cluster.produce(values(10))
         source = make(start="latest")
         source.open(places(7))
-        assert source.beginnings == {}
+        assert source.starting_offsets == {}
         assert [record.position.offset for record in drain(source, 3)] == [7, 8, 9]
 
     @pytest.mark.parametrize("start", ["earliest", "latest"])
@@ -265,7 +265,7 @@ class TestBeginning:
         cluster.produce(values(5), 1)
         source = make(start=start)
         source.open({0: Position(STREAM, 0, 10)})
-        assert source.beginnings == {1: Position(STREAM, 1, 0)}
+        assert source.starting_offsets == {1: Position(STREAM, 1, 0)}
         assert [record.position[1:] for record in drain(source, 5)] == [(1, offset) for offset in range(5)]
 
     @pytest.mark.parametrize(
@@ -346,12 +346,12 @@ class TestOutages:
         source = make(start="latest")
         source.open()
         assert source.poll(10, 0.05) == []
-        assert source.trouble == "kafka topic t at broker:9092: no broker answers (connection refused)"
-        assert (source.beginnings, source.lag) == ({}, {})
+        assert source.health_problem == "kafka topic t at broker:9092: no broker answers (connection refused)"
+        assert (source.starting_offsets, source.lag) == ({}, {})
         cluster.down = None
-        until(lambda: source.trouble is None)
+        until(lambda: source.health_problem is None)
         assert source.poll(10, 0.05) == []
-        assert source.beginnings == places(5)
+        assert source.starting_offsets == places(5)
         lines = [record.message for record in caplog.records]
         assert len(lines) == 2
         assert lines[0] == (
@@ -370,12 +370,12 @@ class TestOutages:
         for _ in range(2):
             caplog.clear()
             cluster.down = "connection refused"
-            until(lambda: source.trouble is not None)
+            until(lambda: source.health_problem is not None)
             assert source.poll(10, 0.05) == []
             cluster.down = None
             cluster.produce(values(5))
             drain(source, 5)
-            until(lambda: source.trouble is None)
+            until(lambda: source.health_problem is None)
             assert [record.message.split(": ", 1)[1][:15] for record in caplog.records] == [
                 "no broker answe",
                 "a broker answer",

@@ -43,7 +43,7 @@ class Late(MemorySource):
         return super().poll(max_records, timeout) if self._polls >= 3 else []
 
     @property
-    def beginnings(self) -> Mapping[int, Position]:
+    def starting_offsets(self) -> Mapping[int, Position]:
         return {} if self._resumed or self._polls < 3 else {0: Position(self.STREAM, 0, BEGIN)}
 
 

@@ -22,7 +22,7 @@ def drain(source: KafkaSource, count: int, most: int = 1000) -> list[Record]:
     records: list[Record] = []
     deadline = time.monotonic() + _SECONDS
     while len(records) < count:
-        assert time.monotonic() < deadline, f"only {len(records)} of {count} records came: {source.trouble}"
+        assert time.monotonic() < deadline, f"only {len(records)} of {count} records came: {source.health_problem}"
         polled = source.poll(most, 0.2)
         assert len(polled) <= most
         assert len({record.position[:2] for record in polled}) <= 1

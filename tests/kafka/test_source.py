@@ -162,7 +162,7 @@ class TestReading:
             produce(broker.bootstrap, name, rows(5), partition=2)
             produce(broker.bootstrap, name, rows(5, 5), partition=0)
             assert sorted(places(drain(source, 10))) == [(0, at) for at in range(5, 10)] + [(2, at) for at in range(5)]
-            assert {one: place.offset for one, place in source.beginnings.items()} == {
+            assert {one: place.offset for one, place in source.starting_offsets.items()} == {
                 0: 0 if start == "earliest" else 5,
                 1: 0,
                 2: 0,
@@ -247,11 +247,11 @@ class TestHoles:
             source.open()
             drain(source, 4)
             produce(broker.bootstrap, name, rows(4, 4))
-            until(lambda: source.trouble is not None, source)
+            until(lambda: source.health_problem is not None, source)
             assert source.lag == {(name, 0): 8}
             end()
             assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
-            until(lambda: source.trouble is None and source.lag == {(name, 0): 0})
+            until(lambda: source.health_problem is None and source.lag == {(name, 0): 0})
         waits, goes_on = (record.message for record in caplog.records)
         assert re.search(
             r"partition 0: the transaction that began at offset 4 has been open for more than \d+ s", waits
@@ -389,7 +389,7 @@ class TestGoingOn:
         name = topic(partitions=4)
         with source_of(broker.bootstrap, name, order_log=tmp_path / "order.log") as source:
             source.open()
-            begun = dict(source.beginnings)
+            begun = dict(source.starting_offsets)
             draw = random.Random(2)
             before = []
             for _ in range(5):

@@ -38,7 +38,7 @@ class KafkaSource(Source):
 
     Where to go on is asked of the checkpoint alone: the partitions are assigned, not subscribed to, and what a
     consumer group holds is never read. Everything the network may hold up happens on a thread of its own; `open` and
-    `poll` come back in time, and a broker that is away is waited for: `trouble` says so meanwhile.
+    `poll` come back in time, and a broker that is away is waited for: `health_problem` says so meanwhile.
 
     A poll hands out records of one partition, in turns; in a backlog a turn may be as long as what one fetch brings of
     a partition (the option ``max_partition_fetch_bytes``, 1 MiB). An offset at which no message is (compaction removes
@@ -68,7 +68,7 @@ class KafkaSource(Source):
     target
         The key of the target; None: no target, every record is unlabelled.
     target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.target_decoder`.
+        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
     options
         Settings of kafka-python by its own names, such as ``security_protocol``; with ``group_id``, the offsets of each
         checkpoint are committed to that group, for the tools that watch groups. ``isolation_level`` is
@@ -227,7 +227,7 @@ class KafkaSource(Source):
         return order.take(buffers, most)
 
     @property
-    def beginnings(self) -> Mapping[int, Position]:
+    def starting_offsets(self) -> Mapping[int, Position]:
         """Where each partition begins that no position was given for; empty until the topic is reached."""
         chosen, order = self._starting.chosen, self._order
         if not isinstance(order, SingleOrder):
@@ -258,7 +258,7 @@ class KafkaSource(Source):
         return {} if buffers is None else {(self.topic, one): number for one, number in count(buffers).items()}
 
     @property
-    def trouble(self) -> str | None:
+    def health_problem(self) -> str | None:
         """Why records do not come for now: no broker answers, or a transaction is open; None where they may."""
         reader = self._reader
         trouble = None if reader is None else reader.trouble

@@ -163,10 +163,10 @@ class Keeper:
         """Take over where partitions begin; say whether there were any of which that was not known."""
         chosen = False
         for source, positions in self._places():
-            beginnings = source.beginnings
-            if beginnings.keys() <= positions.keys():
+            starting = source.starting_offsets
+            if starting.keys() <= positions.keys():
                 continue
-            new = {key: place for key, place in beginnings.items() if key not in positions}
+            new = {key: place for key, place in starting.items() if key not in positions}
             # A restart finds by itself what was added beside others, from its first record on.
             self._unsaved |= self._saver is not None and (not positions or any(place.offset for place in new.values()))
             positions.update(new)
