@@ -13,7 +13,7 @@ from river import checks
 from river.datasets import synth
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from streamkernel.expansion.stacks import LARGEST, SMALLEST
+from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest
@@ -96,7 +96,8 @@ def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
     _assert_any_cut(case, cut)
     whole = case.fresh()
     whole.advance(case.xs, case.ys)
-    stacks = whole._machine.expansion.frequencies
+    stacks = Stacks(model.block_size, cache_bytes=0, seed=1)
+    stacks.restore(whole.__getstate__())
     assert len(stacks.groups(len(whole.input_names)).sizes) > 1
 
 
@@ -164,10 +165,16 @@ def test_the_cache_changes_no_bit():
     def learnt(cache_bytes):
         model = KernelRegressor(kernel=_kernel(), growth=DSG(), seed=1, batch_size=4, cache_bytes=cache_bytes)
         told = model.advance(xs, ys).losses.tobytes()
-        assert model._machine.expansion.frequencies.nbytes <= cache_bytes
-        return digest({**model.__getstate__(), "arguments": None}), told
+        return model, (digest({**model.__getstate__(), "arguments": None}), told)
 
-    assert len({learnt(cache_bytes) for cache_bytes in (0, 1, 10_000, 50_000, 2**26)}) == 1
+    sizes = (0, 1, 10_000, 50_000, 2**26)
+    models, results = zip(*map(learnt, sizes), strict=True)
+    assert len(set(results)) == 1
+    for model, cache_bytes in zip(models, sizes, strict=True):
+        assert model.memory_bytes - models[0].memory_bytes <= cache_bytes
+    copied = models[0].clone(include_attributes=True)
+    assert copied.predict_one(xs[0]) == models[-1].predict_one(xs[0])
+    assert copied.memory_bytes == copied.__getstate__()["alpha"].nbytes
 
 
 # Copies and states ----------------------------------------------------------------------------------------------------

@@ -10,12 +10,14 @@ import math
 import pickle
 import tracemalloc
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from river.optim.losses import Squared
 
 import streamkernel.records.inputs
 import streamkernel.records.intake
@@ -24,7 +26,9 @@ from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.compute.moments import COUNT, M2, MEAN
 from streamkernel.kernels import Gaussian
 from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, Rows, key_of
-from streamkernel.records.intake import SLICE
+from streamkernel.records.intake import SLICE, Intake
+from streamkernel.records.targets import Numbers
+from tests.parts import inputs_of
 
 HUGE = 10**400
 
@@ -43,6 +47,11 @@ def _learnt(n=50, **given):
     xs = _stream(n)
     model.advance(xs, [x["x0"] for x in xs])
     return model
+
+
+def _keys(model):
+    """The keys of its columns, in their order."""
+    return [key_of(column) for column in model.__getstate__()["columns"]]
 
 
 # Kinds of values ------------------------------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ def test_names_of_different_types_stay_apart():
     model = _learnt(n=0)
     model.learn_one({"1": 0.5, 1: 2.0, 2.5: 1.0, "2.5": 1.0, None: 1.0, "None": 1.0, ("a", 1): 1.0}, 1.0)
     assert sorted(model.input_names) == sorted(["1", "1", "2.5", "2.5", "None", "None", "('a', 1)"])
-    assert len(set(model._machine.inputs.keys.tolist())) == 7
+    assert len(set(_keys(model))) == 7
 
 
 def test_a_name_equals_what_python_says_it_equals():
@@ -244,7 +253,7 @@ def test_a_name_may_be_a_number_and_an_indicator():
     model.learn_one({"a": "x"}, 1.0)
     model.learn_one({"a=x": 2.0}, 1.0)
     assert model.input_names == ["a", "a=x", "a=x"]
-    assert len(set(model._machine.inputs.keys.tolist())) == 3
+    assert len(set(_keys(model))) == 3
 
 
 @pytest.mark.parametrize("text", ["", "\0", "\ud800", "é", "e\u0301", "x" * 100_000])
@@ -268,7 +277,7 @@ def test_new_inputs_of_one_record_take_their_columns_in_the_order_of_their_keys(
     models[0].learn_one(dict.fromkeys(names, 1.0), 1.0)
     models[1].learn_one(dict.fromkeys(reversed(names), 1.0), 1.0)
     assert models[0].input_names == models[1].input_names
-    keys = models[0]._machine.inputs.keys.tolist()
+    keys = _keys(models[0])
     assert keys == sorted(keys)
 
 
@@ -297,7 +306,7 @@ def test_predict_one_then_learn_one_is_advance(stream, standardize):
 
 def test_an_absent_number_is_its_mean():
     model = _learnt(200)
-    mean = dict(zip(model.input_names, model._machine.inputs.moments[:, MEAN], strict=True))
+    mean = dict(zip(model.input_names, model.__getstate__()["input_moments"][:, MEAN], strict=True))
     # To the bit only where the moments do not move: the mean itself moves the deviation of what is present.
     assert model.predict_one({"x0": 1.0}) == pytest.approx(model.predict_one({"x0": 1.0, "x1": mean["x1"]}), abs=1e-6)
     assert model.predict_one({}) == pytest.approx(model.predict_one(mean), abs=1e-6)
@@ -307,8 +316,8 @@ def test_moments_count_only_what_was_observed_and_learnt():
     model = _model()
     values = [3.0, None, 5.0, math.nan, 10.0]
     model.advance([{"a": v} for v in values], [1.0, 1.0, 1.0, 1.0, None])
-    inputs = model._machine.inputs
-    assert inputs.moments[:, [COUNT, MEAN, M2]].tolist() == [[2, 4.0, 2.0]]
+    moments = model.__getstate__()["input_moments"]
+    assert moments[:, [COUNT, MEAN, M2]].tolist() == [[2, 4.0, 2.0]]
 
 
 def test_unlabelled_records_change_nothing():
@@ -354,7 +363,7 @@ def test_scaled_values_are_bounded_and_finite(value, standardize):
     model.learn_one({"x0": value, "new": value}, 1.0)
     for x in _stream(12, seed=1):
         model.learn_one(x, 1.0)
-    inputs = model._machine.inputs
+    inputs = inputs_of(model)
     limit = SCALED_LIMIT if standardize else RAW_LIMIT
     rows = inputs.encode([{"x0": value, "new": -value}], [False])
     assert np.abs(inputs.scale(rows, np.zeros(1, np.bool_), np.dtype("float32"))).max() <= np.float32(limit)
@@ -429,9 +438,9 @@ def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order
         xs = [dict(reversed(x.items())) for x in xs]
     models = [_learnt() for _ in range(2)]
     models[0].advance(xs, [1.0] * len(xs))
-    models[1]._machine.inputs.encode_plain = lambda _: None  # the general way in
-    for x in xs:
-        models[1].learn_one(x, 1.0)
+    with mock.patch.object(Inputs, "encode_plain", return_value=None):  # the general way in
+        for x in xs:
+            models[1].learn_one(x, 1.0)
     assert models[0].state_digest() == models[1].state_digest()
 
 
@@ -555,7 +564,7 @@ def test_of_two_inputs_with_one_key_the_second_is_ignored_and_counted(learnt):
         turned.advance([dict(reversed(x.items()))], [y])
     at_once.advance(xs, ys)
     framed.learn_many(pd.DataFrame(xs, columns=names), ys)
-    keys = one._machine.inputs.keys.tolist()
+    keys = [key % 4 for key in _keys(one)]
     assert len(set(keys)) == len(keys) <= 4
     assert one.n_ignored_inputs > 0
     assert {model.state_digest() for model in (one, turned, at_once, framed)} == {one.state_digest()}
@@ -610,7 +619,7 @@ def test_a_part_has_the_layout_of_the_whole():
 def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):
     """Each might bring columns of its own, and all of them times all records is what memory must hold."""
     monkeypatch.setattr(streamkernel.records.intake, "CELLS", 10_000)
-    intake = _model(max_inputs=10)._machine._intake
+    intake = Intake(Inputs(10, True), Numbers(Squared()))
     xs = [dict.fromkeys(map(str, range(100)), 1.0)] * 30 + [{"a": 1.0}] * 300
     parts = [part for part, _ in intake.encoded(xs, [None] * 330)]
     assert [part.start for part in parts][1:] == [part.stop for part in parts][:-1]

@@ -16,9 +16,11 @@ from river.optim.losses import Absolute, Hinge, Huber, Squared
 from scipy import special
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
-from streamkernel.compute.moments import COUNT, MEAN
+from streamkernel.compute.moments import COUNT, MEAN, deviation
 from streamkernel.kernels import Gaussian
+from streamkernel.records.targets import Numbers
 from tests import naive
+from tests.parts import scores_of
 
 TWO_SIDED = [losses.Log(), Hinge(), losses.SquaredHinge()]
 NUMERIC = [None, Squared(), Absolute(), Huber(1.0), losses.EpsilonInsensitive(), losses.Quantile(0.8)]
@@ -118,7 +120,7 @@ def test_the_probability_is_the_sigmoid_of_the_score(loss):
     model = _classifier(loss, dtype="float64")
     xs = _xs(50)
     model.advance(xs, [x["a"] > 0 for x in xs])
-    score = model._machine.advance([{"a": 0.3}], [None]).scores[0, 0]
+    (score,) = scores_of(model, {"a": 0.3})
     assert model.predict_proba_one({"a": 0.3})[True] == pytest.approx(special.expit(score), rel=1e-12)
     # The own loss of a record is that of its score.
     outcome = model.advance([{"a": 0.3}], [False])
@@ -174,7 +176,8 @@ def test_a_class_that_joins_late_begins_at_zero():
     model = _classifier(standardize=False)
     xs = _xs(200)
     model.advance(xs, [x["a"] > 0 for x in xs])
-    scores = model._machine.advance([{"a": 1.0}], [None]).scores[0]
+    scores = scores_of(model, {"a": 1.0})
+    assert len(scores) == 2
     model.learn_one({"a": 1.0}, "late")
     probabilities = model.predict_proba_one({"a": 1.0})
     expected = special.softmax([*scores, 0.0])
@@ -199,7 +202,7 @@ def test_softmax_learns_classes(n_classes):
 def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():
     model = _classifier(max_classes=2)
     model.advance(_xs(2), ["a", "b"])
-    before = model._machine.inputs.record()["input_moments"].copy()
+    before = model.__getstate__()["input_moments"]
     with pytest.warns(RuntimeWarning, match="classes past max_classes are predicted only") as caught:
         outcome = model.advance([{"a": 9.0}] * 3, ["c", "d", "c"])
     assert len(caught) == 1
@@ -208,7 +211,7 @@ def test_classes_past_the_limit_are_predicted_only_counted_and_warned_of_once():
     assert model.n_records == 2
     assert np.isnan(outcome.losses).all()
     assert list(outcome.probabilities[0]) == ["a", "b"]
-    assert model._machine.inputs.moments.tolist() == before.tolist()
+    assert model.__getstate__()["input_moments"].tolist() == before.tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.learn_one({"a": 9.0, "new": 1.0}, "e")
@@ -272,14 +275,15 @@ def test_target_moments(targets):
     model.advance(_xs(len(targets)), targets)
     twin = naive.Moments(naive.TARGETS)
     naive.standardise([y for y in targets if y is not None], twin)
-    assert model._targets.moments[COUNT] == len(twin)
-    assert model._targets.moments[MEAN] == pytest.approx(twin.mean, abs=1e-6)
-    assert model._targets.deviation == pytest.approx(twin.deviation, abs=1e-6 + 1e-6)
+    moments = model.__getstate__()["target_moments"]
+    assert moments[COUNT] == len(twin)
+    assert moments[MEAN] == pytest.approx(twin.mean, abs=1e-6)
+    assert deviation(moments) == pytest.approx(twin.deviation, abs=1e-6 + 1e-6)
 
 
 def test_predictions_use_the_moments_before_and_training_those_after():
     targets = [5.0, 9.0, 1.0, None, 4.0]
-    encoded = _regressor()._targets.admit(targets)
+    encoded = Numbers(Squared()).admit(targets)
     before = [[], [5.0], [5.0, 9.0], [5.0, 9.0, 1.0], [5.0, 9.0, 1.0]]
     assert np.allclose(encoded.before, [[np.mean(b), np.std(b)] if b else [0, 0] for b in before])
     after = [[5.0], [5.0, 9.0], [5.0, 9.0, 1.0], [5.0, 9.0, 1.0, 4.0]]
@@ -311,9 +315,10 @@ def test_the_own_loss_is_that_of_the_standardised_target(loss):
     model = _regressor(loss, dtype="float64")
     xs = _xs(60)
     model.advance(xs, [x["a"] * 3 for x in xs])
-    score = model._machine.advance([{"a": 0.3}], [None]).scores[0, 0]
+    (score,) = scores_of(model, {"a": 0.3})
     outcome = model.advance([{"a": 0.3}, {"a": 0.3}], [2.0, None])
-    standardised = (2.0 - model._targets.moments[MEAN]) / model._targets.deviation
+    moments = model.__getstate__()["target_moments"]
+    standardised = (2.0 - moments[MEAN]) / deviation(moments)
     exact = (loss or Squared())(np.array([standardised]), np.array([score]))[0]
     assert outcome.losses[0] == pytest.approx(exact, rel=1e-6)
     assert math.isnan(outcome.losses[1])
@@ -391,7 +396,7 @@ def test_weights_multiply_the_gradient(loss):
     for model, w in zip(models, (0.0, 1.0, 2.0), strict=True):
         model.advance([{"a": 1.0}] * 2, [False, True], [0.0, 0.0])
         model.learn_one({"a": 1.0}, True, w=w)
-    nothing, once, twice = (model._machine.expansion for model in models)
-    assert (nothing.n_blocks, once.n_blocks, twice.n_blocks) == (0, 1, 1)
-    assert np.allclose(twice.alpha, 2 * once.alpha)
+    assert [model.n_blocks for model in models] == [0, 1, 1]
+    _, once, twice = (model.__getstate__() for model in models)
+    assert np.allclose(twice["alpha"], 2 * once["alpha"])
     assert models[0].n_records == 3
