@@ -76,28 +76,28 @@ def _without_arguments(model):
 @given(random=st.randoms(use_true_random=False))
 def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
     xs, ys = _stream(260)
-    one, told = _learnt(xs, ys, adaptive)
+    one, results = _learnt(xs, ys, adaptive)
     shuffled = []
     for x in xs:
         names = list(x)
         random.shuffle(names)
         shuffled.append({name: x[name] for name in names})
-    other, told_other = _learnt(shuffled, ys, adaptive)
+    other, other_results = _learnt(shuffled, ys, adaptive)
     assert other.state_digest() == one.state_digest()
-    assert told_other.probabilities == told.probabilities
+    assert other_results.probabilities == results.probabilities
 
 
 @pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()], ids=lambda growth: type(growth).__name__)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_cache_changes_no_bit(growth, dtype):
     xs, ys = _stream()
-    expected, told = _learnt(xs, ys, growth=growth, dtype=dtype)
+    expected, results = _learnt(xs, ys, growth=growth, dtype=dtype)
     bare, _ = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=0)
     for cache_bytes in (0, 1, 700, 5000, 20_000):
-        model, told_other = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
+        model, other_results = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
         assert _without_arguments(model) == _without_arguments(expected)
-        assert told_other.probabilities == told.probabilities
-        assert told_other.losses.tobytes() == told.losses.tobytes()
+        assert other_results.probabilities == results.probabilities
+        assert other_results.losses.tobytes() == results.losses.tobytes()
         assert model.memory_bytes - bare.memory_bytes <= cache_bytes
     copied = bare.clone(include_attributes=True)
     assert copied.predict_proba_one(xs[0]) == expected.predict_proba_one(xs[0])

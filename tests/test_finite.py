@@ -1,6 +1,6 @@
-"""Streams of finite numbers of any size, in any order: all that is said and all that is kept is finite.
+"""Streams of finite numbers of any size, in any order: every prediction and every state is finite.
 
-And outliers pass: what is said of normal records soon after is about what it would be without them.
+And outliers pass: predictions of normal records soon after are about what they would be without them.
 """
 
 import math
@@ -94,8 +94,8 @@ def _assert_said_is_finite(model, x):
     _assert_finite([model.predict_one(x)])
     _assert_finite(model.predict_many(np.array([list(x.values())])))
     if isinstance(model, AdaptiveKernelRegressor):
-        said = model.predict_one(x, with_dist=True)
-        _assert_finite([said.mu, said.sigma])
+        gaussian = model.predict_one(x, with_dist=True)
+        _assert_finite([gaussian.mu, gaussian.sigma])
 
 
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
@@ -189,9 +189,9 @@ def _normal(kind):
 def _error(kind, X, y, places):
     """Of the last normal records."""
     model = kind(**KINDS[kind], seed=1)
-    said = model.advance([{f"x{j}": v for j, v in enumerate(row)} for row in X.tolist()], y.tolist()).predictions
+    predictions = model.advance([{f"x{j}": v for j, v in enumerate(row)} for row in X.tolist()], y.tolist()).predictions
     last = np.setdiff1d(np.arange(N - LAST, N), places)
-    wrong = np.array(said[1:], np.float64)[last - 1] - y[last]
+    wrong = np.array(predictions[1:], np.float64)[last - 1] - y[last]
     assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
     return np.abs(wrong).mean()
 
