@@ -22,7 +22,7 @@ FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive"])
 @settings(max_examples=25)
 @given(cut=cuts(), data=st.data())
 def test_copies_continue_bit_for_bit(copied, family, cut, data):
-    """From anywhere: in the middle of a mini-batch, of the rehearsal, before the first record."""
+    """From anywhere: in the middle of a mini-batch, of the warm-up, before the first record."""
     case = data.draw(cases(family))
     at = data.draw(st.integers(0, len(case.xs)))
     model = case.fresh()

@@ -105,7 +105,7 @@ def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
 
 @pytest.mark.parametrize("block_size", [1, 7, 32, 50, 100, 600])
 def test_any_cut_whatever_the_size_of_a_block(block_size):
-    """More frequencies than one stretch of them, most of them no power of two."""
+    """More frequencies than are computed at once, in blocks of which most are no power of two."""
     given = {"growth": DSG(), "kernel": _kernel(3.0), "seed": 1, "batch_size": 2, "max_features": 6000}
     case = _case(KernelRegressor(block_size=block_size, **given))
     assert_any_cut(case, CUTS[1])

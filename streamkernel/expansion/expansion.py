@@ -13,7 +13,7 @@ from streamkernel.expansion.stacks import Stacks
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, misfit, number, whole
 
-#: Coefficients are cut here: far past any that say something, and sums of all of them are finite in float32.
+#: Coefficients are cut here: far past any that matters, and sums of all of them are finite in float32.
 LARGEST_COEFFICIENT = 1e30
 #: The global scale is folded into the coefficients before it can vanish.
 SMALLEST_SCALE = 1e-6
