@@ -1,7 +1,11 @@
-"""The losses River lacks or that cannot be used as they are, and what the step rule and the check need of any loss.
+"""Loss functions that River lacks or whose vector forms cannot be used, and the constants of any loss.
 
-Scores and labels come as arrays: `y_true` of shape (n,) with `y_pred` of shape (n,), except `Softmax`, whose `y_pred`
-is (n, K) and whose `y_true` holds column numbers. Labels of binary losses are 0 and 1, as in River.
+Called, a loss returns the value of each record; `gradient` is its derivative by the score. Arguments are arrays:
+`y_true` of shape (n,) with `y_pred` of shape (n,), except for `Softmax`, whose `y_pred` is (n, K) and whose `y_true`
+holds column numbers. Labels of binary losses are 0 and 1, as in River.
+
+Two attributes tell the growing machines about a loss: `curvature`, the Lipschitz constant L of its derivative, and
+`gradient_bound`, a bound M of the derivative's norm, or None where there is none.
 """
 
 import math
@@ -18,7 +22,7 @@ __all__ = ["EpsilonInsensitive", "Log", "Quantile", "Softmax", "SquaredHinge", "
 
 
 class Log(BinaryLoss):
-    """Logistic loss log(1 + exp(-y u)), y in {-1, +1}, stable for any score.
+    """Logistic loss log(1 + exp(-y u)) of a score u and y in {-1, +1}, which overflows for no score.
 
     Examples
     --------
@@ -40,13 +44,17 @@ class Log(BinaryLoss):
 
 
 class SquaredHinge(BinaryLoss):
-    """1/2 max(0, 1 - y u)^2, y in {-1, +1}.
+    """Squared hinge loss 1/2 max(0, 1 - y u)^2 of a score u and y in {-1, +1}, that of an L2 support vector machine.
 
     Examples
     --------
     >>> from streamkernel.losses import SquaredHinge
     >>> float(SquaredHinge()(True, -1.0)), float(SquaredHinge().gradient(True, -1.0))
     (2.0, -2.0)
+
+    References
+    ----------
+    [^1]: Chang et al., "Coordinate descent method for large-scale L2-loss linear support vector machines", 2008.
 
     """
 
@@ -62,7 +70,7 @@ class SquaredHinge(BinaryLoss):
 
 
 class Softmax(MultiClassLoss):
-    """-log softmax(u)_y over K scores.
+    """Softmax cross-entropy -log softmax(u)_y of K scores u and the column y of the true class.
 
     Examples
     --------
@@ -88,7 +96,7 @@ class Softmax(MultiClassLoss):
 
 
 class EpsilonInsensitive(RegressionLoss):
-    """max(0, |u - y| - eps), the loss of support vector regression.
+    """Epsilon-insensitive loss max(0, |u - y| - eps), that of support vector regression.
 
     Parameters
     ----------
@@ -98,13 +106,17 @@ class EpsilonInsensitive(RegressionLoss):
     Raises
     ------
     ValueError
-        eps is negative or not finite.
+        `eps` is negative or not finite.
 
     Examples
     --------
     >>> from streamkernel.losses import EpsilonInsensitive
     >>> float(EpsilonInsensitive()(3.0, 3.0)), float(EpsilonInsensitive(eps=0.5)(3.0, 4.0))
     (0.0, 0.5)
+
+    References
+    ----------
+    [^1]: Drucker et al., "Support vector regression machines", 1996.
 
     """
 
@@ -125,7 +137,7 @@ class EpsilonInsensitive(RegressionLoss):
 
 
 class Quantile(RegressionLoss):
-    """The pinball loss, whose minimiser is the quantile `alpha`.
+    """Quantile (pinball) loss max(alpha (y - u), (alpha - 1) (y - u)), whose minimiser is the quantile `alpha`.
 
     Parameters
     ----------
@@ -135,13 +147,17 @@ class Quantile(RegressionLoss):
     Raises
     ------
     ValueError
-        alpha is not inside (0, 1).
+        `alpha` is not inside (0, 1).
 
     Examples
     --------
     >>> from streamkernel.losses import Quantile
     >>> round(float(Quantile(alpha=0.9)(1.0, 0.0)), 4), round(float(Quantile(alpha=0.9)(0.0, 1.0)), 4)
     (0.9, 0.1)
+
+    References
+    ----------
+    [^1]: Koenker and Bassett, "Regression quantiles", 1978.
 
     """
 
@@ -162,17 +178,17 @@ class Quantile(RegressionLoss):
 
 
 def curvature(loss: Any) -> float:
-    """L: the Lipschitz constant of the derivative, which the first step gamma_0 needs; 1 where there is none."""
+    """The Lipschitz constant L of a loss's derivative, which the first step size gamma_0 needs; 1 where it has none."""
     if isinstance(loss, river_losses.Squared):
         return 2.0
     return float(getattr(loss, "curvature", 1.0))
 
 
 def gradient_bound(loss: Any) -> float | None:
-    """M: a bound of the derivative's norm, which the check (9) needs.
+    """The bound M of the norm of a loss's derivative, which inequality (9) needs; None where there is none.
 
-    None where there is no bound: M is then followed on the stream, and the loss curves up for ever, so that a reused
-    block's step must also stay below 1 / (L lambda_max) of its features.
+    Without a bound, M is followed on the stream, and the loss curves up for ever, so that a reused block's step must
+    also stay below 1 / (L lambda_max) of its features.
     """
     if isinstance(loss, river_losses.Huber):
         return float(loss.epsilon)
@@ -201,7 +217,7 @@ UNUSABLE: dict[type, tuple[str, str]] = {
 
 
 def softmax(scores: Any) -> Any:
-    """Softmax of every row."""
+    """The softmax of each row of scores, float64 of shape (n, K)."""
     p = np.empty(scores.shape)
     softmax_rows(np.ascontiguousarray(scores, np.float64), p)
     return p

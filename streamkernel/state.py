@@ -1,6 +1,7 @@
-"""State as a named record of arrays and plain values: its digest, its bytes, and names and labels that JSON can hold.
+"""The state of a model as named arrays and plain values: its SHA-256 digest and its bytes.
 
-Pickle, deepcopy, checkpoints and equality tests all rest on such records. Nothing in them is ever executed.
+Pickle, deepcopy, checkpoints and equality tests all rest on such records. Nothing in them is ever executed. Names and
+labels stand in them with their types, as JSON can hold them.
 """
 
 import decimal
@@ -29,12 +30,14 @@ _DTYPE = re.compile(r"<[fiu][248]|\|[biu]1")
 
 
 def digest(record: Mapping[str, Any]) -> str:
-    """SHA-256 over the fields in their order: name, dtype, shape and little-endian bytes (one NaN for all), or JSON.
+    """The SHA-256 digest of a state.
+
+    It goes over the fields in their order: name, dtype, shape and little-endian bytes (one NaN for all), or JSON.
 
     Parameters
     ----------
     record
-        The fields; arrays must be cut to size.
+        The fields; arrays without spare room.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def digest(record: Mapping[str, Any]) -> str:
 
 
 def to_bytes(record: Mapping[str, Any]) -> bytes:
-    """The record as bytes: a JSON head that describes the fields, then the arrays, little-endian, one after the other.
+    """Serialise a state: a JSON header that describes the fields, then the arrays, little-endian, one after the other.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def to_bytes(record: Mapping[str, Any]) -> bytes:
 
 
 def from_bytes(data: bytes) -> Record:
-    """The record that `to_bytes` wrote.
+    """Deserialise a state that `to_bytes` wrote.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def _field(name: str, value: Any) -> tuple[dict[str, Any], bytes]:
 
 
 def tag(value: Hashable) -> list[Any]:
-    """A name or label with its type, as JSON holds it, so that `"1"`, `1` and `True` stay apart.
+    """An input's name or a class label as JSON with its type, so that `"1"`, `1` and `True` stay apart.
 
     Raises
     ------
@@ -159,12 +162,12 @@ def tag(value: Hashable) -> list[Any]:
 
 
 def untag(tagged: Any) -> Any:
-    """The value that `tag` described.
+    """The name or label that `tag` encoded.
 
     Raises
     ------
     ValueError
-        It is no such description.
+        The argument is nothing that `tag` returns.
 
     """
     match tagged:
@@ -178,18 +181,18 @@ def untag(tagged: Any) -> Any:
 
 
 def array(record: Record, name: str, dtype: Any, *shape: int | None) -> Array:
-    """A copy of an array in a record.
+    """A copy of an array of a state, after its dtype and shape were checked.
 
     Compiled code does not check bounds, so no array from a checkpoint reaches it without this.
 
     Parameters
     ----------
     record, name
-        The record and the field.
+        The state and the field.
     dtype
-        What the array must be made of.
+        The dtype that the array must have.
     shape
-        Its lengths; None is any.
+        The length of each dimension; None is any.
 
     Raises
     ------
@@ -206,14 +209,14 @@ def array(record: Record, name: str, dtype: Any, *shape: int | None) -> Array:
 
 
 def checked(record: Record, rules: Rules) -> Record:
-    """The record, if its numbers are such as the rules allow; what is no number or array of them is passed over.
+    """Validate the numbers of a state against rules, and return it; fields that hold no floats are skipped.
 
-    Who writes a state and who reads one ask this of the same fields: no state is saved that would be refused.
+    Writing and reading a state check the same rules: none is saved that would be refused.
 
     Raises
     ------
     ValueError
-        A field holds a number that is not allowed. It is named.
+        A field, which the message names, holds a number that its rule does not allow.
 
     """
     for name, fits in rules.items():
@@ -227,32 +230,32 @@ def checked(record: Record, rules: Rules) -> Record:
 
 
 def all_finite(values: Array) -> bool:
-    """Whether all are finite."""
+    """Whether all values are finite."""
     return bool(np.isfinite(values).all())
 
 
 def all_from_zero(values: Array) -> bool:
-    """Whether all are finite and 0 or more."""
+    """Whether all values are finite and at least 0."""
     return all_finite(values) and bool((values >= 0).all())
 
 
 def all_positive(values: Array) -> bool:
-    """Whether all are finite and more than 0."""
+    """Whether all values are finite and more than 0."""
     return all_finite(values) and bool((values > 0).all())
 
 
 def none_infinite(values: Array) -> bool:
-    """Whether all are finite, or NaN where nothing was observed."""
+    """Whether all values are finite, or NaN where nothing was observed."""
     return not np.isinf(values).any()
 
 
 def none_missing(values: Array) -> bool:
-    """Whether none is NaN."""
+    """Whether no value is NaN."""
     return not np.isnan(values).any()
 
 
 def whole(record: Record, name: str, most: int = 2**63) -> int:
-    """A whole number from 0 to `most` in a record; ValueError where it is none."""
+    """The integer from 0 to `most` in a field of a state; ValueError where there is none."""
     value = record.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise misfit(name)
@@ -260,7 +263,7 @@ def whole(record: Record, name: str, most: int = 2**63) -> int:
 
 
 def number(record: Record, name: str) -> float:
-    """Any float in a record; ValueError where it is none."""
+    """The number in a field of a state as a float; ValueError where there is none."""
     value = record.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise misfit(name)
@@ -268,7 +271,7 @@ def number(record: Record, name: str) -> float:
 
 
 def untagged(record: Record, name: str) -> list[Any]:
-    """The values that a list of tags in a record describes; ValueError where it is none."""
+    """The names or labels in a field of a state, which `tag` encoded; ValueError where there are none."""
     value = record.get(name)
     if not isinstance(value, list):
         raise misfit(name)
@@ -279,14 +282,14 @@ def untagged(record: Record, name: str) -> list[Any]:
 
 
 def misfit(name: str) -> ValueError:
-    """What to raise where a field of a record does not fit."""
+    """The ValueError of a state with a field that is missing or impossible, to be raised."""
     return ValueError(f"this state record does not fit: its field {name!r} is missing or impossible")
 
 
 def real(value: Any) -> float | None:
-    """A number or boolean of any type as a float, None where it is of another type.
+    """A number or boolean of any type as a float; None for a value of another type.
 
-    Numbers past the largest float are infinite; what pandas calls not available is NaN.
+    Numbers past the largest float are infinite; pandas' NA and NaT are NaN.
 
     Examples
     --------
@@ -328,5 +331,5 @@ def _argument(value: Any) -> Any:
 
 
 def rebuild(cls: type, given: dict[str, Any]) -> Any:
-    """What a pickled estimator names as its constructor: its class called with its arguments."""
+    """Construct an estimator from its class and arguments: the callable that its pickle refers to."""
     return cls(**given)

@@ -13,6 +13,7 @@ from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelRegre
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest
+from tests.parts import expansion_of, inputs_of
 
 LEARN = """
 import math
@@ -75,28 +76,32 @@ def _without_arguments(model):
 @given(random=st.randoms(use_true_random=False))
 def test_the_order_of_the_keys_changes_no_bit(adaptive, random):
     xs, ys = _stream(260)
-    one, told = _learnt(xs, ys, adaptive)
+    one, results = _learnt(xs, ys, adaptive)
     shuffled = []
     for x in xs:
         names = list(x)
         random.shuffle(names)
         shuffled.append({name: x[name] for name in names})
-    other, told_other = _learnt(shuffled, ys, adaptive)
+    other, other_results = _learnt(shuffled, ys, adaptive)
     assert other.state_digest() == one.state_digest()
-    assert told_other.probabilities == told.probabilities
+    assert other_results.probabilities == results.probabilities
 
 
 @pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()], ids=lambda growth: type(growth).__name__)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_cache_changes_no_bit(growth, dtype):
     xs, ys = _stream()
-    expected, told = _learnt(xs, ys, growth=growth, dtype=dtype)
+    expected, results = _learnt(xs, ys, growth=growth, dtype=dtype)
+    bare, _ = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=0)
     for cache_bytes in (0, 1, 700, 5000, 20_000):
-        model, told_other = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
+        model, other_results = _learnt(xs, ys, growth=growth, dtype=dtype, cache_bytes=cache_bytes)
         assert _without_arguments(model) == _without_arguments(expected)
-        assert told_other.probabilities == told.probabilities
-        assert told_other.losses.tobytes() == told.losses.tobytes()
-        assert model._machine.expansion.frequencies.cache.W.nbytes <= cache_bytes
+        assert other_results.probabilities == results.probabilities
+        assert other_results.losses.tobytes() == results.losses.tobytes()
+        assert model.memory_bytes - bare.memory_bytes <= cache_bytes
+    copied = bare.clone(include_attributes=True)
+    assert copied.predict_proba_one(xs[0]) == expected.predict_proba_one(xs[0])
+    assert copied.memory_bytes == copied.__getstate__()["alpha"].nbytes
 
 
 def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
@@ -105,13 +110,13 @@ def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
     late, _ = _learnt(xs[::-1], ys[::-1], kernel=Gaussian(1.0), dtype="float64")
     assert early.input_names != late.input_names
 
-    def by_key(model):
-        keys = model._machine.inputs.keys
-        expansion = model._machine.expansion
-        drawn = expansion.frequencies._draw(0, 6 * expansion.block_size, keys, expansion.bandwidth)
-        return dict(zip(keys.tolist(), drawn.tolist(), strict=True))
+    def by_name(model):
+        """The features of every input that is 1 alone: they follow from its frequencies."""
+        keys, expansion = inputs_of(model).keys, expansion_of(model)
+        drawn = np.concatenate([expansion.features(block, np.eye(len(keys)), keys) for block in range(6)], axis=1)
+        return dict(zip(model.input_names, drawn.tolist(), strict=True))
 
-    assert by_key(early) == by_key(late)
+    assert by_name(early) == by_name(late)
 
 
 def test_seeds_are_told_apart():

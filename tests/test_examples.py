@@ -15,15 +15,15 @@ README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "expected"),
     [("river_pipeline", "Accuracy: 8"), ("frames", "same state: True"), ("categories", "'tue': False")],
 )
-def test_an_example_runs(script, said):
+def test_an_example_runs(script, expected):
     run = subprocess.run(
         [sys.executable, ROOT / "examples" / f"{script}.py"], capture_output=True, text=True, timeout=120, check=False
     )
     assert run.returncode == 0, run.stderr
-    assert said in run.stdout
+    assert expected in run.stdout
 
 
 def test_every_example_is_tested():

@@ -1,6 +1,6 @@
-"""Streams of finite numbers of any size, in any order: all that is said and all that is kept is finite.
+"""Streams of finite numbers of any size, in any order: every prediction and every state is finite.
 
-And outliers pass: what is said of normal records soon after is about what it would be without them.
+And outliers pass: predictions of normal records soon after are about what they would be without them.
 """
 
 import math
@@ -14,9 +14,14 @@ from river.optim.losses import Absolute, Hinge, Huber, Squared
 from river.optim.schedulers import Constant
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.adaptive.columns import Columns
+from streamkernel.adaptive.experts import LabelExperts
+from streamkernel.adaptive.machine import LabelMachine
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.targets import Classes
 
 LARGEST = 1.7976931348623157e308
 GROWTHS = [CDSG(), DSG(), UDSG()]
@@ -89,8 +94,8 @@ def _assert_said_is_finite(model, x):
     _assert_finite([model.predict_one(x)])
     _assert_finite(model.predict_many(np.array([list(x.values())])))
     if isinstance(model, AdaptiveKernelRegressor):
-        said = model.predict_one(x, with_dist=True)
-        _assert_finite([said.mu, said.sigma])
+        gaussian = model.predict_one(x, with_dist=True)
+        _assert_finite([gaussian.mu, gaussian.sigma])
 
 
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
@@ -125,16 +130,26 @@ def test_targets_past_the_largest_are_clipped_and_counted(kind):
 
 
 def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_field():
-    model = AdaptiveKernelClassifier(**ADAPTIVE, seed=1)
-    model.advance([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
-    for part, field in (("heads_W", "heads_W"), ("losses", "losses")):
-        getattr(model._machine.experts, part).flat[0] = math.nan
+    experts = LabelExperts(0.1, (0.0, 1e-3), 1, 40)
+    machine = LabelMachine(Inputs(10, True), Classes(Softmax(), 10), Columns(Gaussian(), 4, 1), experts, (20,), 20)
+    machine.learn([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
+    for field in ("heads_W", "losses"):
+        getattr(machine.experts, field).flat[0] = math.nan
         with pytest.raises(ValueError, match=f"its field '{field}'"):
-            model.__getstate__()
-        getattr(model._machine.experts, part).flat[0] = 0.0
-    model._machine.inputs.moments[0, 2] = -1.0
+            machine.record()
+        getattr(machine.experts, field).flat[0] = 0.0
+    machine.inputs.moments[0, 2] = -1.0
     with pytest.raises(ValueError, match="its field 'input_moments'"):
-        pickle.dumps(model)
+        machine.record()
+
+
+def test_a_model_whose_state_is_refused_is_not_pickled(monkeypatch):
+    monkeypatch.setitem(Inputs.rules, "input_moments", lambda _: False)
+    for model in (AdaptiveKernelClassifier(**ADAPTIVE, seed=1), KernelRegressor(seed=1)):
+        model.learn_one({"a": 1.0}, 1)
+        for written in (model.__getstate__, model.state_digest, lambda model=model: pickle.dumps(model)):
+            with pytest.raises(ValueError, match="its field 'input_moments'"):
+                written()
 
 
 # Outliers pass --------------------------------------------------------------------------------------------------------
@@ -174,9 +189,9 @@ def _normal(kind):
 def _error(kind, X, y, places):
     """Of the last normal records."""
     model = kind(**KINDS[kind], seed=1)
-    said = model.advance([{f"x{j}": v for j, v in enumerate(row)} for row in X.tolist()], y.tolist()).predictions
+    predictions = model.advance([{f"x{j}": v for j, v in enumerate(row)} for row in X.tolist()], y.tolist()).predictions
     last = np.setdiff1d(np.arange(N - LAST, N), places)
-    wrong = np.array(said[1:], np.float64)[last - 1] - y[last]
+    wrong = np.array(predictions[1:], np.float64)[last - 1] - y[last]
     assert pickle.loads(pickle.dumps(model)).state_digest() == model.state_digest()
     return np.abs(wrong).mean()
 

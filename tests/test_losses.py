@@ -11,6 +11,7 @@ from scipy import optimize
 
 from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.losses import UNUSABLE, curvature, gradient_bound
+from streamkernel.state import arguments
 
 BINARY = [losses.Log(), losses.SquaredHinge(), river_losses.Hinge()]
 REGRESSION = [
@@ -31,7 +32,7 @@ scores = st.floats(-20, 20)
 
 
 def _name(loss):
-    return f"{type(loss).__module__}.{type(loss).__name__}{loss._get_params() or ''}"
+    return f"{type(loss).__module__}.{type(loss).__name__}{arguments(loss) or ''}"
 
 
 def _value(loss, y, u):

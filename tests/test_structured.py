@@ -13,12 +13,14 @@ from river import checks
 from river.datasets import synth
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from streamkernel.expansion.stacks import LARGEST, SMALLEST
+from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.state import digest
+from tests.copies import COPIES
 from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
-from tests.test_advance import COPIES, Case, Told, _assert_any_cut, _in_cuts, _one_by_one, cases, cuts
+from tests.stream_cases import Case, cases
+from tests.stream_cuts import Results, assert_any_cut, cuts, in_cuts, in_single_calls
 
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
@@ -79,34 +81,35 @@ ALL_MODELS = pytest.mark.parametrize("model", MODELS, ids=[f"{type(m).__name__}-
 @settings(max_examples=40)
 @given(case=structured_cases(), cut=cuts())
 def test_any_cut_gives_the_same_state_and_predictions(case, cut):
-    _assert_any_cut(case, cut)
+    assert_any_cut(case, cut)
 
 
 @pytest.mark.long
 @settings(max_examples=1000, derandomize=False)
 @given(case=structured_cases(longest=700), cut=cuts())
 def test_any_cut_at_length(case, cut):
-    _assert_any_cut(case, cut)
+    assert_any_cut(case, cut)
 
 
 @ALL_MODELS
 @pytest.mark.parametrize("cut", CUTS, ids=str)
 def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
     case = _case(model)
-    _assert_any_cut(case, cut)
+    assert_any_cut(case, cut)
     whole = case.fresh()
     whole.advance(case.xs, case.ys)
-    stacks = whole._machine.expansion.frequencies
+    stacks = Stacks(model.block_size, cache_bytes=0, seed=1)
+    stacks.restore(whole.__getstate__())
     assert len(stacks.groups(len(whole.input_names)).sizes) > 1
 
 
 @pytest.mark.parametrize("block_size", [1, 7, 32, 50, 100, 600])
 def test_any_cut_whatever_the_size_of_a_block(block_size):
-    """More frequencies than one stretch of them, most of them no power of two."""
+    """More frequencies than are computed at once, in blocks of which most are no power of two."""
     given = {"growth": DSG(), "kernel": _kernel(3.0), "seed": 1, "batch_size": 2, "max_features": 6000}
     case = _case(KernelRegressor(block_size=block_size, **given))
-    _assert_any_cut(case, CUTS[1])
-    _assert_any_cut(case, CUTS[0])
+    assert_any_cut(case, CUTS[1])
+    assert_any_cut(case, CUTS[0])
 
 
 def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_stood_alone():
@@ -117,7 +120,7 @@ def test_unseen_inputs_of_a_record_without_a_label_stand_where_they_would_have_s
     ys = [float(x["x0"]) for x in xs[:40]] + [None, 1.0, None, None]
     for standardize in (True, False):
         model = KernelRegressor(kernel=_kernel(2.0), seed=1, batch_size=8, standardize=standardize)
-        _assert_any_cut(Case(model, xs, ys, [1.0] * 44), [("advance", 44)])
+        assert_any_cut(Case(model, xs, ys, [1.0] * 44), [("advance", 44)])
 
 
 @ALL_MODELS
@@ -153,8 +156,8 @@ def test_many_rows_are_predicted_as_one_by_one(model):
 def test_the_order_of_the_keys_changes_no_bit():
     xs, ys = _stream()
     one, other = (MODELS[3].clone() for _ in range(2))
-    told = one.advance(xs, ys).losses
-    assert other.advance([dict(reversed(x.items())) for x in xs], ys).losses.tobytes() == told.tobytes()
+    losses = one.advance(xs, ys).losses
+    assert other.advance([dict(reversed(x.items())) for x in xs], ys).losses.tobytes() == losses.tobytes()
     assert other.state_digest() == one.state_digest()
 
 
@@ -163,11 +166,17 @@ def test_the_cache_changes_no_bit():
 
     def learnt(cache_bytes):
         model = KernelRegressor(kernel=_kernel(), growth=DSG(), seed=1, batch_size=4, cache_bytes=cache_bytes)
-        told = model.advance(xs, ys).losses.tobytes()
-        assert model._machine.expansion.frequencies.nbytes <= cache_bytes
-        return digest({**model.__getstate__(), "arguments": None}), told
+        losses = model.advance(xs, ys).losses.tobytes()
+        return model, (digest({**model.__getstate__(), "arguments": None}), losses)
 
-    assert len({learnt(cache_bytes) for cache_bytes in (0, 1, 10_000, 50_000, 2**26)}) == 1
+    sizes = (0, 1, 10_000, 50_000, 2**26)
+    models, results = zip(*map(learnt, sizes), strict=True)
+    assert len(set(results)) == 1
+    for model, cache_bytes in zip(models, sizes, strict=True):
+        assert model.memory_bytes - models[0].memory_bytes <= cache_bytes
+    copied = models[0].clone(include_attributes=True)
+    assert copied.predict_one(xs[0]) == models[-1].predict_one(xs[0])
+    assert copied.memory_bytes == copied.__getstate__()["alpha"].nbytes
 
 
 # Copies and states ----------------------------------------------------------------------------------------------------
@@ -182,9 +191,9 @@ def test_copies_continue_bit_for_bit(copied, at, model):
     model.advance(case.xs[:at], case.ys[:at], case.ws[:at])
     twin = copied(model)
     assert twin.state_digest() == model.state_digest()
-    told = Told.nothing()
-    _in_cuts(model, case, CUTS[1], start=at, told=told)
-    told.assert_same(_one_by_one(twin, case, start=at))
+    results = Results.nothing()
+    in_cuts(model, case, CUTS[1], start=at, results=results)
+    results.assert_same(in_single_calls(twin, case, start=at))
     assert twin.state_digest() == model.state_digest()
 
 

@@ -6,10 +6,12 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -62,20 +64,31 @@ def _compile_alone(dispatcher: Any) -> None:
 
     numba's index of a function's signatures is read, added to and written without a lock: of two processes that store
     different ones at the same moment, one's code may end up under the other's signature.
+
+    An index that cannot be read is removed: an earlier release left it, which pickled classes of names that are no
+    more, or a process that was killed. What cannot be stored, on a full disk, is compiled all the same.
     """
     compile_signature = dispatcher.compile
-    path = os.path.join(dispatcher.stats.cache_path, f"{dispatcher.__module__}.{dispatcher.__name__}.lock")
+    folder = Path(dispatcher.stats.cache_path)
+    path = folder / f"{dispatcher.__module__}.{dispatcher.__name__}.lock"
 
     def compile_alone(signature: Any) -> Any:
         # Threads first: a process that holds a file waits for none of its own threads.
         with global_compiler_lock, _locked(path):
-            return compile_signature(signature)
+            try:
+                return compile_signature(signature)
+            except NumbaError:
+                raise
+            except Exception:  # unpickling raises whatever the bytes make it raise
+                for index in folder.glob(f"{dispatcher.__module__.rpartition('.')[2]}.{dispatcher.__name__}-*.nbi"):
+                    index.unlink(missing_ok=True)
+                return compile_signature(signature)
 
     dispatcher.compile = compile_alone
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """Hold a file's lock, where it can be had: nothing is stored in a folder that may only be read."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

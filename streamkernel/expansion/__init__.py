@@ -1,1 +1,1 @@
-"""f(x) = scale . sum_k phi_k(x) . alpha_k: coefficients that are stored, frequencies that are regenerated."""
+"""Random feature expansions f(x) = scale . sum_k phi_k(x) . alpha_k: coefficients stored, frequencies drawn again."""

@@ -1,4 +1,4 @@
-"""Drawn frequencies kept within a budget of bytes: the first blocks, for the inputs seen so far."""
+"""A cache of drawn frequencies within a budget of bytes: the first blocks, for the inputs seen so far."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ _AT_ONCE = 2048
 
 
 class BlockCache:
-    """Frequencies of the blocks from number 0 on, as many as fit.
+    """A cache of the frequencies of blocks 0, 1, ..., as many as fit into a budget.
 
     Parameters
     ----------
@@ -21,7 +21,14 @@ class BlockCache:
     dtype
         float32 or float64.
     budget
-        Bytes.
+        The most bytes it may take.
+
+    Attributes
+    ----------
+    n_blocks
+        Blocks it holds.
+    W
+        Their frequencies in turns, shape (at least d, at least n_blocks F).
 
     """
 
@@ -29,19 +36,18 @@ class BlockCache:
         self.block_size = block_size
         self.budget = budget
         self.n_blocks = 0
-        #: Frequencies, shape (at least d, at least n_blocks F).
         self.W = np.zeros((0, 0), dtype)
         self._keys = np.zeros(0, np.uint64)
 
     def fill(self, keys: Array, n_blocks: int, draw: Callable[[int, int, Array], Array]) -> int:
-        """Bring the cache up to `n_blocks` blocks for the inputs `keys`, and say how many it holds.
+        """Draw what is missing of the first `n_blocks` blocks, and return how many of them the cache holds.
 
         Parameters
         ----------
         keys
             The inputs' keys, uint64 of shape (d,).
         n_blocks
-            Blocks wanted.
+            Blocks wanted; as many as fit are drawn.
         draw
             `draw(first, last, keys)` gives their frequencies, shape (d, (last - first) F).
 
@@ -62,7 +68,7 @@ class BlockCache:
         return self.n_blocks
 
     def _draw(self, first: int, last: int, rows: slice, keys: Array, draw: Callable[[int, int, Array], Array]) -> None:
-        """Fill some blocks for some inputs, a part at a time: what is drawn stands beside the cache until it is in."""
+        """Fill some blocks for some inputs, a part at a time: until it is copied, what is drawn takes memory twice."""
         F = self.block_size
         step = max(_AT_ONCE // F, 1)
         for start in range(first, last, step):
@@ -70,7 +76,7 @@ class BlockCache:
             self.W[rows, start * F : stop * F] = draw(start, stop, keys[rows])
 
     def _reserve(self, n_inputs: int, n_blocks: int) -> None:
-        """Make room, growing by half so that late inputs and new blocks seldom copy, but never past the budget."""
+        """Make room, within the budget; rows grow by half and blocks double, so that new ones seldom copy."""
         rows, columns = self.W.shape
         if n_inputs > rows:
             rows = max(n_inputs, rows + rows // 2)

@@ -1,4 +1,4 @@
-"""Frequencies drawn one by one: each a function of (seed, feature, input's name), kept while there is room for them."""
+"""Random Fourier features with independent frequencies, each a function of (seed, feature, input's name)."""
 
 from typing import Any
 
@@ -17,20 +17,25 @@ AT_ONCE = 256
 
 
 class Drawn:
-    """Frequencies of the features from 0 on, for any inputs.
+    """Independent random frequencies, drawn again or from a cache: any number of features of any inputs.
 
     Parameters
     ----------
     kernel
-        Draws them.
+        The kernel, which draws the frequencies.
     block_size
         F, the frequencies of a block.
     dtype
         float32 or float64.
     cache_bytes
-        Drawn frequencies kept, in bytes; beyond them a tile is drawn whenever it is used, for all rows of the call.
+        The most bytes of frequencies cached; others are drawn whenever they are used, a tile for all rows of the call.
     seed
-        The stream of frequencies.
+        The seed of the frequencies, an unsigned 64-bit number.
+
+    References
+    ----------
+    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
+    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 3: drawn by seed.
 
     """
 
@@ -49,7 +54,24 @@ class Drawn:
     def add_scores(
         self, X: Array, keys: Array, extra_keys: Array, bandwidth: float, alpha: Array, n_features: int, total: Array
     ) -> None:
-        """Add what the first `n_features` say of rows (n, d + e) to `total`: every row has the bits it has alone."""
+        """Add the sum of the first `n_features` times their coefficients to `total`, each row as if it were alone.
+
+        Parameters
+        ----------
+        X
+            Scaled rows, shape (n, d + e), of the dtype.
+        keys, extra_keys
+            The keys of the d inputs that stay and of the e met in these rows only, uint64.
+        bandwidth
+            The length scale in use, in units of the scaled inputs.
+        alpha
+            Coefficients of the cosines and of the sines, shape (K, 2, at least n_features).
+        n_features
+            Frequencies to be added.
+        total
+            float64 of shape (n, K).
+
+        """
         sine = SINE[self.dtype]
         n_cached = 0
         if len(extra_keys):
@@ -65,7 +87,7 @@ class Drawn:
     def add_many(
         self, X: Array, keys: Array, extra_keys: Array, bandwidth: float, alpha: Array, n_features: int, total: Array
     ) -> None:
-        """The same to rounding, and faster for many rows: a library projects them at once."""
+        """Add the same as `add_scores`, to rounding and faster for many rows: BLAS projects them at once."""
         if len(X) < MANY:
             self.add_scores(X, keys, extra_keys, bandwidth, alpha, n_features, total)
             return
@@ -80,7 +102,7 @@ class Drawn:
                 add_projected(X[rows] @ W, alpha, first, SINE[self.dtype], total[rows])
 
     def features(self, block: int, X: Array, keys: Array, bandwidth: float, out: Array) -> None:
-        """Fill `out` (n, 2 F) with phi of a block."""
+        """Fill `out`, shape (n, 2 F), with the features phi of a block: cosines, then sines, times F^-1/2."""
         first = block * self.block_size
         if block < self._fill(keys, bandwidth, block + 1):
             paired_features(X, self.cache.W, first, SINE[self.dtype], out)
@@ -88,7 +110,7 @@ class Drawn:
             paired_features(X, self._draw(first, first + self.block_size, keys, bandwidth), 0, SINE[self.dtype], out)
 
     def _cached(self, keys: Array, bandwidth: float, n_features: int) -> int:
-        """How many of the features are in the cache: whole tiles, so that the sums are the same whatever is cached."""
+        """The number of features in the cache, a multiple of tiles: so the sums are the same whatever is cached."""
         n = self._fill(keys, bandwidth, n_features // self.block_size + 1) * self.block_size
         return n_features if n >= n_features else n - n % TILE
 

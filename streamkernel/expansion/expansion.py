@@ -1,4 +1,4 @@
-"""f(x) = scale . sum_k phi_k(x) . alpha_k: features that are regenerated, coefficients that are stored.
+"""The random feature expansion f(x) = scale . sum_k phi_k(x) . alpha_k: coefficients stored, features drawn again.
 
 Block k holds F frequencies, a function of the seed and so never part of the state: drawn one by one for every input
 (`drawn`), or sixteen stacks of orthogonal ones at a time (`stacks`).
@@ -13,27 +13,40 @@ from streamkernel.expansion.stacks import Stacks
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, misfit, number, whole
 
-#: Coefficients are cut here: far past any that say something, and sums of all of them are finite in float32.
+#: Coefficients are cut here: far past any that matters, and sums of all of them are finite in float32.
 LARGEST_COEFFICIENT = 1e30
 #: The global scale is folded into the coefficients before it can vanish.
 SMALLEST_SCALE = 1e-6
 
 
 class Expansion:
-    """Blocks, their coefficients and one global scale.
+    """A kernel expansion in blocks of random Fourier features, with K outputs and one global scale.
 
     Parameters
     ----------
     kernel
-        Draws the frequencies.
+        The kernel, which draws the frequencies.
     block_size
         F, the frequencies of a block; a frequency is a cosine and a sine.
     dtype
         float32 or float64.
     cache_bytes
-        Drawn frequencies kept, in bytes.
+        The most bytes of drawn frequencies cached.
     seed
-        The stream of frequencies, an unsigned 64-bit number.
+        The seed of the frequencies, an unsigned 64-bit number.
+
+    Attributes
+    ----------
+    bandwidth
+        The length scale in use, in units of the scaled inputs; 0 before it is chosen.
+    n_blocks, n_outputs
+        Blocks with coefficients, and K.
+    scale
+        The factor of every coefficient, which decay changes alone.
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithms 1 and 2.
 
     """
 
@@ -48,7 +61,7 @@ class Expansion:
         self.forget()
 
     def forget(self) -> None:
-        """Drop every block; the next begin at number 0 again."""
+        """Drop every block, so that the next one is number 0 again, and a bandwidth chosen by data."""
         self.bandwidth = float(self.kernel.bandwidth or 0.0)  # 0: not chosen yet
         self.n_blocks = 0
         self.n_outputs = 0
@@ -62,7 +75,7 @@ class Expansion:
         )
 
     def begin(self, X: Array, bandwidth: float) -> None:
-        """Choose what the first rows, shape (n, d), are to choose: the bandwidth, where it is not given, and groups."""
+        """Fix what the first rows, shape (n, d), decide: the bandwidth, where none is given, and structured groups."""
         self.bandwidth = self.bandwidth or bandwidth
         if isinstance(self.frequencies, Stacks):
             self.frequencies.begin(X)
@@ -74,7 +87,7 @@ class Expansion:
 
     @property
     def alpha(self) -> Array:
-        """Coefficients before the global scale, shape (blocks, K, 2 F); a copy."""
+        """The coefficients before the global scale, a copy of shape (n_blocks, K, 2 F)."""
         K, F = self.n_outputs, self.block_size
         blocks = self._alpha[:, :, : self.n_features].reshape(K, 2, self.n_blocks, F)
         return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(self.n_blocks, K, 2 * F)
@@ -85,7 +98,7 @@ class Expansion:
         return int(self._alpha.nbytes) + self.frequencies.nbytes
 
     def scores(self, X: Array, keys: Array, extra_keys: Array, alone: bool = False) -> Array:
-        """f(x) of every row.
+        """The scores f(x) of rows.
 
         Parameters
         ----------
@@ -96,8 +109,8 @@ class Expansion:
         extra_keys
             The keys of inputs met in these rows only, uint64 of shape (e,).
         alone
-            Whether nothing is learnt from these scores: then they need not have the bits that each row has by itself,
-            and many rows are projected at once.
+            Whether nothing is learnt from these scores: then many rows are projected at once, and are equal to those
+            computed one by one to rounding only.
 
         Returns
         -------
@@ -112,27 +125,27 @@ class Expansion:
         return total
 
     def features(self, block: int, X: Array, keys: Array) -> Array:
-        """phi_k(x) of every row, shape (n, 2 F); `block` may be the one that comes next."""
+        """The features phi_k(x) of rows X (n, d), shape (n, 2 F); block k may be the one that comes next."""
         out = np.empty((len(X), 2 * self.block_size), self.dtype)
         self.frequencies.features(block, X, keys, self.bandwidth, out)
         return out
 
     def widen(self, n_outputs: int) -> None:
-        """Give new outputs a zero column in every block."""
+        """Add outputs, up to `n_outputs`, with coefficients of 0 in every block."""
         missing = n_outputs - self.n_outputs
         if missing > 0:
             self._alpha = np.pad(self._alpha, ((0, missing), (0, 0), (0, 0)))
             self.n_outputs = n_outputs
 
     def decay(self, factor: float) -> None:
-        """Multiply every coefficient, by one number from -1 to 1 kept aside."""
+        """Multiply every coefficient by a factor from -1 to 1, which only changes the global scale."""
         self.scale *= factor
         if abs(self.scale) < SMALLEST_SCALE:
             self._alpha *= self.dtype.type(self.scale)
             self.scale = 1.0
 
     def add(self, block: int, delta: Array) -> None:
-        """Add `delta`, float64 of shape (K, 2 F), to a block's coefficients; the block that comes next begins at 0."""
+        """Add `delta`, float64 of shape (K, 2 F), to the coefficients of a block, an old one or the next."""
         F = self.block_size
         if block == self.n_blocks:
             room = self._alpha.shape[2]

@@ -1,4 +1,4 @@
-"""Structured frequencies: stacks of orthogonal ones, for groups of inputs in the order of their columns."""
+"""Structured orthogonal random features: stacks of Walsh-Hadamard transforms, for groups of inputs in their order."""
 
 import math
 
@@ -19,7 +19,7 @@ _NO_NORMS = np.zeros((4096, 0), np.float32)
 
 
 class Stacks:
-    """Frequencies of the features from 0 on, float32, drawn whenever they are used.
+    """Structured orthogonal random frequencies in float32, drawn whenever they are used.
 
     The first group holds the inputs of the first rows, and some more up to a power of two; those that come later begin
     another group, as large as all before, up to 4,096. Earlier features never change by it.
@@ -29,14 +29,18 @@ class Stacks:
     block_size
         F, the frequencies of a block.
     cache_bytes
-        Norms kept, in bytes; those of other features are drawn whenever they are used.
+        The most bytes of norms cached; those of other features are drawn whenever they are used.
     seed
-        The stream of frequencies.
+        The seed of the frequencies, an unsigned 64-bit number.
 
     Attributes
     ----------
     first_size
         Inputs of the first group; 0 before it is chosen.
+
+    References
+    ----------
+    [^1]: Yu et al., "Orthogonal random features", 2016, section 4: structured orthogonal random features.
 
     """
 
@@ -53,14 +57,14 @@ class Stacks:
         return int(self._norms.nbytes)
 
     def begin(self, X: Array) -> None:
-        """Choose the size of the first group by the last column that is not 0 in all of the first rows."""
+        """Fix the size of the first group by the last column of X, shape (n, d), that is not 0 in all rows."""
         if not self.first_size:
             occupied = np.flatnonzero(X.any(axis=0))
             n = int(occupied[-1]) + 1 if len(occupied) else 1
             self.first_size = min(max(1 << (n - 1).bit_length(), SMALLEST), LARGEST)
 
     def groups(self, n_inputs: int) -> Groups:
-        """The groups of so many inputs."""
+        """The first columns and sizes of the groups of the first `n_inputs` inputs."""
         starts, sizes = [0], [self.first_size]
         while starts[-1] + sizes[-1] < n_inputs:
             starts.append(starts[-1] + sizes[-1])
@@ -77,9 +81,9 @@ class Stacks:
         n_features: int,
         total: Array,
     ) -> None:
-        """Add what the first `n_features` say of rows (n, d + e) to `total`: every row has the bits it has alone.
+        """Add the sum of the first `n_features` times their coefficients to `total`, each row as if it were alone.
 
-        Inputs stand where their columns are, those of `extra_keys` where `Rows.in_order` puts them.
+        Arguments are those of `Drawn.add_scores`; the columns of X are in the order of `Rows.in_order`.
         """
         groups = self.groups(X.shape[1])
         scale, width = _turns(bandwidth), _width(groups)
@@ -91,7 +95,7 @@ class Stacks:
     add_many = add_scores
 
     def features(self, block: int, X: Array, keys: Array, bandwidth: float, out: Array) -> None:
-        """Fill `out` (n, 2 F) with phi of a block."""
+        """Fill `out`, shape (n, 2 F), with the features phi of a block: cosines, then sines, times F^-1/2."""
         groups = self.groups(len(keys))
         first, scale = block * self.block_size, _turns(bandwidth)
         norms = self._cached(groups, scale, 0)
@@ -108,7 +112,7 @@ class Stacks:
             raise misfit("first_group")
 
     def _cached(self, groups: Groups, scale: float, n_features: int) -> Array:
-        """The norms that are kept, at least of so many features if there is room; whole widths."""
+        """The cached norms, (groups, m), m a multiple of the width and at least `n_features` if there is room."""
         n_groups, width = len(groups.starts), _width(groups)
         if len(self._norms) != n_groups:
             self._norms = np.zeros((n_groups, 0), np.float32)

@@ -1,4 +1,4 @@
-"""What every kernel offers: its exact matrix, and frequencies drawn as a function of (seed, feature, input)."""
+"""The interface of a kernel: its exact matrix, and its random frequencies."""
 
 import abc
 
@@ -13,10 +13,15 @@ LARGEST_BANDWIDTH = 1e18
 
 
 class Kernel(base.Base, abc.ABC):
-    """A shift-invariant kernel with paired random features F^-1/2 [cos(x W), sin(x W)].
+    """A shift-invariant kernel with paired random Fourier features F^-1/2 [cos(x W), sin(x W)].
 
-    A kernel is its constructor arguments and nothing else; what is learnt from data (the bandwidth, where the
-    argument is None) lives in the state of the machine that uses it.
+    A kernel has no state but its constructor arguments; a bandwidth that is learnt from data, where the argument is
+    None, is part of the machine that uses it.
+
+    References
+    ----------
+    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
+
     """
 
     #: Whether inputs are centred and scaled unless the user says otherwise.
@@ -28,14 +33,14 @@ class Kernel(base.Base, abc.ABC):
 
     @abc.abstractmethod
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        """The exact kernel.
+        """The kernel matrix: k of all pairs of rows.
 
         Parameters
         ----------
         X, Y
-            Rows, shapes (n, d) and (m, d).
+            Scaled inputs, shapes (n, d) and (m, d).
         bandwidth
-            The length scale in use.
+            The length scale in use, in units of the scaled inputs.
 
         Returns
         -------
@@ -45,35 +50,40 @@ class Kernel(base.Base, abc.ABC):
 
     @abc.abstractmethod
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
-        """Draw frequencies in turns (divided by 2 pi).
+        """Draw random frequencies from the kernel's spectral distribution, in turns (radians divided by 2 pi).
+
+        A frequency is a function of its word and its key and nothing else: the same whenever it is drawn.
 
         Parameters
         ----------
         words
-            The features' words, uint64 of shape (m,).
+            64 random bits for each feature, which follow from the seed and its number; uint64 of shape (m,).
         keys
-            The inputs' keys, uint64 of shape (d,).
+            The inputs' keys, which follow from their names; uint64 of shape (d,).
         bandwidth
-            The length scale in use.
+            The length scale in use, in units of the scaled inputs.
         out
-            Filled; shape (d, m), float32 or float64.
+            The frequencies, to be filled: float32 or float64 of shape (d, m).
 
         """
 
     def median_bandwidth(self, Z: Array) -> float:
-        """.7 times the median distance of all pairs of rows of Z (n, d); .7 where most rows are alike."""
+        """The bandwidth by the median heuristic: .7 times the median distance of all pairs of rows of Z, shape (n, d).
+
+        .7 where most rows are alike.
+        """
         squared = squared_distances(Z, Z)[np.triu_indices(len(Z), 1)]
         median = float(np.sqrt(np.median(squared))) if len(squared) else 0.0
         return 0.7 * (median or 1.0)
 
 
 def usable(bandwidth: float) -> float:
-    """The bandwidth, or the nearest with which frequencies and kernel are finite."""
+    """The bandwidth, clipped to the range in which frequencies and kernel are finite in float32."""
     return min(max(bandwidth, SMALLEST_BANDWIDTH), LARGEST_BANDWIDTH)
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
-    """|x - y|^2 of all pairs, float64 of shape (n, m), never below 0."""
+    """The squared Euclidean distances of all pairs of rows of X and Y, float64 of shape (n, m), at least 0."""
     X = np.asarray(X, np.float64)
     Y = np.asarray(Y, np.float64)
     squared = (X * X).sum(axis=1)[:, None] + (Y * Y).sum(axis=1)[None, :] - 2 * X @ Y.T

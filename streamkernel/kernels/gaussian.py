@@ -10,7 +10,7 @@ from streamkernel.state import Array
 
 
 class Gaussian(Kernel):
-    """k(x, x') = exp(-|x - x'|^2 / (2 bandwidth^2)).
+    """The Gaussian (RBF) kernel k(x, x') = exp(-|x - x'|^2 / (2 bandwidth^2)).
 
     Parameters
     ----------

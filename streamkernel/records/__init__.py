@@ -1,1 +1,1 @@
-"""From records to rows of numbers and back: inputs by name, targets, data frames, and what a call brings."""
+"""Encoders of records: inputs by name, targets, data frames, and the batch of a call."""

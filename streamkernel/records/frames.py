@@ -1,4 +1,4 @@
-"""Frames: records in the columns of a data frame or an array, read as a whole instead of row by row.
+"""Records in the columns of a data frame or array, read column by column instead of row by row.
 
 Numbers are read as one matrix, strings as codes of their distinct values; only columns of mixed or unusual values are
 looked at value by value.
@@ -25,14 +25,14 @@ _LABELS = {str, bool, int, float}
 
 
 class Texts(NamedTuple):
-    """The strings of one column.
+    """The strings of one column as codes.
 
     Attributes
     ----------
     name
-        The column's.
+        The column's name.
     codes
-        Each row's place in `values`, int64 of shape (n,); -1 where it holds no string.
+        The index in `values` of each row's string, int64 of shape (n,); -1 where it holds none.
     values
         The distinct strings.
 
@@ -44,18 +44,18 @@ class Texts(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What a frame holds.
+    """The contents of a frame as arrays.
 
     Attributes
     ----------
     names
-        Of the p columns with numbers.
+        The names of the p columns with numbers.
     numbers
         float64 of shape (n, p + 1); NaN where not observed, as all of the last column is.
     texts
-        The columns with strings. A column may have both.
+        The columns with strings. A column may have both numbers and strings.
     refused
-        The first value that is no input, by name; empty if all are.
+        The first value that cannot be an input, under its column's name; empty if there is none.
 
     """
 
@@ -70,7 +70,7 @@ _Parts = tuple[list[Any], list[Any], Array, dict[Any, list[Any]]]
 
 
 class Frame:
-    """Records in columns.
+    """A data frame or array whose rows are records.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Frame:
     ValueError
         An array does not have two dimensions.
     TypeError
-        X is neither.
+        X is neither a data frame nor an array.
 
     """
 
@@ -100,12 +100,12 @@ class Frame:
         return len(self._frame if self._array is None else self._array)
 
     def read(self) -> Columns:
-        """All that the columns hold, in arrays of their own.
+        """Read the columns into arrays of their own.
 
         Raises
         ------
         ValueError
-            The name of a column is none.
+            A column's name is of a type that no input's name may have.
 
         """
         order, names, matrix, listed = self._parts() if self._array is None else _parts_of(self._array)
@@ -127,7 +127,7 @@ class Frame:
         return Columns(names, numbers, texts, {name: value})
 
     def series(self, values: Array | list[Any]) -> Any:
-        """One value a row, as a series of the frame's kind with its index, or as an array of shape (n,)."""
+        """One value for each row as a series of the frame's library with its index; for an array, one of shape (n,)."""
         if self._array is None:
             return to_native_series(values, name=None, like=self._frame)
         if isinstance(values, np.ndarray):
@@ -137,7 +137,7 @@ class Frame:
         return np.array(values) if alike else np.fromiter(values, np.dtype(object), len(values))
 
     def table(self, labels: Sequence[Any], values: Array) -> Any:
-        """Values of shape (n, K) by label, as a frame of the same kind and index, or as the array that they are."""
+        """Values of shape (n, K) by label as a frame of the same library and index; for an array, as they are."""
         if self._array is not None:
             return values
         columns = dict(zip(labels, np.array(values.T, order="C"), strict=True))
@@ -168,7 +168,7 @@ def _plain(name: Hashable) -> Any:
 
 
 class _Mixed(NamedTuple):
-    """What a column of Python values holds: numbers, codes of strings and these, and the first row that is no input."""
+    """A column of Python values: its numbers, codes of strings with these, and the first row that is no input."""
 
     numbers: Array | None = None
     codes: Array | None = None

@@ -1,4 +1,4 @@
-"""Named inputs: a record's dict becomes a row of columns, scaled by running moments.
+"""The encoder of named inputs: a record's dict becomes a row of columns, standardised by running moments.
 
 A column is a number, or the indicator of one value of a string input. Columns are found by name, so neither the order
 of the keys nor the moment an input first appears matters to the features: those are drawn by the key of the name.
@@ -30,7 +30,7 @@ _quoted = json.encoder.encode_basestring
 
 
 def key_of(tagged: list[Any]) -> int:
-    """The stable 64-bit key of a column: a BLAKE2b hash of its name, its type and, for an indicator, its value."""
+    """The 64-bit key of a column, the same for ever: a BLAKE2b hash of its name with type and an indicator's value."""
     kind, name, *value = tagged
     if name[0] == "str":  # as JSON has it, without the encoder that each call of `dumps` makes
         rest = f",{_quoted(value[0])}]" if value else "]"
@@ -41,19 +41,19 @@ def key_of(tagged: list[Any]) -> int:
 
 
 class Rows(NamedTuple):
-    """Encoded records.
+    """Encoded records, before they are scaled.
 
     Attributes
     ----------
     values
-        float64 of shape (n, d): one column each known input; NaN where it was not observed.
+        One column for each known input, float64 of shape (n, d); NaN where it was not observed.
     extras
-        float64 of shape (n, e): inputs met only in records that may not add columns, as they enter the features; 0 is
-        not observed, -0 a number that is 0.
+        Inputs met only in records that may not add columns, scaled, float64 of shape (n, e); 0 is not observed, -0 a
+        number that is 0.
     extra_keys
-        uint64 of shape (e,): the keys of those, ascending.
+        The keys of those inputs, ascending, uint64 of shape (e,).
     n_known
-        int64 of shape (n,): the inputs that were known when each record came, its own among them if it may add columns.
+        The number of inputs known at each record, with its own if it may add columns; int64 of shape (n,).
 
     """
 
@@ -64,12 +64,12 @@ class Rows(NamedTuple):
 
     @classmethod
     def known(cls, values: Array) -> "Rows":
-        """Records of known inputs only."""
+        """Encoded records, (n, d), of known inputs only."""
         n, d = values.shape
         return cls(values, np.zeros((n, 0)), _NO_KEYS, np.full(n, d))
 
     def part(self, rows: slice) -> "Rows":
-        """Some of the records, with the extras that these have."""
+        """Some of the encoded records, with the extras that these have."""
         if not self.extra_keys.size:
             return (
                 self
@@ -83,7 +83,7 @@ class Rows(NamedTuple):
         return Rows(self.values[rows], chosen, self.extra_keys[used], self.n_known[rows])
 
     def in_order(self, X: Array) -> Array:
-        """Scaled rows (n, d + e) with the extras where they would stand if their records had come alone."""
+        """Scaled rows X (n, d + e) with each record's extras right after the columns it knows, as if it came alone."""
         if not self.extra_keys.size:
             return X
         d = self.values.shape[1]
@@ -96,19 +96,32 @@ class Rows(NamedTuple):
 
 
 def is_met(extras: Array) -> Array:
-    """Which extras a row brings: what it does not is 0, and -0 is a number that is 0."""
+    """Which extras were observed, bool of their shape: 0 is not, but -0 is a number that is 0."""
     return np.asarray((extras != 0) | np.signbit(extras))
 
 
 class Inputs:
-    """The columns seen so far and their running moments.
+    """The encoder of records: its columns, found by name, and their running moments.
+
+    It does in one what River's `OneHotEncoder` does for strings and its `StandardScaler` for numbers. Scaled values are
+    cut at `SCALED_LIMIT` deviations, and outliers count in the moments as less than they are (`compute.moments`).
 
     Parameters
     ----------
     max_inputs
-        Columns past this number are ignored and counted in `n_ignored`.
+        The most columns; inputs past them are ignored and counted in `n_ignored`.
     standardize
         Whether numbers are centred and scaled by their running mean and deviation.
+
+    Attributes
+    ----------
+    columns
+        The columns in the order of arrival, each ["number", name] or ["indicator", name, value]; names as `tag` has
+        them.
+    moments
+        The running moments of each column, float64 of shape (d, `compute.moments.SIZE`).
+    n_ignored
+        Inputs ignored, counted at each record learnt.
 
     """
 
@@ -118,7 +131,7 @@ class Inputs:
         self.max_inputs = max_inputs
         self.standardize = standardize
         self.n_ignored = 0
-        self.columns: list[list[Any]] = []  # tagged names, in the order of the columns
+        self.columns: list[list[Any]] = []
         self._numbers: dict[Hashable, int] = {}
         self._indicators: dict[Hashable, dict[str, int]] = {}
         self._keys: list[int] = []
@@ -134,11 +147,11 @@ class Inputs:
 
     @property
     def room(self) -> int:
-        """How many more columns there may be; 0 also in a model restored under a smaller limit."""
+        """How many more columns may be added; 0 also in a model restored under a smaller limit."""
         return max(self.max_inputs - len(self.columns), 0)
 
     def is_taken(self, key: int) -> bool:
-        """Whether an input has this key: another of the same key is ignored."""
+        """Whether a column has this key: another input of the same key is ignored."""
         return key in self._taken
 
     @property
@@ -150,17 +163,17 @@ class Inputs:
 
     @property
     def names(self) -> list[str]:
-        """The columns' names as text, `name` or `name=value`."""
+        """The names of the columns as text, `name` or, of an indicator, `name=value`."""
         return [str(untag(name[1])) + (f"={name[2]}" if name[0] == "indicator" else "") for name in self.columns]
 
     def forget(self) -> None:
-        """Reset the moments, keep the columns."""
+        """Reset the moments and keep the columns."""
         self.moments = np.zeros((0, MOMENTS))
         self._is_number = np.zeros(0, np.bool_)
         self._fit()
 
     def check(self, xs: Sequence[Mapping[Any, Any]]) -> None:
-        """Raise what `encode` would, for records that are then encoded slice by slice."""
+        """Validate records that are then encoded slice by slice: raises what `encode` would raise."""
         for x in xs:
             if PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
                 try:
@@ -175,12 +188,12 @@ class Inputs:
                     _finite(name, _number(name, value))
 
     def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool]) -> Rows:
-        """Encode records; those to be learnt add the columns that are missing.
+        """Encode records as rows, with columns added for new inputs.
 
         Parameters
         ----------
         xs
-            The records.
+            n records.
         learn
             For each record, whether it may add columns.
 
@@ -218,20 +231,20 @@ class Inputs:
         return Rows(values, extra_values, np.array(extra_keys, np.uint64), np.array(n_known, np.int64))
 
     def scale(self, rows: Rows, learn: Array, dtype: np.dtype[Any]) -> Array:
-        """Scale encoded rows in their order; those to be learnt stay in the moments.
+        """Scale encoded rows one after the other, each by the moments that include it.
 
         Parameters
         ----------
         rows
-            Encoded rows, n of them.
+            n encoded rows.
         learn
-            Bool of shape (n,). The other rows are scaled by the moments they would have led to.
+            The rows that update the moments, bool of shape (n,); others are scaled as if they did, and then forgotten.
         dtype
             float32 or float64.
 
         Returns
         -------
-        Array of shape (n, d + e).
+        Array of shape (n, d + e); absent values are 0, the mean.
 
         """
         n, d = rows.values.shape
@@ -241,14 +254,14 @@ class Inputs:
         return out
 
     def scaling(self, n_columns: int) -> Scaling:
-        """The moments of the first columns, for compiled code to read and update."""
+        """The scaling parameters and moments of the first columns, for compiled code to read and update."""
         limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
         if n_columns == len(self.moments):
             return Scaling(self.standardize, limit, self._is_number, self.moments)
         return Scaling(self.standardize, limit, self._is_number[:n_columns], self.moments[:n_columns])
 
     def as_of_now(self, values: Array) -> Array:
-        """Encoded values of shape (n, d), scaled by the moments as they stand."""
+        """Encoded values of shape (n, d), scaled by the current moments, which are not updated."""
         if self.standardize:
             deviation = np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1))
             centred = np.clip(values, -LARGEST, LARGEST) - self.moments[:, MEAN]
@@ -285,26 +298,26 @@ class Inputs:
         self.moments = array(record, "input_moments", np.float64, len(self), MOMENTS)
 
     def number(self, name: Hashable) -> int:
-        """The column of a number; -1 where it has none."""
+        """The index of the column of a number; -1 where it has none."""
         return self._numbers.get(name, -1)
 
     def indicators(self, name: Hashable) -> Mapping[str, int]:
-        """The columns of a string's values."""
+        """The indexes of the indicators of a string input, by value."""
         return self._indicators.get(name, {})
 
     def add(self, columns: Sequence[list[Any]]) -> None:
-        """Add columns, by their tagged names, in this order."""
+        """Add columns, given as `columns` has them, in this order."""
         for tagged in columns:
             self._append(tagged)
         self._fit()
 
     @property
     def plain_names(self) -> tuple[Any, ...] | None:
-        """The names of all columns in their order, if all are numbers."""
+        """The names of all columns in their order if all are numbers; else None."""
         return tuple(self._numbers) if len(self._numbers) == len(self) else None
 
     def encode_plain(self, xs: Sequence[Mapping[Any, Any]]) -> Rows | None:
-        """Encode records that all hold the same known numbers; None for any others."""
+        """Encode records that all hold the same known numbers; returns None for any others."""
         if not xs:
             return None
         names = tuple(xs[0])
@@ -369,9 +382,9 @@ class Inputs:
         return row, {key: self._unseen(tagged, value) for key, tagged, value in arrivals}
 
     def _arrivals(self, unknown: Sequence[tuple[list[Any], float]]) -> list[tuple[int, list[Any], float]]:
-        """The unknown inputs of a record that there is room for, by their keys.
+        """The unknown inputs of a record that there is room for, in the order of their keys.
 
-        One whose key another input has already is as one past the limit: its features would be the other's.
+        One whose key another input has already counts as past the limit: its features would be the other's.
         """
         arrivals: dict[int, tuple[list[Any], float]] = {}
         for tagged, value in unknown:
@@ -382,7 +395,7 @@ class Inputs:
         return [(key, *arrivals[key]) for key in sorted(arrivals)[: self.room]]
 
     def _unseen(self, tagged: list[Any], value: float) -> float:
-        """An unseen input as it enters the features: a number alone is its own mean, which is 0 after scaling.
+        """The scaled value of an unseen input: a number alone is its own mean, which is 0 after scaling.
 
         Such a 0 is -0, which tells it from an input that its record does not have.
         """
@@ -431,7 +444,7 @@ class Inputs:
         self._plain = None
 
     def _fit(self) -> None:
-        """Give every column its moments."""
+        """Add rows of moments for columns that have none yet."""
         missing = len(self.columns) - len(self.moments)
         if missing > 0:
             self.moments = np.concatenate([self.moments, np.zeros((missing, MOMENTS))])

@@ -1,4 +1,4 @@
-"""The intake of a call: records checked as a whole, so that a bad one costs nothing, then encoded part by part."""
+"""The batch encoder: the records of a call are validated as a whole, then encoded part by part."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from streamkernel.state import Array
 
 #: No record counts as more: beyond, float64 can keep neither the experts' matrices positive nor a step's size.
 HEAVIEST = 1e6
-#: What a call brings: a dict each record, or all of them in columns.
+#: A batch of records: a dict each, or all of them in columns.
 Records = Sequence[Mapping[Any, Any]] | Frame
 #: Records encoded at a time: a row has as many columns as there are inputs, so that a long call could fill the memory.
 SLICE = 256
@@ -23,12 +23,13 @@ CELLS = 2**22
 
 
 class Intake:
-    """Checks, encodes and counts what a call brings.
+    """The encoder of the batch that a call learns or predicts: rows of numbers, targets and weights.
 
     Parameters
     ----------
     inputs, targets
-        The machine's; new columns are added to the first.
+        The encoders of one record's inputs and of its target. New columns are added to the first, and records or
+        inputs past a limit are counted in both.
 
     """
 
@@ -40,12 +41,25 @@ class Intake:
     def take(
         self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None
     ) -> Iterator[tuple[Rows, list[Any], Array]]:
-        """Encoded rows, prepared targets (None is not to be learnt) and weights, part by part.
+        """Validate a batch, then encode it part by part.
+
+        Parameters
+        ----------
+        xs
+            n records.
+        ys
+            n targets; None is not learnt.
+        ws
+            n weights of at least 0, which are cut at `HEAVIEST`; None is 1 each.
+
+        Yields
+        ------
+        Encoded rows, targets as plain values (None is not learnt) and weights, float64.
 
         Raises
         ------
         ValueError
-            A record cannot be used. It comes before the first part, and nothing is changed then.
+            A record, target or weight cannot be used. Raised before the first part, when nothing is changed yet.
 
         """
         if len(ys) != len(xs):
@@ -68,9 +82,9 @@ class Intake:
                 warnings.warn(message, RuntimeWarning, stacklevel=4)  # past machine and estimator: the line that learns
 
     def encoded(self, xs: Records, targets: Sequence[Any]) -> Iterator[tuple[slice, Rows]]:
-        """Encode records: at once where they are known numbers only, else slice by slice, having checked them all.
+        """Validate and encode records, which add columns where their target is not None; yields each part and its rows.
 
-        Those whose target is None add no columns.
+        Records of known numbers only are one part, others are cut into slices.
         """
         if isinstance(xs, Frame):
             learn = np.array([y is not None for y in targets], np.bool_)
@@ -87,7 +101,7 @@ class Intake:
 
 
 def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:
-    """At most `SLICE` records at a time, fewer where they have very many names."""
+    """Slices of at most `SLICE` records, fewer where they have very many names."""
     start, n_names = 0, 0
     for stop, x in enumerate(xs):
         n_names += len(x)

@@ -1,4 +1,4 @@
-"""Placement: where the columns of a frame go, so that its rows are encoded as their dicts one after the other would be.
+"""The frame encoder: rows of a frame become the same numbers as their dicts, encoded one after the other.
 
 A *thing* is a column of numbers, or one value of a column of strings: what has, or may be given, a column among the
 inputs.
@@ -17,21 +17,21 @@ from streamkernel.state import Array, tag
 
 
 class Placement:
-    """Finds the columns of known things, and which of the others are given one, and when.
+    """The encoder of a frame: it finds the inputs' columns, and the rows at which new ones are added.
 
     Parameters
     ----------
     inputs
-        Where columns are found, and added as the parts are taken.
+        The encoder of records, to which new columns are added as the parts are taken.
     columns
-        What a frame holds; not to be used afterwards.
+        The contents of the frame; overwritten.
     learn
         Bool of shape (n,): the rows that may add columns.
 
     Raises
     ------
     ValueError
-        A value is no input. Nothing is changed then.
+        A value cannot be an input. Nothing is changed then.
 
     """
 
@@ -61,7 +61,7 @@ class Placement:
             self._admit(learn)
 
     def parts(self, n_rows: int) -> Iterator[tuple[slice, Rows]]:
-        """Encoded rows: all at once, or `n_rows` at a time where there are more columns than that."""
+        """Encode the rows, at once or `n_rows` at a time if there are more columns; yields each part and its rows."""
         n = len(self._numbers)
         if self._keys_collide:
             for start in range(0, n, n_rows):

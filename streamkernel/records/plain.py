@@ -1,4 +1,4 @@
-"""Plain records, which hold known numbers and nothing else, as most do: they are read without a loop over values."""
+"""The fast path for plain records, which hold known numbers only, as most do: read without a loop over values."""
 
 import math
 import operator
@@ -16,18 +16,18 @@ PLAIN = {float, int}
 
 
 class PlainRecords:
-    """Reads records that hold exactly these inputs, all of them finite numbers, or NaN.
+    """A reader of records that hold exactly the given inputs, all of them finite numbers, or NaN.
 
     Parameters
     ----------
     names
-        The inputs, at least one.
+        The names of the d inputs, at least one.
 
     Attributes
     ----------
     values
-        The last record that `read_one` took, float64 of shape (1, d), in the order of `names`; anything once it
-        refused one.
+        The last record for which `read_one` returned True, float64 of shape (1, d), in the order of `names`; undefined
+        once it returned False.
 
     """
 
@@ -39,7 +39,7 @@ class PlainRecords:
         self._pack: Callable[..., None] = struct.Struct(f"{len(names)}d").pack_into
 
     def read_one(self, x: Mapping[Any, Any]) -> bool:
-        """Take a record's numbers into `values`; False, and nothing has happened, if it is no such record."""
+        """Read a record of finite numbers into `values`; returns False if it holds anything else."""
         if type(x) is not dict or len(x) != len(self.names):  # a Counter, say, has an answer to any name
             return False
         try:
@@ -52,7 +52,7 @@ class PlainRecords:
         return True
 
     def read(self, xs: Sequence[Mapping[Any, Any]]) -> Array | None:
-        """The numbers of records, float64 of shape (n, d); None if one of them is no such record."""
+        """Read n records of finite numbers or NaN: float64 of shape (n, d), or None if one holds anything else."""
         d = len(self.names)
         if set(map(type, xs)) != {dict} or set(map(len, xs)) != {d}:
             return None

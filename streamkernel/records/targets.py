@@ -1,4 +1,4 @@
-"""Targets: labels become columns of the scores, numbers become deviations from their running mean, and back."""
+"""The encoders of targets: labels become columns of scores, numbers are standardised, scores become predictions."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -17,15 +17,16 @@ from streamkernel.state import Array, Record, Rules, array, checked, misfit, rea
 
 @dataclass(frozen=True)
 class Encoded:
-    """Targets of consecutive records, as the machine uses them.
+    """Encoded targets of n consecutive records.
 
     Attributes
     ----------
     y
-        float64 of shape (n,): the column of the label, its side (0 or 1), or the standardised number; NaN unlabelled.
+        The column of the label, its side (0 or 1) or the standardised number, float64 of shape (n,); NaN where there is
+        no target.
     before
-        float64 of shape (n, 2): what was known before each record: (number of classes, 0), which of two sides had been
-        seen, or the target's (mean, deviation).
+        What was known before each record, float64 of shape (n, 2): (number of classes, 0), which of two sides had been
+        seen, or the (mean, deviation) of the targets.
 
     """
 
@@ -34,12 +35,12 @@ class Encoded:
 
     @property
     def labelled(self) -> Array:
-        """Bool of shape (n,)."""
+        """Which records have a target, bool of shape (n,)."""
         return ~np.isnan(self.y)
 
 
 class Targets(Protocol):
-    """One kind of target with its loss."""
+    """The encoder of one kind of target, with its loss."""
 
     loss: Any
     #: Labels ignored because they came past the limit, or numbers cut to the largest there may be.
@@ -49,28 +50,28 @@ class Targets(Protocol):
 
     @property
     def n_outputs(self) -> int:
-        """Scores a record has by now."""
+        """K, the number of scores that a record has by now."""
 
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
-        """Targets as plain values, None where a record is not to be learnt, and how many were past the limit.
+        """Validate targets: plain values, None where a record is not learnt, and the number of those past the limit.
 
-        Changes nothing. ValueError names what is no target.
+        Nothing is changed. ValueError where a value is no target.
         """
 
     def admit(self, ys: Sequence[Any]) -> Encoded:
-        """Encode prepared targets one after the other, each with what was known before it; new labels join."""
+        """Encode validated targets one after the other, each with what was known before it; new labels join."""
 
     def known(self, y: Any) -> float | None:
-        """What `admit_known` takes, of a plain target that brings nothing new; None for any other."""
+        """The argument of `admit_known` for a plain target that brings no new label; None for any other."""
 
     def admit_known(self, value: float) -> float:
-        """Encode one such target."""
+        """Encode one target for which `known` returned a value."""
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
-        """The loss of each record's score before it was learnt, (n,); NaN unlabelled."""
+        """The loss of the scores (n, K) of each record before it was learnt, (n,); NaN where there is no target."""
 
     def gradient(self, y: Array, scores: Array) -> Array:
-        """dl/du, float64 of shape (n, K)."""
+        """The derivative dl/du of the loss by the scores u (n, K), float64 of shape (n, K)."""
 
     def record(self) -> Record:
         """The fields of the state."""
@@ -79,18 +80,23 @@ class Targets(Protocol):
         """Take the fields that `record` gave; ValueError where they do not fit."""
 
     def forget(self) -> None:
-        """Begin anew; the process's own counters stay."""
+        """Reset labels or moments; `n_limited` stays."""
 
 
 class Classes:
-    """Labels under the softmax: one column each, in the order of arrival.
+    """The encoder of class labels: one column of scores each, in the order of arrival.
 
     Parameters
     ----------
     loss
         A loss of (n,) columns and (n, K) scores.
     max_classes
-        Records of labels past this number are predicted only, and counted in `n_limited`.
+        The most labels. Records of any other are predicted only, and counted in `n_limited`.
+
+    Attributes
+    ----------
+    labels
+        The labels in the order of their columns.
 
     """
 
@@ -137,7 +143,7 @@ class Classes:
         return value
 
     def codes(self, labels: Sequence[Any]) -> Array:
-        """The columns of known labels, int64 of shape (n,); -1 for None."""
+        """The columns of n known labels, int64 of shape (n,); -1 for None."""
         columns = self._encoded(labels)
         return np.where(np.isnan(columns), -1, columns).astype(np.int64)
 
@@ -173,7 +179,7 @@ class Classes:
         return np.asarray(self.loss.gradient(y.astype(np.int64), scores), np.float64)
 
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
-        """The distribution over the labels that were known before each record."""
+        """The probabilities of each record, by the labels that were known before it."""
         known = encoded.before[:, 0].astype(np.int64)
         if len(known) and known[0] == known[-1] == len(self.labels) == 2:  # the most frequent case
             first, second = self.labels
@@ -187,7 +193,7 @@ class Classes:
         return result
 
     def distribution(self, scores: Array) -> tuple[list[Any], Array]:
-        """The labels known by now, and the probability of each for each row of scores, (n, K)."""
+        """The labels known by now, and their probabilities for each row of scores, shape (n, K)."""
         return list(self.labels), softmax(scores) if self.labels else scores
 
     def record(self) -> Record:
@@ -206,12 +212,19 @@ class Classes:
 
 
 class TwoSides:
-    """Two labels under a margin loss: False and True until another label takes the place of one not seen yet.
+    """The encoder of two labels under a margin loss, which are False and True until others arrive.
+
+    A label that is neither takes the place of one not seen yet; a third is an error.
 
     Parameters
     ----------
     loss
         A loss of (n,) sides, 0 or 1, and (n,) scores.
+
+    Attributes
+    ----------
+    labels, seen
+        The labels of sides 0 and 1, and whether each was seen.
 
     """
 
@@ -257,7 +270,7 @@ class TwoSides:
         return np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)[:, None]
 
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
-        """The sigmoid of the score: of both sides, unless only one is known and by another name than False or True."""
+        """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
         positive = special.expit(scores[:, 0]).tolist()
         result: list[dict[Any, float]] = []
         for p, seen in zip(positive, encoded.before.astype(bool).tolist(), strict=True):
@@ -266,12 +279,12 @@ class TwoSides:
         return result
 
     def distribution(self, scores: Array) -> tuple[list[Any], Array]:
-        """The labels with a probability by now, and that of each for each row of scores, (n, 2) or (n, 1)."""
+        """The labels that have a probability by now, and these for each row of scores, shape (n, 2) or (n, 1)."""
         sides, positive = self._sides(self.seen), special.expit(scores[:, 0])
         return sides, np.stack([1.0 - positive, positive] if len(sides) == 2 else [np.ones(len(scores))], axis=1)
 
     def _sides(self, seen: Sequence[bool]) -> list[Any]:
-        """Both labels, unless only one is known and by another name than False or True."""
+        """Both labels, unless only one was seen and it is neither False nor True."""
         sides = [
             label if known else bool(side) for side, (label, known) in enumerate(zip(self.labels, seen, strict=True))
         ]
@@ -297,15 +310,20 @@ class TwoSides:
 
 
 class Numbers:
-    """Regression targets, standardised by their running mean and deviation.
+    """The encoder of regression targets, standardised by their running mean and deviation.
 
-    Targets past `LARGEST` count as that, and are counted in `n_limited`. One that is past 100 deviations from the
-    mean counts the less the farther it is.
+    Targets past `LARGEST` are cut there, and counted in `n_limited`. One that is past 100 deviations from the mean
+    counts the less the farther it is.
 
     Parameters
     ----------
     loss
         A loss of (n,) standardised targets and (n,) scores.
+
+    Attributes
+    ----------
+    moments
+        The running moments of the targets, float64 of shape (`compute.moments.SIZE`,).
 
     """
 
@@ -340,7 +358,7 @@ class Numbers:
 
     @property
     def deviation(self) -> float:
-        """The running deviation of the targets, 0 before two differ."""
+        """The running standard deviation of the targets; 0 before two differ."""
         return float(deviation(self.moments))
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
@@ -350,12 +368,12 @@ class Numbers:
         return np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)[:, None]
 
     def values(self, encoded: Encoded, scores: Array) -> list[float]:
-        """Scores in the target's own units, by the moments before each record."""
+        """Predictions in the targets' units, by the moments before each record."""
         values: list[float] = (encoded.before[:, 0] + encoded.before[:, 1] * scores[:, 0]).tolist()
         return values
 
     def numbers(self, scores: Array) -> Array:
-        """Scores in the target's own units, by the moments as they stand, (n,)."""
+        """Predictions in the targets' units, by the current moments, shape (n,)."""
         return np.asarray(self.moments[MEAN] + self.deviation * scores[:, 0])
 
     def record(self) -> Record:
@@ -372,7 +390,7 @@ class Numbers:
 
 
 def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int:
-    """The side of a label, which takes the place of one not seen yet where it is new."""
+    """The side of a label, 0 or 1; a new one takes the place of a label not seen yet."""
     if label in labels:
         side = labels.index(label)
     elif all(seen):

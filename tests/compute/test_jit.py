@@ -1,9 +1,11 @@
 """Compilation: lazy, cached where it can be, and every kernel with its plain twin."""
 
+import errno
 import fcntl
 import importlib
 import inspect
 import os
+import pickle
 import pkgutil
 import shutil
 import subprocess
@@ -11,6 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
+from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 
 import streamkernel
@@ -161,6 +165,36 @@ def test_processes_that_compile_at_once_take_nothing_from_each_other(tmp_path, i
     twice = imported()
     assert (twice(3), twice(0.25)) == (6, 0.5)
     assert sorted(twice.stats.cache_hits.values()) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "junk", [b"", b"\x80\x04cstreamkernel.compute.arrival\nNoLonger\n.", b"junk"], ids=["empty", "class", "junk"]
+)
+def test_an_index_that_cannot_be_read_is_made_anew(imported, junk):
+    """pip leaves the caches of an earlier release behind, whose indices pickle its classes by name."""
+    assert imported()(3) == 6
+    twice = imported()
+    (index,) = Path(twice.stats.cache_path).glob("kernel.twice-*.nbi")
+    begin = index.read_bytes()
+    version = pickle.dumps(pickle.loads(begin))
+    index.write_bytes(version + junk)
+    assert twice(3) == 6
+    again = imported()
+    assert again(3) == 6
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_what_cannot_be_stored_is_compiled_all_the_same(imported, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", full)
+    assert imported()(3) == 6
+
+
+def test_what_cannot_be_compiled_says_so_at_once(imported):
+    with pytest.raises(TypingError):
+        imported()(None)
 
 
 def test_one_that_stands_still_with_the_lock_holds_nobody_up_for_ever(imported, monkeypatch):

@@ -12,10 +12,11 @@ from streamkernel.kernels import Gaussian
 NO_KEYS = np.zeros(0, np.uint64)
 
 
-def _drawn(expansion, first, last, keys):
-    """The frequencies of some blocks."""
-    F = expansion.block_size
-    return expansion.frequencies._draw(first * F, last * F, keys, expansion.bandwidth)
+def _cosines(expansion, first, last, keys):
+    """Of the frequencies of some blocks, shape (d, (last - first) F): a row for each input that is 1 alone."""
+    F, alone = expansion.block_size, np.eye(len(keys), dtype=expansion.dtype)
+    blocks = [expansion.features(block, alone, keys)[:, :F] for block in range(first, last)]
+    return np.concatenate(blocks, axis=1) * np.sqrt(F, dtype=expansion.dtype)
 
 
 def _expansion(F=4, dtype="float32", cache_bytes=2**20, seed=3, bandwidth=1.3):
@@ -75,7 +76,8 @@ def test_the_cache_changes_no_bit(shape, d, late, cache_bytes, dtype):
                 == plain.features(block, X[:, :known], keys[:known]).tobytes()
             )
         assert cached.frequencies.cache.W.nbytes <= cache_bytes
-    assert cached.nbytes == cached._alpha.nbytes + cached.frequencies.cache.W.nbytes
+    assert cached.nbytes - plain.nbytes == cached.frequencies.cache.W.nbytes
+    assert plain.frequencies.cache.W.nbytes == 0
 
 
 @given(st.permutations(range(6)), st.sampled_from([0, 2**20]))
@@ -83,7 +85,7 @@ def test_frequencies_belong_to_keys_not_to_columns(order, cache_bytes):
     one, other = (_grown(5, dtype="float64", cache_bytes=cache_bytes) for _ in range(2))
     keys, X = _keys(6), np.random.default_rng(4).normal(size=(3, 6))
     order = np.array(order)
-    assert np.array_equal(_drawn(one, 0, 5, keys)[order], _drawn(other, 0, 5, keys[order]))
+    assert np.array_equal(_cosines(one, 0, 5, keys)[order], _cosines(other, 0, 5, keys[order]))
     reordered = np.ascontiguousarray(X[:, order])
     assert np.allclose(one.scores(X, keys, NO_KEYS), other.scores(reordered, keys[order], NO_KEYS), atol=1e-13, rtol=0)
 
@@ -91,8 +93,8 @@ def test_frequencies_belong_to_keys_not_to_columns(order, cache_bytes):
 def test_blocks_continue_one_stream_and_seeds_have_their_own():
     expansion = _expansion(F=4)
     keys = _keys(3)
-    assert np.array_equal(_drawn(expansion, 0, 6, keys)[:, 8:16], _drawn(expansion, 2, 4, keys))
-    one, other = _drawn(expansion, 0, 500, keys).ravel(), _drawn(_expansion(F=4, seed=4), 0, 500, keys).ravel()
+    assert np.array_equal(_cosines(expansion, 4, 12, keys), _cosines(_expansion(F=16), 1, 3, keys))
+    one, other = _cosines(expansion, 0, 500, keys).ravel(), _cosines(_expansion(F=4, seed=4), 0, 500, keys).ravel()
     assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(one))
 
 
@@ -167,6 +169,7 @@ def test_restored(n_blocks):
     X, keys = np.ones((2, 3), np.float32), _keys(3)
     assert other.scores(X, keys, NO_KEYS).tobytes() == one.scores(X, keys, NO_KEYS).tobytes()
     assert (other.n_blocks, other.n_features, other.n_outputs) == (n_blocks, 4 * n_blocks, 2)
+    assert other.nbytes == other.alpha.nbytes + other.frequencies.cache.W.nbytes
     before = other.alpha.copy()
     one.add(n_blocks, np.ones((2, 8)))
     assert np.array_equal(other.alpha, before)

@@ -26,8 +26,8 @@ def test_what_goes_wrong_is_found_and_the_other_cases_are_tried(stub, sentence, 
     monkeypatch.setattr(watch, "HANG_SECONDS", 0.3 if stub == "Hanging" else 5.0)
     monkeypatch.setattr(watch, "GROWTH_MB", 64)
     tried = watch.tried(f"tests.fuzz.stubs.{stub}", 7, 1.5, tmp_path)
-    ((case, said),) = tried.found
-    assert said.startswith(sentence)
+    ((case, finding),) = tried.found
+    assert finding.startswith(sentence)
     assert case == (-1 if stub == "Growing" else 3)
     assert tried.cases > 3
     assert f"- x, case {case}: {sentence}" in report({"x": tried}, 7)
@@ -35,8 +35,8 @@ def test_what_goes_wrong_is_found_and_the_other_cases_are_tried(stub, sentence, 
 
 def test_a_target_that_does_not_start_is_found_once(tmp_path):
     tried = watch.tried("tests.fuzz.stubs.Failing", 7, 60.0, tmp_path)
-    ((_, said),) = tried.found
-    assert said == "the process ended with status 1: RuntimeError: no start"
+    ((_, finding),) = tried.found
+    assert finding == "the process ended with status 1: RuntimeError: no start"
     assert tried.cases == 0
 
 

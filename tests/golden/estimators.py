@@ -2,8 +2,8 @@
 
     python -m tests.golden.estimators FOLDER
 
-writes the states of this version, and what their models say of some records. Run it before a format changes, never for
-one that has: the files of `estimators-v2` came from the last version of that format.
+writes the states of this version, and their models' predictions of some records. Run it before a format changes, never
+for one that has: the files of `estimators-v2` came from the last version of that format.
 """
 
 import gzip
@@ -50,8 +50,8 @@ def records(name, start, stop):
             yield x, value * 3 + 50 if name.startswith(("regressor", "adaptive_regressor")) else "ny"[value > 5]
 
 
-def said(model, name):
-    """What a model says of a few records it has not learnt."""
+def predictions(model, name):
+    """Predictions of a few records that the model has not learnt: probabilities or numbers."""
     xs = [x for x, _ in records(name, 400, 405)]
     return [model.predict_proba_one(x) if hasattr(model, "predict_proba_one") else model.predict_one(x) for x in xs]
 
@@ -65,5 +65,5 @@ if __name__ == "__main__":
         for x, y in records(name, 0, n):
             model.learn_one(x, y)
         (folder / f"{name}.bin.gz").write_bytes(gzip.compress(to_bytes(model.__getstate__()), mtime=0))
-        answers[name] = said(model, name)
+        answers[name] = predictions(model, name)
     (folder / "said.json").write_text(json.dumps(answers, indent=1) + "\n")

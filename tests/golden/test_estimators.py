@@ -30,7 +30,7 @@ def test_a_state_of_version_2_says_what_it_said_and_learns_on(name):
     assert record["version"] == 2
     model = golden.fresh(name)
     model.__setstate__(record)
-    assert all(map(_close, golden.said(model, name), json.loads((FOLDER / "said.json").read_text())[name]))
+    assert all(map(_close, golden.predictions(model, name), json.loads((FOLDER / "said.json").read_text())[name]))
     n = golden.MODELS[name][2]
     assert model.n_records == n
     # Here and there the same stream: what the old one lacks matters to outliers and changes only.
@@ -40,7 +40,7 @@ def test_a_state_of_version_2_says_what_it_said_and_learns_on(name):
     for x, y in golden.records(name, n, 400):
         model.learn_one(x, y)
         grown.learn_one(x, y)
-    assert all(map(_close, golden.said(model, name), golden.said(grown, name)))
+    assert all(map(_close, golden.predictions(model, name), golden.predictions(grown, name)))
     twin = golden.fresh(name)
     twin.__setstate__(from_bytes(to_bytes(model.__getstate__())))
     assert twin.state_digest() == model.state_digest()
@@ -59,7 +59,7 @@ def test_what_had_diverged_in_version_2_goes_on(field, value):
     model.__setstate__(record)
     for x, y in golden.records("regressor", 310, 350):
         model.learn_one(x, y)
-    assert np.isfinite(golden.said(model, "regressor")).all()
+    assert np.isfinite(golden.predictions(model, "regressor")).all()
     assert model.__getstate__()["version"] == 3
 
 

@@ -14,7 +14,7 @@ N = 1500
 
 
 def _colours(n=N, noise=3, seed=0):
-    """Only the colour matters; numbers that say nothing stand beside it."""
+    """Only the colour matters; numbers without information stand beside it."""
     rng = np.random.default_rng(seed)
     for _ in range(n):
         colour = COLOURS[rng.integers(len(COLOURS))]
@@ -84,7 +84,7 @@ def test_an_unseen_value_and_an_absent_one_are_other_things_than_a_known_one(cla
         model.predict_proba_one(x)[True] for x in ({"colour": "red"}, {"colour": "pink"}, {"noise0": 0.0})
     )
     assert known > 0.8
-    # Of a value that was never seen half as much can be said at most, in log-odds.
+    # Of a value that was never seen the log-odds are at most half as large.
     assert abs(math.log(unseen / (1 - unseen))) < 0.5 * math.log(known / (1 - known))
     assert len({known, unseen, absent}) == 3
 

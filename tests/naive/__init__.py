@@ -1,0 +1,112 @@
+"""The slow plain twin of every jitted kernel in streamkernel/compute, written for reading: loops, Python numbers.
+
+A twin has the name of its kernel and returns what the kernel fills in; it stands in the module of the same name.
+"""
+
+# ruff: noqa: F401 - tests write `naive.f`, whatever the module
+
+from tests.naive.arrival import arrive, remember
+from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
+from tests.naive.experts import (
+    count_loss,
+    hedge_weights,
+    rehearse,
+    speak,
+    standardise_targets,
+    step_temperature,
+    teach_heads,
+)
+from tests.naive.features import (
+    _dot,
+    _dot_pairs,
+    _observed,
+    _project,
+    _project_some,
+    adaptive_columns,
+    add_projected,
+    add_scores,
+    add_tile,
+    column_means,
+    cos_sin,
+    largest_eigenvalue,
+    mean_outer,
+    paired_features,
+)
+from tests.naive.gaussians import (
+    GOLDEN,
+    HALF_WORD,
+    WORD,
+    centred,
+    counted,
+    feature_words,
+    gaussians,
+    hash64,
+    mix64,
+    normal,
+    random_signs,
+    shaped,
+)
+from tests.naive.label_pass import advance_labels, mix, pass_labels, shift
+from tests.naive.moments import (
+    INPUTS,
+    TARGETS,
+    Moments,
+    are_outliers,
+    clip_rows,
+    deviation,
+    drawn_in,
+    drawn_to,
+    end_block,
+    forget_block,
+    is_far,
+    keep,
+    near,
+    scale,
+    scale_rows,
+    standardise,
+    take_into_block,
+    take_target,
+    updated,
+)
+from tests.naive.number_pass import advance_numbers, pass_numbers
+from tests.naive.recursive import (
+    _absorb,
+    _subtract,
+    dot,
+    downdate,
+    learn_least_squares,
+    learn_least_squares_late,
+    learn_newton,
+    settle,
+    symmetric,
+    symmetric_product,
+)
+from tests.naive.slopes import slopes, squared_slopes
+from tests.naive.softmax import softmax_into, softmax_rows
+from tests.naive.structured import (
+    COUNTED_DEVIATION,
+    _add_group,
+    _draw_norms,
+    _draw_signs,
+    _stack_word,
+    _transform,
+    add_turns,
+    draw_norms,
+    structured_features,
+    structured_scores,
+)
+from tests.naive.trees import (
+    Ensemble,
+    best_cut,
+    bin_column,
+    explained,
+    explains_more,
+    follow,
+    grow,
+    grow_oldest,
+    leaf_of,
+    learn_trees,
+    partition,
+    speak_trees,
+    watched,
+)

@@ -1,0 +1,49 @@
+"""Twins of the experts: scores, Hedge's weights, temperatures, and a predict-then-learn step of the heads."""
+
+import math
+
+import numpy as np
+
+from tests.naive.features import _dot
+from tests.naive.moments import take_target
+from tests.naive.recursive import learn_least_squares_late
+from tests.naive.softmax import softmax_into
+
+
+def speak(heads_W, linear_W, phi):
+    scores = [[_dot(w, phi) for w in W] for W in heads_W]
+    return scores + [[_dot(w, phi[len(phi) - len(w) :]) for w in W] for W in linear_W]
+
+
+def hedge_weights(losses, eta):
+    return softmax_into(losses, -eta)
+
+
+def step_temperature(log_temperature, scores, p, label):
+    slope = math.exp(log_temperature) * (np.dot(p, scores) - scores[label])
+    return float(np.clip(log_temperature - 0.05 * np.clip(slope, -2, 2), 0, 4))
+
+
+def count_loss(block, loss):
+    return np.add(block, [1, loss, loss**2])
+
+
+def teach_heads(P, W, owed, drifts, ridge, phi, truth, scores, weight):
+    """The heads' matrices and coefficients after the record; nothing is owed then."""
+    taught = [
+        learn_least_squares_late(P[j], W[j], owed[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
+        for j in range(len(W))
+    ]
+    return [P for P, _ in taught], [W for _, W in taught], np.zeros_like(owed)
+
+
+def rehearse(Phi, truths, sample_weights, P, W, owed, drifts, ridge):
+    for phi, truth, weight in zip(Phi, truths, sample_weights, strict=True):
+        if weight > 0:
+            P, W, owed = teach_heads(P, W, owed, drifts, ridge, phi, truth, np.array(speak(W, [], phi)), weight)
+    return P, W, owed
+
+
+def standardise_targets(targets, sample_weights, moments):
+    """Each target as those up to it standardise it; the moments learn them."""
+    return [take_target(moments, y)[0] if weight > 0 else 0 for y, weight in zip(targets, sample_weights, strict=True)]

@@ -1,0 +1,98 @@
+"""Twins of the pass of records with numbers as targets through all experts."""
+
+import math
+
+import numpy as np
+
+from tests.naive.arrival import arrive
+from tests.naive.experts import count_loss, hedge_weights, speak, teach_heads
+from tests.naive.moments import TARGETS, Moments, near, take_target
+from tests.naive.recursive import learn_least_squares
+
+
+def pass_numbers(
+    Phi,
+    values,
+    targets,
+    sample_weights,
+    heads_P,
+    heads_W,
+    owed,
+    drifts,
+    ridge,
+    linear_P,
+    linear_W,
+    linear_drifts,
+    ensembles,
+    levels,
+    moments,
+    linear_moments,
+    losses,
+    squared_errors,
+    block,
+    eta,
+):
+    """`ensembles` is empty, or of what is left over, which learns in place."""
+    assert not np.any(moments)
+    assert not np.any(linear_moments)
+    moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
+    linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
+    H, E = len(heads_W), len(linear_W)
+    for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
+        linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
+        scores = np.array(speak(heads_W, linear_W, phi))
+        predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
+        predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
+        smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
+        corrected = np.array([smooth] + [smooth + ensemble.speak(x)[0] for ensemble in ensembles])
+        predictions += [*corrected[1:], *(corrected + levels)]
+        mixed = np.dot(hedge_weights(losses, eta), predictions)
+        total, number = squared_errors
+        variance = linear_moments.deviation**2 or 1
+        out.append([mixed, math.sqrt(total / number) if number else 0, variance])
+        if math.isnan(y):
+            continue
+        block = count_loss(block, min((y - mixed) ** 2 / variance, 4))
+        nearer = near(linear_moments, y)
+        squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
+        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
+        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(squared) + 0.05)
+        if len(linear_moments):
+            levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
+            for ensemble in ensembles:
+                ensemble.learn(x, np.array([nearer - smooth]), weight)
+        standardised, is_new = take_target(linear_moments, y)
+        if is_new:
+            levels, squared_errors = np.zeros_like(levels), np.zeros(2)
+            for ensemble in ensembles:
+                ensemble.forget()
+        for e in range(E):
+            linear_P[e], linear_W[e] = learn_least_squares(
+                linear_P[e], linear_W[e], linear, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
+            )
+        standardised, _ = take_target(moments, nearer)
+        heads_P, heads_W, owed = teach_heads(
+            heads_P, heads_W, owed, drifts, ridge, phi, np.array([standardised]), scores, weight
+        )
+    return (
+        heads_P,
+        heads_W,
+        owed,
+        linear_P,
+        linear_W,
+        levels,
+        moments.numbers,
+        linear_moments.numbers,
+        losses,
+        squared_errors,
+        block,
+        out,
+    )
+
+
+def advance_numbers(values, extras, targets, sample_weights, scaling, lens, window, *experts):
+    """The parts of the kernel one after the other, each for all records."""
+    targets = np.array(targets)
+    Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, lens, window)
+    taught = np.where(np.array(sample_weights) > 0, targets, math.nan)
+    return observed, pass_numbers(Phi, values, taught, sample_weights, *experts)

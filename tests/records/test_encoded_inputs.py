@@ -1,0 +1,149 @@
+"""Records as rows of numbers: scaled by moments, with absent and unseen inputs."""
+
+import math
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel.compute.moments import COUNT, M2, MEAN
+from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, Rows
+from tests.parts import inputs_of
+from tests.records.regressors import learnt, regressor, stream
+
+records = st.dictionaries(
+    st.sampled_from(["a", "b", "c", "d"]),
+    st.one_of(st.floats(-1e3, 1e3), st.booleans(), st.sampled_from(["u", "v"]), st.none(), st.just(math.nan)),
+    max_size=4,
+)
+
+
+@given(
+    st.lists(st.tuples(records, st.one_of(st.none(), st.floats(-5, 5))), min_size=1, max_size=25),
+    st.sampled_from([None, False]),
+)
+def test_predict_one_then_learn_one_is_advance(stream, standardize):
+    one, other = (regressor(standardize=standardize, batch_size=3) for _ in range(2))
+    for x, y in stream:
+        predicted = one.predict_one(x)
+        one.learn_one(x, y)
+        outcome = other.advance([x], [y])
+        assert outcome.predictions == [predicted]
+    assert one.state_digest() == other.state_digest()
+
+
+def test_an_absent_number_is_its_mean():
+    model = learnt(200)
+    mean = dict(zip(model.input_names, model.__getstate__()["input_moments"][:, MEAN], strict=True))
+    # To the bit only where the moments do not move: the mean itself moves the deviation of what is present.
+    assert model.predict_one({"x0": 1.0}) == pytest.approx(model.predict_one({"x0": 1.0, "x1": mean["x1"]}), abs=1e-6)
+    assert model.predict_one({}) == pytest.approx(model.predict_one(mean), abs=1e-6)
+
+
+def test_moments_count_only_what_was_observed_and_learnt():
+    model = regressor()
+    values = [3.0, None, 5.0, math.nan, 10.0]
+    model.advance([{"a": v} for v in values], [1.0, 1.0, 1.0, 1.0, None])
+    moments = model.__getstate__()["input_moments"]
+    assert moments[:, [COUNT, MEAN, M2]].tolist() == [[2, 4.0, 2.0]]
+
+
+def test_unlabelled_records_change_nothing():
+    model = learnt()
+    before = model.state_digest()
+    model.advance([{"x0": 100.0, "late": 1.0, "text": "new"}] * 40, [None] * 40)
+    model.learn_one({"x0": 100.0, "late": 1.0, "text": "new"}, None)
+    model.learn_many(pd.DataFrame({"x0": [1.0, 2.0], "late": ["a", "b"]}), [None, None])
+    assert model.state_digest() == before
+    assert model.n_records == 50
+    # Nor the scores of the records among which they stand.
+    xs = stream(60, seed=3)
+    other = learnt()
+    mixed = model.advance(
+        [x for pair in zip(xs, [{"x9": 50.0}] * 60, strict=True) for x in pair],
+        [y for x in xs for y in (x["x1"], None)],
+    )
+    alone = other.advance(xs, [x["x1"] for x in xs])
+    assert mixed.predictions[::2] == alone.predictions
+    assert model.state_digest() == other.state_digest()
+
+
+def test_indicators_and_their_values_are_never_scaled():
+    inputs = Inputs(max_inputs=10, standardize=True)
+    rows = inputs.encode([{"c": "a", "n": 1.0}, {"c": "b", "n": 3.0}, {"n": 8.0}], [True] * 3)
+    scaled = inputs.scale(rows, np.ones(3, np.bool_), np.dtype("float64"))
+    columns = {tuple(name[:1]) + tuple(name[2:]): scaled[:, i].tolist() for i, name in enumerate(inputs.columns)}
+    assert columns[("indicator", "a")] == [1, 0, 0]
+    assert columns[("indicator", "b")] == [0, 1, 0]
+    assert columns[("number",)] == pytest.approx([0, 1, (8 - 4) / math.sqrt(26 / 3)])
+
+
+def test_a_boolean_is_a_number_that_is_scaled():
+    inputs = Inputs(max_inputs=10, standardize=True)
+    rows = inputs.encode([{"b": False}, {"b": True}], [True] * 2)
+    assert inputs.scale(rows, np.ones(2, np.bool_), np.dtype("float64")).tolist() == [[0], [1]]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
+def test_scaled_values_are_bounded_and_finite(value, standardize):
+    model = learnt(n=60, standardize=standardize)
+    prediction = model.predict_one({"x0": value})
+    model.learn_one({"x0": value, "new": value}, 1.0)
+    for x in stream(12, seed=1):
+        model.learn_one(x, 1.0)
+    inputs = inputs_of(model)
+    limit = SCALED_LIMIT if standardize else RAW_LIMIT
+    rows = inputs.encode([{"x0": value, "new": -value}], [False])
+    assert np.abs(inputs.scale(rows, np.zeros(1, np.bool_), np.dtype("float32"))).max() <= np.float32(limit)
+    assert math.isfinite(prediction)
+    assert math.isfinite(model.predict_one({"x0": 1.0, "x1": 1.0}))
+
+
+def test_without_standardize_values_are_used_as_they_are():
+    inputs = Inputs(max_inputs=10, standardize=False)
+    rows = inputs.encode([{"a": 5.0}, {"a": 7.0}, {}], [True] * 3)
+    assert inputs.scale(rows, np.ones(3, np.bool_), np.dtype("float32")).tolist() == [[5], [7], [0]]
+    assert not inputs.moments.any()
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(["x0", "x1"]),
+            st.one_of(st.floats(allow_infinity=False), st.integers(-(2**70), 2**70)),
+            min_size=1,
+        ),
+        min_size=1,
+        max_size=9,
+    ),
+    st.booleans(),
+)
+def test_records_of_known_numbers_are_encoded_as_any_others(xs, in_another_order):
+    if in_another_order:
+        xs = [dict(reversed(x.items())) for x in xs]
+    models = [learnt() for _ in range(2)]
+    models[0].advance(xs, [1.0] * len(xs))
+    with mock.patch.object(Inputs, "encode_plain", return_value=None):  # the general way in
+        for x in xs:
+            models[1].learn_one(x, 1.0)
+    assert models[0].state_digest() == models[1].state_digest()
+
+
+def test_a_late_input_has_frequencies_at_once_and_an_old_one_may_vanish():
+    model = learnt(100)
+    seen = {model.predict_one({"x0": 0.3, "late": v}) for v in (1.0, 2.0)}
+    assert len(seen) == 1  # a number seen for the first time is its own mean
+    model.advance([{"late": float(i % 5)} for i in range(40)], [float(i % 5) for i in range(40)])
+    assert model.predict_one({"late": 4.0}) > model.predict_one({"late": 0.0}) + 0.5
+
+
+def test_a_part_has_the_layout_of_the_whole():
+    """Compiled code of another layout would be compiled anew, for half a minute."""
+    extras = np.arange(12.0).reshape(4, 3) % 3
+    whole = Rows(np.zeros((4, 2)), extras, np.arange(3, dtype=np.uint64), np.full(4, 2))
+    part = whole.part(slice(1, 4))
+    assert part.extras.tolist() == [[1.0, 2.0]] * 3
+    assert part.extras.flags.c_contiguous

@@ -1,0 +1,169 @@
+"""Inputs past the limit, and calls that are long or of very many names."""
+
+import math
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from river.optim.losses import Squared
+
+import streamkernel.records.inputs
+import streamkernel.records.intake
+from streamkernel.records.inputs import Inputs, key_of
+from streamkernel.records.intake import SLICE, Intake
+from streamkernel.records.targets import Numbers
+from tests.records.regressors import learnt, regressor, stream
+
+HUGE = 10**400
+
+
+def test_inputs_past_the_limit_are_ignored_counted_and_warned_of_once():
+    model = regressor(max_inputs=2)
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=2 are ignored, counted in n_") as caught:
+        model.learn_one({"a": 1.0, "c": 2.0, "d": "text"}, 1.0)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert model.n_ignored_inputs == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.learn_one({"c": 2.0}, 1.0)
+        model.predict_one({"c": 2.0, "e": 1.0})
+        model.learn_one({"c": 2.0}, None)
+    assert model.n_ignored_inputs == 3
+    assert sorted(model.input_names) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.learn_one({"a": 1.0, "b": 2.0}, 1.0),
+        lambda model: model.learn_many(pd.DataFrame({"a": [1.0], "b": [2.0]}), [1.0]),
+        lambda model: model.advance([{"a": 1.0, "b": 2.0}], [1.0]),
+    ],
+    ids=["learn_one", "learn_many", "advance"],
+)
+def test_the_warning_points_at_the_caller(call):
+    with pytest.warns(RuntimeWarning, match="max_inputs") as caught:
+        call(regressor(max_inputs=1))
+    # The lambda's own line, not that of its caller.
+    assert caught[0].lineno == call.__code__.co_firstlineno
+
+
+def test_what_is_past_the_limit_does_not_touch_scores():
+    model = regressor(max_inputs=2, standardize=False)
+    xs = stream(40)
+    model.advance(xs, [x["x0"] for x in xs])
+    assert model.predict_one({"x0": 1.0, "x1": 2.0, "z": 5.0}) == model.predict_one({"x0": 1.0, "x1": 2.0})
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, HUGE, math.nan, True, None])
+def test_a_long_call_checks_what_its_sum_would_hide(value):
+    model = learnt()
+    before = model.state_digest()
+    xs = [{"x0": 1e308, "x1": 1e308}] * SLICE + [{"x0": math.nan, "x1": value}]
+    if value in (math.inf, -math.inf, HUGE):
+        with pytest.raises(ValueError, match="input 'x1' is infinite"):
+            model.advance(xs, [1.0] * len(xs))
+        assert model.state_digest() == before
+    else:
+        model.advance(xs, [1.0] * len(xs))
+        assert model.n_records == 50 + SLICE + 1
+
+
+def test_a_user_who_makes_warnings_errors_is_not_left_with_half_a_call():
+    models = [regressor(max_inputs=1) for _ in range(2)]
+    calls = [[{"a": 1.0}, {"b": 1.0}, {"a": 3.0}], [1.0, 2.0, 3.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            models[0].advance(*calls)
+        warnings.simplefilter("ignore")
+        models[1].advance(*calls)
+    assert models[0].state_digest() == models[1].state_digest()
+
+
+def test_a_fault_at_the_end_of_a_long_call_is_found_before_its_first_record_is_learnt():
+    model = learnt()
+    before = model.state_digest()
+    good = [{"x0": 1.0, "text": f"value {i}"} for i in range(2 * SLICE)]
+    for bad in ({"x0": math.inf}, {"x0": HUGE}, {"x0": b""}, {b"name": 1.0}, {math.nan: "text"}, {"new": math.inf}):
+        with pytest.raises(ValueError, match=r"infinite|of type|names and labels"):
+            model.advance([*good, bad], [1.0] * (2 * SLICE + 1))
+        assert model.state_digest() == before
+
+
+@pytest.mark.parametrize("targets", [[None], [1.0]], ids=["predicted", "learnt"])
+def test_a_long_call_of_strings_that_never_come_twice_takes_no_more_memory_than_a_short_one(targets):
+    """A row has a column for each of them, so that all rows at once would take the square of their number."""
+    model = regressor(cache_bytes=0, max_features=4)
+    xs = [{"id": str(i)} for i in range(3000)]
+    tracemalloc.start()
+    model.advance(xs, targets * len(xs))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
+
+
+def test_a_long_call_to_a_model_of_many_inputs_takes_no_more_memory_than_a_short_one():
+    model = regressor(cache_bytes=0, max_features=4)
+    model.advance([{"n": 1.0}] + [{"id": str(i)} for i in range(2000)], [1.0] * 2001)
+    xs = [{"n": float(i)} for i in range(5000)]
+    tracemalloc.start()
+    model.advance(xs, [None] * len(xs))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
+
+
+def test_thousands_of_values_of_a_string_stay_within_the_limit():
+    model = regressor(max_inputs=100)
+    with pytest.warns(RuntimeWarning, match="max_inputs=100"):
+        model.advance([{"id": str(i)} for i in range(3000)], [1.0] * 3000)
+    assert len(model.input_names) == 100
+    assert model.n_ignored_inputs == 2900
+
+
+def test_no_more_names_than_there_is_room_for_in_a_smaller_copy():
+    model = learnt()
+    for name in "abcdef":
+        model.learn_one({name: 1.0}, 1.0)
+    smaller = model.clone({"max_inputs": 3}, include_attributes=True)
+    before = smaller.input_names
+    with pytest.warns(RuntimeWarning, match="inputs past max_inputs=3"):
+        smaller.learn_one({f"new{i}": 1.0 for i in range(9)}, 1.0)
+    assert smaller.input_names == before
+    assert smaller.n_ignored_inputs == 9
+    assert math.isfinite(smaller.predict_one({"another": 1.0}))
+
+
+def test_unknown_names_are_looked_at_once(monkeypatch):
+    """A record of very many names costs as much as its names, and next to nothing where there is no room."""
+    asked = []
+    monkeypatch.setattr(streamkernel.records.inputs, "key_of", lambda tagged: asked.append(tagged) or key_of(tagged))
+    inputs = Inputs(2_000, True)
+    xs = [{f"name{r}.{j}": 1.0 for j in range(3_000)} for r in range(3)]
+    rows = inputs.encode(xs, [False] * 3)
+    assert rows.extras.shape == (3, 6_000)
+    assert (np.count_nonzero(np.signbit(rows.extras), axis=1) == 2_000).all()
+    assert len(asked) == 9_000
+    full = Inputs(1, True)
+    full.encode([{"only": 1.0}], [True])
+    asked.clear()
+    assert full.encode(xs, [False, True, True]).extras.shape == (3, 0)
+    assert full.n_ignored == 6_000
+    assert asked == []
+
+
+def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):
+    """Each might bring columns of its own, and all of them times all records is what memory must hold."""
+    monkeypatch.setattr(streamkernel.records.intake, "CELLS", 10_000)
+    intake = Intake(Inputs(10, True), Numbers(Squared()))
+    xs = [dict.fromkeys(map(str, range(100)), 1.0)] * 30 + [{"a": 1.0}] * 300
+    parts = [part for part, _ in intake.encoded(xs, [None] * 330)]
+    assert [part.start for part in parts][1:] == [part.stop for part in parts][:-1]
+    assert parts[-1].stop == 330
+    assert max(part.stop - part.start for part in parts[:-1]) <= 256
+    assert [part.stop for part in parts[:3]] == [10, 20, 30]

@@ -1,0 +1,183 @@
+"""What values a record may hold, and that a call that fails changes nothing."""
+
+import datetime
+import decimal
+import enum
+import fractions
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from streamkernel import KernelClassifier
+from tests.records.regressors import learnt
+
+HUGE = 10**400
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+NUMBERS = [
+    1.5,
+    2,
+    -0.0,
+    True,
+    10**30,
+    Level.HIGH,
+    np.float64(1.5),
+    np.float32(1.5),
+    np.float16(1.5),
+    np.longdouble(1.5),
+    np.int8(3),
+    np.uint64(2**64 - 1),
+    np.bool_(False),
+    decimal.Decimal("1.5"),
+    fractions.Fraction(3, 2),
+    1e308,
+]
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda value: f"{type(value).__name__}-{value}")
+def test_a_number_of_any_type_is_its_float(value):
+    one, other = learnt(), learnt()
+    for model, given_value in ((one, value), (other, float(value))):
+        model.learn_one({"x0": given_value, "x1": 0.5}, 1.0)  # a known input
+        model.learn_one({"new": given_value}, 2.0)
+    assert one.state_digest() == other.state_digest()
+    assert one.predict_one({"x0": value, "unseen": value}) == other.predict_one({"x0": float(value), "unseen": 1})
+
+
+ABSENT = [
+    None,
+    math.nan,
+    np.nan,
+    np.float32("nan"),
+    decimal.Decimal("nan"),
+    decimal.Decimal("sNaN"),
+    pd.NA,
+    pd.NaT,
+]
+
+
+@pytest.mark.parametrize("value", ABSENT, ids=lambda value: f"{type(value).__name__}-{value}")
+def test_what_was_not_observed_is_absent(value):
+    one, other = learnt(), learnt()
+    one.learn_one({"x0": value, "x1": 0.5, "new": value}, 1.0)
+    other.learn_one({"x1": 0.5}, 1.0)
+    assert one.state_digest() == other.state_digest()
+    assert one.predict_one({"x0": value, "x1": 1.0}) == other.predict_one({"x1": 1.0})
+
+
+REFUSED = [
+    (math.inf, "is infinite: give a finite number, or None where it was not observed"),
+    (-math.inf, "is infinite"),
+    (np.float32("inf"), "is infinite"),
+    (decimal.Decimal("inf"), "is infinite"),
+    (decimal.Decimal("1e400"), "is infinite"),
+    (fractions.Fraction(HUGE), "is infinite"),
+    (HUGE, "is infinite"),
+    (-HUGE, "is infinite"),
+    ([1.0], "is of type list: give a number, a string, a boolean or None"),
+    ({"a": 1}, "is of type dict"),
+    ((1, 2), "is of type tuple"),
+    (b"bytes", "is of type bytes"),
+    (1j, "is of type complex"),
+    (np.array(1.0), "is of type ndarray"),
+    (datetime.datetime(2020, 1, 1), "is of type datetime"),
+    (datetime.timedelta(1), "is of type timedelta"),
+    (pd.Timestamp("2020-01-01"), "is of type Timestamp"),
+    (np.datetime64("2020-01-01"), "is of type "),
+    (np.datetime64("2020-01-01", "ns"), "is of type "),
+    (np.timedelta64(1, "ns"), "is of type "),
+    (object(), "is of type object"),
+]
+
+
+@pytest.mark.parametrize(("value", "why"), REFUSED, ids=lambda value: f"{type(value).__name__}-{str(value)[:20]}")
+@pytest.mark.parametrize("name", ["x0", "new", 7])
+def test_what_is_no_input_is_refused_by_name_and_changes_nothing(name, value, why):
+    model = learnt()
+    before = model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names
+    good = {"x0": 1.0, "other": "text", "another": 2.0}
+    frame = pd.DataFrame({"x0": [1.0] * 3, name: pd.Series([None, None, value], dtype=object)})
+    calls = [
+        lambda: model.learn_one({"late": 1.0, name: value}, 1.0),
+        lambda: model.predict_one({"late": 1.0, name: value}),
+        lambda: model.advance([good] * 30 + [{name: value}] + [good] * 30, [1.0] * 61),
+        lambda: model.advance([good] * 30 + [{name: value}], [1.0] * 30 + [None]),
+        lambda: model.learn_many(frame, [1.0] * 3),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"^input {name!r} {why}"):
+            call()
+        assert (model.state_digest(), model.predict_one({"x0": 1.0}), model.input_names) == before
+
+
+@pytest.mark.parametrize("record", [[("x0", 1.0)], "x0", None, 3])
+def test_a_record_that_is_no_mapping_changes_nothing(record):
+    model = learnt()
+    before = model.state_digest()
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        model.advance([{"new": 1.0, "text": "a"}, record], [1.0, 1.0])
+    assert model.state_digest() == before
+    assert sorted(model.input_names) == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.advance([{"a": 1.0}], [1.0, 2.0]), "got 2 targets for 1 records: give one a record"),
+        (lambda model: model.advance([{"a": 1.0}] * 3, [1.0]), "got 1 targets for 3 records: give one a record"),
+        (lambda model: model.learn_many(pd.DataFrame({"a": [1.0]}), [1.0, 2.0]), "got 2 targets for 1 records"),
+        (
+            lambda model: model.advance([{"a": 1.0}], [1.0], [1.0, 2.0]),
+            "got 2 weights for 1 records",
+        ),
+        (lambda model: model.learn_one({"a": 1.0}, 1.0, w=-1.0), "a weight is negative or not finite"),
+        (lambda model: model.learn_one({"a": 1.0}, 1.0, w=math.nan), "a weight is negative or not finite"),
+        (lambda model: model.advance([{"a": 1.0}], [1.0], [math.inf]), "a weight is negative or not finite"),
+    ],
+)
+def test_targets_and_weights_of_another_length_or_kind(call, message):
+    model = learnt()
+    before = model.state_digest()
+    with pytest.raises(ValueError, match=message):
+        call(model)
+    assert model.state_digest() == before
+
+
+def test_a_call_that_failed_leaves_no_trace_in_what_follows():
+    """Columns were added and taken back; the same names then come in another order."""
+    one, other = learnt(), learnt()
+    with pytest.raises(ValueError, match="infinite"):
+        one.advance([{"p": 1.0, "q": "a"}, {"r": 2.0}, {"x0": math.inf}], [1.0, 1.0, 1.0])
+    for model in (one, other):
+        for i in range(20):
+            model.learn_one({"q": "b" if i % 2 else "a"}, float(i))
+            model.learn_one({"r": i / 3, "x0": 1.0}, float(i))
+            model.learn_one({"p": i / 7}, float(i))
+    assert one.input_names == other.input_names
+    assert one.state_digest() == other.state_digest()
+
+
+def test_the_callers_dict_is_neither_changed_nor_kept():
+    model = learnt()
+    x = {"x0": 1.0, "x1": None, "c": "a"}
+    copy = dict(x)
+    model.learn_one(x, 1.0)
+    model.predict_one(x)
+    assert x == copy
+    before = model.state_digest()
+    x["x0"] = 99.0
+    x.clear()
+    assert model.state_digest() == before
+
+
+def test_a_classifier_takes_the_same_records():
+    model = KernelClassifier(seed=1, batch_size=2)
+    model.advance([{}, {"a": None}, {"a": 1, "b": "x"}, {"b": "y"}], ["p", "q", "p", "q"])
+    assert model.n_records == 4
+    assert set(model.predict_proba_one({})) == {"p", "q"}

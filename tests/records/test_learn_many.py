@@ -1,0 +1,164 @@
+"""Models that learn and predict frames and arrays: as record by record, whatever the names, shapes and libraries."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
+from tests.records.frame_models import models_of_each_kind
+from tests.records.tables import BOXES, EACH_BOX, Table, in_array_of_objects, numbered, rows_of, tables, values_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
+
+
+@pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
+@settings(max_examples=60)
+@given(data=st.data(), table=tables(most=90), make=st.sampled_from([*BOXES.values(), in_array_of_objects]))
+def test_learn_many_and_predict_many_are_the_loop(name, data, table, make):
+    arguments = (st.integers(0, 99), st.sampled_from([2, 5, 1000]), st.sampled_from([None, False]))
+    model = models_of_each_kind(*(data.draw(argument) for argument in arguments))[name]
+    rows = numbered(table.rows) if make is in_array_of_objects else table.rows
+    n, rng = len(rows), np.random.default_rng(data.draw(st.integers(0, 99)))
+    if isinstance(model, base.Regressor):
+        ys = [float(y) for y in rng.normal(size=n)]
+    else:
+        labels = data.draw(st.sampled_from([("a", "b"), (False, True), (3, 4)]))
+        ys = (
+            [labels[i] for i in rng.integers(0, 2, n)]
+            if name == "two sides"
+            else [f"c{i}" for i in rng.integers(0, 5, n)]
+        )
+    ys = [None if rng.random() < data.draw(st.sampled_from([0.0, 0.3])) else y for y in ys]
+    ws = [float(w) for w in rng.choice([0.0, 1.0, 2.5], n)] if data.draw(st.booleans()) else None
+
+    one, many = model.clone(), model.clone()
+    cut = data.draw(st.integers(0, n))
+    for part in (slice(0, cut), slice(cut, n)):
+        if part.start == part.stop:
+            continue
+        many.learn_many(make(table.part(part)), ys[part], ws and ws[part])
+        for x, y, w in zip(rows[part], ys[part], (ws or [1.0] * n)[part], strict=True):
+            one.learn_one(x, y, w)
+        assert many.state_digest() == one.state_digest()
+
+        asked = make(table)
+        assert_predicted_as_one_by_one(one, rows, values_of(many.predict_many(asked)))
+        if isinstance(model, base.Classifier):
+            table_of_many = many.predict_proba_many(asked)
+            labels = list(one.predict_proba_one(rows[0]))
+            if make is in_array_of_objects:
+                rows_of_many = [dict(zip(labels, row, strict=True)) for row in table_of_many.tolist()]
+                assert_probable_as_one_by_one(one, rows, rows_of_many)
+            elif labels:
+                text = not isinstance(table_of_many, pd.DataFrame)
+                assert_probable_as_one_by_one(one, rows, rows_of(table_of_many), text)
+        assert many.state_digest() == one.state_digest()
+
+
+@pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
+@EACH_BOX
+def test_a_long_frame_is_the_loop(name, make):
+    """Of more rows and of more columns than a slice, which come late, and past `max_inputs`."""
+    rng = np.random.default_rng(5)
+    n = 700
+    table = Table(
+        {
+            "x": rng.normal(size=n).tolist(),
+            "late": [float(v) if i > 300 else None for i, v in enumerate(rng.normal(size=n))],
+            "text": [f"v{rng.integers(0, 1 + i)}" for i in range(n)],
+        },
+        {"x": "float64", "late": "float64", "text": "text"},
+    )
+    ys = [float(v) for v in rng.normal(size=n)] if "numbers" in name else ["ab"[i] for i in rng.integers(0, 2, n)]
+    one, many = (models_of_each_kind(3, 300, None)[name] for _ in range(2))
+    many.learn_many(make(table), ys)
+    for x, y in zip(table.rows, ys, strict=True):
+        one.learn_one(x, y)
+    assert many.n_ignored_inputs > 0
+    assert many.state_digest() == one.state_digest()
+    assert_predicted_as_one_by_one(one, table.rows, values_of(many.predict_many(make(table))))
+
+
+def test_columns_by_any_name_in_any_order():
+    """Numbers as names, and among strings, which narwhals would take for positions."""
+    rows = [{3: 1.0, 0: "a", (1, "x"): 2, "s": None}, {3: None, 0: "b", (1, "x"): 5, "s": "c"}] * 20
+    one, many = (KernelRegressor(seed=1, batch_size=4) for _ in range(2))
+    frame = pd.DataFrame({name: pd.Series([x[name] for x in rows], dtype=object) for name in rows[0]})
+    frame[(1, "x")] = frame[(1, "x")].astype(int)
+    many.learn_many(frame[frame.columns[::-1]], [1.0, 2.0] * 20)
+    for x, y in zip(rows, [1.0, 2.0] * 20, strict=True):
+        one.learn_one(x, y)
+    assert many.state_digest() == one.state_digest()
+
+
+@pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
+def test_nan_is_nan_whatever_its_bits(name):
+    """0 / 0 has its sign bit set, and each library has its own for null."""
+    odd = np.array([0xFFF8000000000000, 0x7FFC000000000001], np.uint64).view(np.float64).tolist()
+    digests = set()
+    for missing in (None, math.nan, *odd):
+        rows = [{"a": 1.0, "b": missing if i % 3 else 2.0} for i in range(20)]
+        one, many = (models_of_each_kind(1, 10, None)[name] for _ in range(2))
+        for x in rows:
+            one.learn_one(x, 1)
+        many.learn_many(pd.DataFrame(rows), [1] * 20)
+        digests |= {one.state_digest(), many.state_digest()}
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
+def test_no_rows_and_no_columns(name):
+    model = models_of_each_kind(1, 1000, None)[name]
+    for X in (np.zeros((0, 3)), pd.DataFrame({"a": []}), pl.DataFrame({"a": []}), pa.table({"a": []})):
+        model.learn_many(X, [])
+        assert len(model.predict_many(X)) == 0
+        if isinstance(model, base.Classifier):
+            model.predict_proba_many(X)
+    assert model.input_names == []
+    for X in (np.zeros((3, 0)), pd.DataFrame(index=range(3))):
+        model.learn_many(X, [1, 0, 1])
+        assert values_of(model.predict_many(X)) == [model.predict_one({})] * 3
+    assert model.n_records == 6
+
+
+def test_what_an_array_is_answered_with():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    regressor = KernelRegressor(seed=1, batch_size=8)
+    regressor.learn_many(X, X[:, 0])
+    assert (regressor.predict_many(X).dtype, regressor.predict_many(X).shape) == (np.dtype("float64"), (40,))
+    assert regressor.input_names == ["0", "1"] or regressor.input_names == ["1", "0"]
+    for labels, dtype in (("no", "yes"), "U3"), ((False, True), "bool"), ((0, 1), "int64"), (("a", 1), "object"):
+        for classifier in (KernelClassifier(seed=1, batch_size=8), AdaptiveKernelClassifier(seed=1, n_features=8)):
+            assert classifier.predict_many(X).tolist() == [None] * 40
+            assert classifier.predict_proba_many(X).shape == (40, 0)
+            classifier.learn_many(X, [labels[int(x > 0)] for x in X[:, 0]])
+            assert classifier.predict_many(X).dtype == np.dtype(dtype)
+            assert classifier.predict_proba_many(X).shape == (40, 2)
+            assert sorted(map(str, classifier.classes)) == sorted(map(str, labels))
+
+
+def test_labels_that_are_tuples_are_answered_in_an_array_of_objects():
+    X = np.arange(8.0)[:, None]
+    model = AdaptiveKernelClassifier(seed=1, n_features=4)
+    model.learn_many(X, [("a", i % 2) for i in range(8)])
+    predicted = model.predict_many(X)
+    assert predicted.shape == (8,)
+    assert set(predicted) <= {("a", 0), ("a", 1)}
+
+
+@pytest.mark.parametrize("make", [np.array, pd.Series, lambda ys: pl.Series(ys, strict=False), tuple])
+@pytest.mark.parametrize("ys", [[1.5, 2.5], [1, 2], [True, False]], ids=repr)
+def test_targets_in_any_box(make, ys):
+    one, many = (AdaptiveKernelRegressor(seed=1, n_features=4) for _ in range(2))
+    many.learn_many(np.ones((2, 1)), make(ys))
+    for y in ys:
+        one.learn_one({0: 1.0}, y)
+    assert many.state_digest() == one.state_digest()

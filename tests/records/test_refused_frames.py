@@ -1,0 +1,89 @@
+"""Frames and arrays that hold what is no input: refused by name, and nothing is changed."""
+
+import datetime
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from streamkernel import KernelRegressor
+from tests.records.frame_models import models_of_each_kind
+
+REFUSED = [
+    ({"x": [1.0, math.inf]}, "input 'x' is infinite"),
+    ({"x": [1.0, 2.0], "new": [None, -math.inf]}, "input 'new' is infinite"),
+    ({"x": [1.0, 2.0], "new": [datetime.date(2020, 1, 1), None]}, "input 'new' is of type date"),
+    ({"x": [1.0, 2.0], "new": [b"a", b"b"]}, "input 'new' is of type bytes"),
+    ({"x": [1.0, 2.0], "new": [[1.0], [2.0]]}, "input 'new' is of type"),
+    # The first row decides, and of one row the first column, as in the loop.
+    ({"b": [1.0, math.inf], "a": [datetime.date(2020, 1, 1), None]}, "input 'a' is of type date"),
+    ({"b": [None, datetime.date(2020, 1, 1)], "a": [1.0, math.inf]}, "input 'b' is of type date"),
+    ({"b": [1.0, math.inf], "a": [None, datetime.date(2020, 1, 1)]}, "input 'b' is infinite"),
+]
+
+
+@pytest.mark.parametrize("name", models_of_each_kind(0, 1, None))
+@pytest.mark.parametrize(("columns", "message"), REFUSED, ids=[message for _, message in REFUSED])
+@pytest.mark.parametrize("box", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_what_is_no_input_is_refused_and_changes_nothing(name, columns, message, box):
+    model = models_of_each_kind(1, 1000, None)[name]
+    for i in range(30):
+        model.learn_one({"x": float(i), "b": 1.0}, i % 2)
+    before = model.state_digest()
+    n = 300  # more than a slice
+    long = {column: [None] * n + values for column, values in columns.items()}
+    for X, ys in ((columns, [1, 0]), (long, [1] * (n + 2))):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            model.learn_many(box(X), ys)
+        with pytest.raises(ValueError, match=f"^{message}"):
+            model.predict_many(box(X))
+        assert model.state_digest() == before
+        assert sorted(model.input_names) == ["b", "x"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, object(), datetime.datetime(2020, 1, 1), 1j, {"a": 1}],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_object_that_is_no_input_is_refused_by_the_words_of_learn_one(value):
+    model = KernelRegressor(seed=1)
+    with pytest.raises(ValueError, match=r"^input") as one:
+        model.learn_one({0: value}, 1.0)
+    for values in ([1.0, value], ["text", value], [value]):
+        array = np.empty((len(values), 1), object)
+        array[:, 0] = values
+        for X in (array, pd.DataFrame({0: pd.Series(values, dtype=object)})):
+            with pytest.raises(ValueError, match=r"^input") as many:
+                model.learn_many(X, [1.0] * len(values))
+            assert str(many.value) == str(one.value)
+    assert model.input_names == []
+
+
+def test_dates_in_an_array_are_not_numbers():
+    dates = np.array([["2020-01-01"], ["2020-01-02"]], "datetime64[ns]")
+    with pytest.raises(ValueError, match=r"^input 0 is of type datetime64"):
+        KernelRegressor(seed=1).learn_many(dates, [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^the target"):
+        KernelRegressor(seed=1).learn_many(np.ones((2, 1)), dates[:, 0])
+
+
+@pytest.mark.parametrize("X", [np.ones(3), np.ones((1, 1, 1)), np.array(1.0)], ids=lambda X: f"{X.ndim} dimensions")
+def test_an_array_has_two_dimensions(X):
+    with pytest.raises(ValueError, match=r"^X is an array of shape \(.*\): give one of shape \(n, d\)"):
+        KernelRegressor(seed=1).predict_many(X)
+
+
+@pytest.mark.parametrize("X", [[{"a": 1.0}], "a", None, 3], ids=repr)
+def test_what_is_no_frame_is_refused(X):
+    with pytest.raises(TypeError):
+        KernelRegressor(seed=1).predict_many(X)
+
+
+def test_a_column_named_by_a_date_is_refused():
+    frame = pd.DataFrame({datetime.datetime(2020, 1, 1): [1.0]})
+    with pytest.raises(ValueError, match="names and labels are strings, booleans or numbers"):
+        KernelRegressor(seed=1).learn_many(frame, [1.0])

@@ -1,0 +1,135 @@
+"""Two labels under a margin loss: which are taken, which side each has, and what is predicted before."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+from streamkernel import losses
+from tests.parts import scores_of
+from tests.records.one_input import TWO_SIDED, classifier, inputs
+
+
+@pytest.mark.parametrize("loss", TWO_SIDED, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize(
+    ("negative", "positive"),
+    [
+        (False, True),
+        (0, 1),
+        ("a", "b"),
+        ("b", "a"),
+        (np.bool_(False), np.bool_(True)),
+        (1.5, 2.5),
+        (-1, 1),
+        (True, "x"),
+        (("a", 1), ("b", 2)),
+    ],
+    ids=str,
+)
+def test_two_labels_of_any_kind(loss, negative, positive):
+    model = classifier(loss)
+    xs = inputs(400)
+    outcome = model.advance(xs, [positive if x["a"] > 0 else negative for x in xs])
+    right = [p == (positive if x["a"] > 0 else negative) for x, p in zip(xs, outcome.predictions, strict=True)]
+    assert np.mean(right[100:]) > 0.9
+    assert set(model.classes) == {negative, positive}
+    assert not any(isinstance(label, np.generic) for label in model.classes)
+    assert model._multiclass is False
+    assert all(math.isclose(sum(p.values()), 1) for p in outcome.probabilities[2:])
+    for p in outcome.probabilities[200:]:
+        assert set(p) == {negative, positive}
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([], [False, True]),
+        ([True], [False, True]),
+        ([False, True], [False, True]),
+        ([True, False], [False, True]),
+        ([1, 0], [0, 1]),
+        (["a"], ["a", True]),
+        (["a", "b"], ["a", "b"]),
+        (["b", "a", "b"], ["b", "a"]),
+        ([True, "a"], ["a", True]),
+        ([False, "a"], [False, "a"]),
+        (["a", True], ["a", True]),
+        (["a", False], ["a", False]),
+        ([True, 1, False, 0], [False, True]),
+    ],
+    ids=str,
+)
+def test_false_and_true_until_another_label_arrives(labels, classes):
+    model = classifier(losses.Log())
+    for label in labels:
+        model.learn_one({"a": 1.0}, label)
+    assert model.classes == classes
+
+
+def test_what_two_sides_say_before_both_are_known():
+    model = classifier(losses.Log())
+    assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
+    assert model.predict_one({"a": 1.0}) is False
+    model.learn_one({"a": 1.0}, "spam")
+    assert model.predict_proba_one({"a": 1.0}) == {"spam": 1.0}
+    assert model.predict_one({"a": 1.0}) == "spam"
+    model.learn_one({"a": 1.0}, "ham")
+    assert model.predict_proba_one({"a": 1.0}) == {"spam": 0.5, "ham": 0.5}
+    boolean = classifier(losses.Log())
+    boolean.learn_one({"a": 1.0}, True)
+    assert set(boolean.predict_proba_one({"a": 1.0})) == {False, True}
+
+
+@pytest.mark.parametrize("loss", TWO_SIDED, ids=lambda loss: type(loss).__name__)
+def test_the_probability_is_the_sigmoid_of_the_score(loss):
+    model = classifier(loss, dtype="float64")
+    xs = inputs(50)
+    model.advance(xs, [x["a"] > 0 for x in xs])
+    (score,) = scores_of(model, {"a": 0.3})
+    assert model.predict_proba_one({"a": 0.3})[True] == pytest.approx(special.expit(score), rel=1e-12)
+    # The own loss of a record is that of its score.
+    outcome = model.advance([{"a": 0.3}], [False])
+    assert outcome.losses[0] == pytest.approx(float(loss(np.zeros(1), np.array([score]))[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", TWO_SIDED, ids=lambda loss: type(loss).__name__)
+def test_a_third_class_is_one_clear_error_that_changes_nothing(loss):
+    model = classifier(loss)
+    model.advance(inputs(10), ["a", "b"] * 5)
+    before = model.state_digest()
+    calls = [
+        lambda: model.learn_one({"new": 1.0}, "c"),
+        lambda: model.advance(inputs(9), ["a"] * 8 + ["c"]),
+        lambda: model.advance(inputs(3), [None, "c", None]),
+        lambda: model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), ["a", "c"]),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"label 'c' is a third class after 'a' and 'b'.*OneVsRestClassifier"):
+            call()
+        assert model.state_digest() == before
+
+
+def test_a_third_class_within_one_call():
+    model = classifier(losses.Log())
+    before = model.state_digest()
+    with pytest.raises(ValueError, match="label 'c' is a third class after 'a' and 'b'"):
+        model.advance(inputs(3), ["a", "b", "c"])
+    assert model.state_digest() == before
+    model.advance(inputs(2), ["c", "b"])  # the failed call named no class
+    assert model.classes == ["c", "b"]
+
+
+@pytest.mark.parametrize("loss", [*TWO_SIDED, None], ids=lambda loss: type(loss).__name__)
+def test_weights_multiply_the_gradient(loss):
+    """Weight 0 moves moments only, weight 2 is twice the pull: with one record a step, twice the coefficients."""
+    arguments = {"batch_size": 1, "dtype": "float64", "standardize": False}
+    models = [classifier(loss, **arguments) for _ in range(3)]
+    for model, w in zip(models, (0.0, 1.0, 2.0), strict=True):
+        model.advance([{"a": 1.0}] * 2, [False, True], [0.0, 0.0])
+        model.learn_one({"a": 1.0}, True, w=w)
+    assert [model.n_blocks for model in models] == [0, 1, 1]
+    _, once, twice = (model.__getstate__() for model in models)
+    assert np.allclose(twice["alpha"], 2 * once["alpha"])
+    assert models[0].n_records == 3

@@ -1,0 +1,127 @@
+"""Models of every kind of arguments, and streams for them: late inputs, strings, gaps, classes that join, weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from river.optim.losses import Absolute, Hinge, Huber
+from river.optim.schedulers import InverseScaling
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+
+GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=3.0)]
+
+
+TWO_SIDED = [losses.Log(), losses.SquaredHinge(), Hinge()]
+
+
+NUMERIC = [None, Huber(1.0), Absolute(), losses.EpsilonInsensitive(), losses.Quantile(0.7)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and a stream for it."""
+
+    model: Any
+    xs: list[dict[Any, Any]]
+    ys: list[Any]
+    ws: list[float]
+
+    def fresh(self):
+        return self.model.clone()
+
+
+@st.composite
+def models(draw, **fixed):
+    arguments = {
+        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5)])),
+        "growth": draw(st.sampled_from(GROWTHS)),
+        "block_size": draw(st.sampled_from([1, 3, 8, 32])),
+        "batch_size": draw(st.integers(1, 40)),
+        "step": draw(st.sampled_from([None, None, InverseScaling(0.5, 0.5)])),
+        "regularization": draw(st.sampled_from([1e-6, 0.3])),
+        "standardize": draw(st.sampled_from([None, None, False])),
+        "max_inputs": draw(st.sampled_from([10_000, 10_000, 9])),
+        "cache_bytes": draw(st.sampled_from([2**26, 2000, 0])),
+        "dtype": draw(st.sampled_from(["float32", "float64"])),
+        "seed": draw(st.integers(0, 2**64 - 1)),
+        **fixed,
+    }
+    # A machine of width-1 blocks that grows at every record is slow in plain Python; its budget is small here.
+    arguments["max_features"] = draw(st.sampled_from([40, 128]))
+    return arguments
+
+
+@st.composite
+def adaptive_models(draw, **fixed):
+    return {
+        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5)])),
+        "n_features": draw(st.sampled_from([1, 5, 16, 40])),
+        "ridge": draw(st.sampled_from([0.03, 0.1, 2.0])),
+        "drift_rates": draw(st.sampled_from([(0.0, 1e-3, 3e-2), (0.1,), (0.0, 1.0)])),
+        "metric_schedule": draw(st.sampled_from([(100, 250, 500, 1000), None, (1, 2, 60, 61), (5, 40, 300), (1,)])),
+        "buffer_size": draw(st.sampled_from([1000, 1, 30])),
+        "standardize": draw(st.sampled_from([None, None, False])),
+        "max_inputs": draw(st.sampled_from([1000, 1000, 9])),
+        "seed": draw(st.integers(0, 2**64 - 1)),
+        **fixed,
+    }
+
+
+@st.composite
+def cases(draw, family, longest=260):
+    """Late inputs, strings, booleans, absent values, classes that join, weights, records without a label.
+
+    Or, as records that hold the same numbers throughout have a way of their own, nothing but numbers.
+    """
+    n = draw(st.integers(1, longest))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    d = draw(st.integers(1, 12))
+    numbers_only = draw(st.sampled_from([False, False, True]))
+    late = 0 if numbers_only else draw(st.integers(0, 12))
+    n_values = draw(st.integers(1, 20))
+    missing = 0.0 if numbers_only else draw(st.sampled_from([0.0, 0.2]))
+    unlabelled = draw(st.sampled_from([0.0, 0.1, 0.5]))
+    appears = {f"late{j}": int(rng.integers(0, n)) for j in range(late)}
+    xs = []
+    for i in range(n):
+        x = {f"x{j}": float(v) for j, v in enumerate(rng.normal(size=d))}
+        x |= {name: float(rng.normal()) for name, first in appears.items() if i >= first and rng.random() < 0.7}
+        if not numbers_only:
+            x["text"] = f"v{rng.integers(0, 1 + n_values * i // n)}"
+            x["flag"] = bool(rng.random() < 0.3)
+        x["whole"] = int(rng.integers(-3, 4))
+        xs.append({name: v for name, v in x.items() if rng.random() >= missing})
+    kind = draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
+    adaptive = family == "adaptive"
+    if kind == "classes":
+        K = draw(st.integers(1, 12))
+        known = 1 + np.arange(n) * K // n
+        ys = [f"c{rng.integers(0, k)}" for k in known]
+        limits = {"max_classes": draw(st.sampled_from([1000, 1000, 3]))}
+        model = (
+            AdaptiveKernelClassifier(**draw(adaptive_models(**limits)))
+            if adaptive
+            else KernelClassifier(**draw(models(**limits)))
+        )
+    elif kind == "sides":
+        names = draw(st.sampled_from([(False, True), (0, 1), ("a", "b")]))
+        ys = [names[int(rng.random() < 0.5)] for _ in range(n)]
+        model = (
+            AdaptiveKernelClassifier(**draw(adaptive_models()))
+            if adaptive
+            else KernelClassifier(**draw(models(loss=draw(st.sampled_from(TWO_SIDED)))))
+        )
+    else:
+        ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
+        model = (
+            AdaptiveKernelRegressor(**draw(adaptive_models()))
+            if adaptive
+            else KernelRegressor(**draw(models(loss=draw(st.sampled_from(NUMERIC)))))
+        )
+    ys = [None if rng.random() < unlabelled else y for y in ys]
+    ws = [float(w) for w in (rng.choice([1.0, 0.0, 0.5, 3.0], n) if draw(st.booleans()) else np.ones(n))]
+    return Case(model, xs, ys, ws)

@@ -1,0 +1,176 @@
+"""The state of a model: a snapshot that brings back a model of the same arguments, and no other."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from river.optim.schedulers import Constant, InverseScaling
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel.growth import CDSG, DSG
+from streamkernel.kernels import Gaussian
+from streamkernel.state import digest, from_bytes, to_bytes
+from tests.learnt import DEFAULTS, KINDS, learnt
+
+
+@KINDS
+def test_the_record_is_a_snapshot(kind):
+    model = learnt(n=210, kind=kind)
+    record = model.__getstate__()
+    before = digest(record)
+    for i in range(100):
+        model.learn_one({"a": i / 7, "d": 1.0, "c": str(i)}, i % 2 == 0)
+    assert digest(record) == before
+    model.__setstate__(record)
+    assert model.state_digest() == before
+
+
+@KINDS
+def test_a_restored_model_shares_nothing(kind):
+    model, other = learnt(kind=kind), learnt(n=0, kind=kind)
+    record = model.__getstate__()
+    other.__setstate__(record)
+    before = model.state_digest(), digest(record)
+    for i in range(100):
+        other.learn_one({"a": i / 7, "d": 1.0, "c": str(i)}, i % 2 == 0)
+    assert (model.state_digest(), digest(record)) == before
+
+
+@KINDS
+def test_a_record_of_another_version_is_refused(kind):
+    model = learnt(kind=kind)
+    before = model.state_digest()
+    for version in (None, 0, 1, 4, "2", 2.0, True):
+        with pytest.raises(ValueError, match=f"this state is of version {version}, and this streamkernel reads"):
+            model.__setstate__({**model.__getstate__(), "version": version})
+    assert model.state_digest() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("growth", DSG()),
+        ("growth", CDSG(cap=3.0)),
+        ("loss", losses.SquaredHinge()),
+        ("kernel", Gaussian(1.0)),
+        ("block_size", 8),
+        ("dtype", "float64"),
+        ("seed", 2),
+        ("step", InverseScaling(0.1)),
+        ("max_features", None),
+        ("regularization", 1e-3),
+        ("standardize", False),
+        ("max_inputs", 5),
+        ("max_classes", 5),
+        ("batch_size", 2),
+        ("cache_bytes", 0),
+    ],
+    ids=str,
+)
+def test_a_record_of_other_arguments_is_refused_by_name(name, value):
+    _assert_other_arguments_are_refused(KernelClassifier, name, value)
+
+
+@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kernel", Gaussian(1.0)),
+        ("n_features", 5),
+        ("ridge", 0.7),
+        ("drift_rates", (0.0, 1e-3)),
+        ("drift_rates", (0.0, 1e-3, 3e-3)),
+        ("metric_schedule", (100,)),
+        ("metric_schedule", None),
+        ("buffer_size", 91),
+        ("standardize", False),
+        ("max_inputs", 5),
+        ("seed", 2),
+    ],
+    ids=str,
+)
+def test_a_record_of_other_adaptive_arguments_is_refused_by_name(kind, name, value):
+    _assert_other_arguments_are_refused(kind, name, value)
+
+
+def _assert_other_arguments_are_refused(kind, name, value):
+    other = learnt(n=0, kind=kind, **{name: value})
+    before = other.state_digest()
+    for record in (learnt(kind=kind).__getstate__(), from_bytes(to_bytes(learnt(kind=kind).__getstate__()))):
+        with pytest.raises(ValueError, match=f"this state is of a model with {name}="):
+            other.__setstate__(record)
+    assert other.state_digest() == before
+
+
+@KINDS
+def test_a_record_comes_back_from_its_bytes(kind):
+    """As from a checkpoint: JSON knows no tuples."""
+    model, other = learnt(kind=kind), learnt(n=0, kind=kind)
+    other.__setstate__(from_bytes(to_bytes(model.__getstate__())))
+    assert other.state_digest() == model.state_digest()
+
+
+def test_a_record_of_another_estimator_is_refused():
+    models = [learnt(), KernelRegressor(seed=1), learnt(kind=AdaptiveKernelClassifier)]
+    models.append(learnt(kind=AdaptiveKernelRegressor))
+    for one, other in itertools.permutations(models, 2):
+        with pytest.raises(ValueError, match="this state is of"):
+            other.__setstate__(one.__getstate__())
+
+
+def _changed(value):
+    if isinstance(value, np.ndarray):
+        changed = np.nan_to_num(value)
+        last = changed.flat[-1]
+        changed.flat[-1] = {"b": lambda: ~last, "f": lambda: np.nextafter(last, np.inf)}.get(
+            value.dtype.kind, lambda: last + 1
+        )()
+        return changed
+    if isinstance(value, list):
+        return value[:-1]
+    if isinstance(value, dict):
+        return {**value, "more": 1}
+    return 1 if value is None else value + 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(learnt(kind=kind) for kind in DEFAULTS),
+        KernelRegressor(seed=1),
+        KernelClassifier(seed=1),
+        AdaptiveKernelClassifier(seed=1),
+        AdaptiveKernelRegressor(seed=1),
+    ],
+    ids=lambda model: f"{type(model).__name__}-{model.n_records}",
+)
+def test_the_digest_sees_every_field(model):
+    record = model.__getstate__()
+    assert model.state_digest() == digest(record)
+    seen = {digest(record)}
+    for name, value in record.items():
+        empty = value.size == 0 if isinstance(value, np.ndarray) else value == []
+        seen.add(digest({**record, name: ["other"] if empty else _changed(value)}))
+    assert len(seen) == len(record) + 1
+
+
+@pytest.mark.parametrize("step", [1e3, 1e300])
+def test_a_model_that_diverges_by_its_users_steps_stays_finite_and_comes_back(step):
+    model = KernelRegressor(step=Constant(step), block_size=2, batch_size=1, max_features=8, seed=1, dtype="float64")
+    for i in range(200):
+        model.learn_one({"a": float(i % 7)}, float(i % 5))
+    assert math.isfinite(model.predict_one({"a": 1.0}))
+    twin = model.clone()
+    twin.__setstate__(from_bytes(to_bytes(model.__getstate__())))
+    assert twin.state_digest() == model.state_digest()
+
+
+def test_a_machine_that_began_without_inputs_has_a_bandwidth():
+    model = AdaptiveKernelClassifier(n_features=4, seed=1)
+    model.learn_one({}, "a")
+    record = model.__getstate__()
+    assert record["bandwidth"] > 0
+    with pytest.raises(ValueError, match="its field 'bandwidth'"):
+        model.__setstate__({**record, "bandwidth": 0.0})
+    model.__setstate__(record)
