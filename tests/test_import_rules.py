@@ -32,7 +32,7 @@ STACKS = {
         {"wiring"},
         {"anew", "failure", "herald"},
         {"runtime"},
-        {"check", "evaluate", "partition"},
+        {"check", "evaluate", "migrate", "partition"},
         {"cli"},
     ],
     "connectors": [

@@ -1,4 +1,4 @@
-"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect` and `schema`.
+"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect`, `migrate` and `schema`.
 
 Every command imports what it needs itself: a moment's help must not wait for River.
 """
@@ -161,6 +161,24 @@ def inspect(
         print(json.dumps(described, indent=2))
     else:
         Console().print(description_table(described))
+
+
+@app.command()
+def migrate(
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIRECTORY", help="A checkpoint directory that no daemon holds.", show_default=False),
+    ],
+    imports: Annotated[
+        list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
+    ] = None,
+) -> None:
+    """Write the newest checkpoint of a directory as the next one, in the newest format."""
+    from streamkernel.daemon.migrate import migrate as migrate_directory
+    from streamkernel.daemon.shown.visible import visible
+
+    for line in migrate_directory(directory, imports or []):
+        print(visible(line))
 
 
 @app.command()

@@ -21,6 +21,7 @@ from river import base, compose
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints import allowed, unpickler
+from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 
 Model = TypeVar("Model", bound=base.Base)
@@ -73,7 +74,7 @@ def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
 
     """
     if _is_ours(model):
-        described = {"kind": "record", "structure": structure(model)}
+        described = {"kind": "state", "structure": structure(model)}
         try:
             body = state.to_bytes(model.__getstate__())  # type: ignore[arg-type]
         except ValueError as error:  # a state that would be refused when it is read
@@ -113,7 +114,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         head, _, body = data.partition(b"\n")
         described = json.loads(head)
         expected = structure(model_from_config)
-        if described["kind"] == "record":
+        if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
             if not _is_ours(model_from_config):
                 raise UnfitError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
             _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
