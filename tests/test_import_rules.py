@@ -30,7 +30,7 @@ STACKS = {
         {"shown"},
         {"group", "recovery"},
         {"wiring"},
-        {"anew", "failure", "herald"},
+        {"failure", "fresh", "herald"},
         {"runtime"},
         {"check", "evaluate", "migrate", "partition"},
         {"cli"},

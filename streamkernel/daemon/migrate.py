@@ -17,7 +17,7 @@ from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, Checkpoint, Ch
 from streamkernel.daemon.late.saved import part
 from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
 from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import shares
+from streamkernel.daemon.settings.grouped import partition_directories
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.wiring.model import build_model
 
@@ -51,7 +51,7 @@ def migrate(directory: Path, imports: Sequence[str] = ()) -> list[str]:
         Where the new checkpoint cannot be written.
 
     """
-    found = [one for one in (directory, *shares(directory).values()) if _files(one)]
+    found = [one for one in (directory, *partition_directories(directory).values()) if _files(one)]
     if not found:
         raise CheckpointError(f"{directory}: holds no checkpoint")
     return [_migrate(one, imports) for one in found]

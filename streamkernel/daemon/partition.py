@@ -22,7 +22,7 @@ from streamkernel.daemon.group.reports import Reporter
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import share
+from streamkernel.daemon.settings.grouped import partition_document
 from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 from streamkernel.daemon.wiring.plan import plan_of
@@ -57,7 +57,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     _die_with(member)
     reporter = Reporter(_take_standard_output())
     try:
-        document = share(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
+        document = partition_document(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
         plan = plan_of(path, document)
         if isinstance(plan.source, KafkaSource):
             plan.source.came_later = came_later(Path(document.values["checkpoint"]["directory"]).parent, partition)

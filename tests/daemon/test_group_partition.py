@@ -18,7 +18,7 @@ from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.group.reports import Inbox, Report, Reporter
 from streamkernel.daemon.partition import _Partition, _Signals
-from streamkernel.daemon.settings.config import Log
+from streamkernel.daemon.settings.config import LogConfig
 from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped
@@ -189,7 +189,7 @@ def test_log_lines_say_which_partition(style: str, capsys: pytest.CaptureFixture
     root = logging.getLogger()
     before = root.handlers[:], root.level
     try:
-        start_logging(Log(format=style), Redactor({}), 3)
+        start_logging(LogConfig(format=style), Redactor({}), 3)
         logging.getLogger("a").warning("bad\nnews")
     finally:
         root.handlers[:], level = before

@@ -15,7 +15,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.group.beginning import came_later, note_beginning
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import share
+from streamkernel.daemon.settings.grouped import partition_document
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.wiring.plan import plan_of, prepare
 from tests.daemon.conftest import Home
@@ -102,7 +102,7 @@ def test_the_share_of_one_partition() -> None:
         "metrics": {"host": "0.0.0.0", "port": 9108, "window": 77, "tls": {"certificate": "c.pem", "key": "k.pem"}},
     }
     whole = parse(yaml.safe_dump(settings), environment={"TOPIC": "clicks", "OUT": "/mnt/out"})
-    document = share(whole, 12)
+    document = partition_document(whole, 12)
     plan = plan_of(Path("a.yaml"), document)
     config = plan.config.model_dump()
     assert (config["source"]["group"], config["source"]["partitions"], config["source"]["topic"]) == (
@@ -122,11 +122,11 @@ def test_the_share_of_one_partition() -> None:
     assert plan.redact("in /mnt/out") == "in /mnt/out"
     # The whole stays what it was.
     assert whole.values["source"]["group"] == "g"
-    assert share(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
+    assert partition_document(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
 
     del settings["source"]["group"]  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"source\.group: required"):
-        share(parse(yaml.safe_dump(settings)), 0)
+        partition_document(parse(yaml.safe_dump(settings)), 0)
 
 
 @pytest.mark.parametrize("option", ["--fresh", "--max-records=5"])

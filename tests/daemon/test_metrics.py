@@ -32,7 +32,7 @@ from streamkernel.daemon.base.accounts import Account, LateAccount
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 from streamkernel.daemon.shown.intake import Intake
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Server, ServerError
@@ -84,7 +84,7 @@ def get(url: str, user: str | None = None, context: ssl.SSLContext | None = None
 
 @contextmanager
 def serving(health: Health | None = None, registry: CollectorRegistry | None = None, **settings: Any) -> Iterator[str]:
-    server = Server(Metrics(port=0, **settings), registry or CollectorRegistry(), health or Health())
+    server = Server(MetricsConfig(port=0, **settings), registry or CollectorRegistry(), health or Health())
     try:
         yield server.url
     finally:
@@ -405,7 +405,9 @@ class TestServer:
             ServerError, match=r"metrics\.tls: nowhere\.pem and nothing\.pem cannot be used: No such file"
         ):
             Server(
-                Metrics(port=0, tls={"certificate": "nowhere.pem", "key": "nothing.pem"}), CollectorRegistry(), Health()
+                MetricsConfig(port=0, tls={"certificate": "nowhere.pem", "key": "nothing.pem"}),
+                CollectorRegistry(),
+                Health(),
             )
 
     def test_a_port_in_use_is_one_line(self, home: Home, launcher: Launcher) -> None:

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from streamkernel.daemon.settings.config import BasicAuth
+from streamkernel.daemon.settings.config import BasicAuthConfig
 
 __all__ = ["Addresses", "Federation", "ask"]
 
@@ -45,7 +45,9 @@ class Federation(Collector):
 
     """
 
-    def __init__(self, addresses: Addresses, held: Callable[[], int], basic_auth: BasicAuth | None = None) -> None:
+    def __init__(
+        self, addresses: Addresses, held: Callable[[], int], basic_auth: BasicAuthConfig | None = None
+    ) -> None:
         self._addresses = addresses
         self._basic_auth = basic_auth
         self.registry = CollectorRegistry()
@@ -70,7 +72,7 @@ class Federation(Collector):
 
 
 def ask(
-    addresses: Mapping[int, tuple[str, int]], path: str, basic_auth: BasicAuth | None = None
+    addresses: Mapping[int, tuple[str, int]], path: str, basic_auth: BasicAuthConfig | None = None
 ) -> dict[int, tuple[int, str]]:
     """Ask all children at once.
 

@@ -17,7 +17,7 @@ from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.crew import Crew
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.group.page import member_page
-from streamkernel.daemon.settings.config import KafkaSource, Metrics
+from streamkernel.daemon.settings.config import KafkaSourceConfig, MetricsConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
@@ -72,7 +72,7 @@ def run_member(plan: Plan) -> None:
 def make_membership(plan: Plan) -> Membership:
     """Make the membership a configuration asks for, not joined yet."""
     source = plan.config.source
-    assert isinstance(source, KafkaSource)
+    assert isinstance(source, KafkaSourceConfig)
     assert source.group is not None
     return Membership(source.topic, source.bootstrap_servers, source.group, source.options.given())
 
@@ -98,7 +98,7 @@ class _Member:
         )
         self._turned = time.monotonic()
 
-    def serve(self, settings: Metrics) -> Server:
+    def serve(self, settings: MetricsConfig) -> Server:
         """Serve the metrics of all children, and the member's health."""
         federation = Federation(self._crew.addresses, lambda: len(self._crew.wanted), settings.basic_auth)
         server = Server(settings, federation.registry, self._health)

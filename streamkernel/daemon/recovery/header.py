@@ -16,7 +16,7 @@ from connectors.ports import Mark, Position
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.settings.config import Source
+from streamkernel.daemon.settings.config import SourceConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
 from streamkernel.daemon.shown.mixture import experts_of, important_inputs
@@ -76,7 +76,7 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
     return plain
 
 
-def _fitted_source(written: Mapping[str, Any], source: Source) -> dict[str, Any]:
+def _fitted_source(written: Mapping[str, Any], source: SourceConfig) -> dict[str, Any]:
     fitted = {key: written.get(key, getattr(source, key)) for key in _SOURCE_KEYS if hasattr(source, key)}
     if "include" in fitted:
         fitted["include"] = sorted(fitted["include"])

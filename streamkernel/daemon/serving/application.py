@@ -17,7 +17,7 @@ from starlette.routing import Route
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import BasicAuthentication, HostCheck, ResponseHeaders
 from streamkernel.daemon.serving.threads import Threads
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 
 if TYPE_CHECKING:
     from streamkernel.daemon.base.health import Health
@@ -28,7 +28,7 @@ __all__ = ["make_application"]
 _PROBES = frozenset({"/healthz", "/readyz"})
 
 
-def make_application(settings: Metrics, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
+def make_application(settings: MetricsConfig, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
     """Make the ASGI application.
 
     Parameters

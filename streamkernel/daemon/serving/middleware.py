@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamkernel.daemon.serving.hosts import HostError, Hosts
 from streamkernel.daemon.serving.log import limited_logger
-from streamkernel.daemon.settings.config import BasicAuth
+from streamkernel.daemon.settings.config import BasicAuthConfig
 
 __all__ = ["BasicAuthentication", "HostCheck", "ResponseHeaders"]
 
@@ -94,7 +94,7 @@ class BasicAuthentication:
 
     """
 
-    def __init__(self, app: ASGIApp, expected: BasicAuth, open_paths: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, expected: BasicAuthConfig, open_paths: frozenset[str]) -> None:
         self._app = app
         self._open_paths = open_paths
         pair = f"{expected.username}:{expected.password.get_secret_value()}"

@@ -14,7 +14,7 @@ from rich.text import Text
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import Checkpoint, read
-from streamkernel.daemon.settings.grouped import shares
+from streamkernel.daemon.settings.grouped import partition_directories
 from streamkernel.daemon.shown.visible import visible
 
 __all__ = ["describe", "description_table"]
@@ -40,9 +40,9 @@ def describe(path: Path) -> dict[str, Any]:
     """
     if not path.is_dir():
         return _about(path, read(path))
-    begun = {one: share for one, share in shares(path).items() if any(share.glob("checkpoint-*.skc"))}
+    begun = {one: inner for one, inner in partition_directories(path).items() if any(inner.glob("checkpoint-*.skc"))}
     if begun and not any(path.glob("checkpoint-*.skc")):
-        return {"directory": str(path), "partitions": {str(one): describe(share) for one, share in begun.items()}}
+        return {"directory": str(path), "partitions": {str(one): describe(inner) for one, inner in begun.items()}}
     files = sorted(path.glob("checkpoint-*.skc"), reverse=True)
     if not files:
         raise CheckpointError(f"{path}: holds no checkpoint")

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from streamkernel.daemon.settings.config import Log
+from streamkernel.daemon.settings.config import LogConfig
 from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.visible import visible
 
@@ -49,7 +49,7 @@ class _StandardError(logging.Handler):
             self.handleError(record)
 
 
-def start_logging(settings: Log, redact: Redactor, partition: int | None = None) -> None:
+def start_logging(settings: LogConfig, redact: Redactor, partition: int | None = None) -> None:
     """Send all log records, and Python's warnings, to standard error.
 
     Parameters

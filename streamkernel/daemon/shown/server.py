@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 
 __all__ = ["Server", "ServerError"]
 
@@ -47,7 +47,7 @@ class Server:
     """
 
     def __init__(
-        self, settings: Metrics, registry: CollectorRegistry, health: Health, limits: HttpLimits | None = None
+        self, settings: MetricsConfig, registry: CollectorRegistry, health: Health, limits: HttpLimits | None = None
     ) -> None:
         # Now, not above: a daemon without metrics does without the server and the time its import takes.
         from streamkernel.daemon.serving.application import make_application
@@ -74,7 +74,7 @@ class Server:
         self._server.close()
 
 
-def _tls_context(settings: Metrics) -> ssl.SSLContext | None:
+def _tls_context(settings: MetricsConfig) -> ssl.SSLContext | None:
     if settings.tls is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
