@@ -60,14 +60,7 @@ class Findings:
 
 
 def check(plan: Plan) -> Findings:
-    """Try the connections of a configuration.
-
-    Parameters
-    ----------
-    plan
-        The configuration, valid in itself.
-
-    """
+    """Try the connections of a configuration that is valid in itself."""
     findings = Findings()
     config = plan.config
     grouped = group_of(config) is not None

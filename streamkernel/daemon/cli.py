@@ -191,18 +191,9 @@ def schema() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, by default with the arguments the program was started with; return its exit status.
 
-    Parameters
-    ----------
-    arguments
-        Those after the program's name; None: the ones it was started with.
-
-    Returns
-    -------
-    status
-        0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
-
+    That is 0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
     """
     try:
         app(args=arguments, prog_name="streamkernel", standalone_mode=True)

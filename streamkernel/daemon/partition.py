@@ -17,7 +17,7 @@ from connectors.ports import Position
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.failure import sentence
-from streamkernel.daemon.group.beginning import came_later
+from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.runtime import run
@@ -37,22 +37,10 @@ _FLUSH_SECONDS = 1.0
 
 
 def run_partition(path: Path, partition: int, member: int) -> int:
-    """Run the daemon of one partition until it is told to end, or its member is gone.
+    """Run the daemon of one partition until it is told to end, or the process of its member is gone.
 
-    Parameters
-    ----------
-    path
-        What to call the configuration; its text comes on standard input, as the member read it when it started.
-    partition
-        The partition.
-    member
-        The process of the member.
-
-    Returns
-    -------
-    status
-        0 when it was told to end, 1 for a failure, which the member is told of.
-
+    The text of the configuration comes on standard input, as the member read it when it started; the path is what to
+    call it. Returned is the exit status: 0 when it was told to end, 1 for a failure, which the member is told of.
     """
     _die_with(member)
     reporter = Reporter(_take_standard_output())
@@ -60,7 +48,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
         document = partition_document(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
         plan = plan_of(path, document)
         if isinstance(plan.source, KafkaSource):
-            plan.source.came_later = came_later(Path(document.values["checkpoint"]["directory"]).parent, partition)
+            plan.source.came_later = is_added(Path(document.values["checkpoint"]["directory"]).parent, partition)
         start_logging(plan.config.log, plan.redact, partition)
         run(plan, herald=_Partition(reporter, member))
     except Stopped as stop:

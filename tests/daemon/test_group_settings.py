@@ -12,7 +12,7 @@ import yaml
 
 from streamkernel.daemon import cli
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.group.beginning import came_later, note_beginning
+from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
 from streamkernel.daemon.settings.grouped import partition_document
@@ -176,12 +176,12 @@ def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[
 
 def test_a_partition_that_came_later_is_known_to_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = tmp_path / "out/state"
-    assert not came_later(directory, 3)  # nobody was at work yet
+    assert not is_added(directory, 3)  # nobody was at work yet
     exists: Callable[[Path], bool] = Path.exists
     # Two members begin at the same moment: neither sees that the other has.
     monkeypatch.setattr(Path, "exists", lambda _: False)
-    note_beginning(directory, [0, 1])
-    note_beginning(directory, [0, 1, 2])
+    note_first_partitions(directory, [0, 1])
+    note_first_partitions(directory, [0, 1, 2])
     monkeypatch.setattr(Path, "exists", exists)
-    assert [came_later(directory, one) for one in range(4)] == [False, False, True, True]
+    assert [is_added(directory, one) for one in range(4)] == [False, False, True, True]
     assert [path.name for path in directory.iterdir()] == ["first-partitions.json"]

@@ -59,12 +59,7 @@ class Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read and verify one checkpoint file.
-
-    Parameters
-    ----------
-    path
-        The file, under whatever name; no link.
+    """Return the checkpoint in a file, verified; under whatever name, but no link.
 
     Raises
     ------

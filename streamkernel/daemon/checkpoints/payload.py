@@ -134,12 +134,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
 
 
 def structure(model: Any) -> dict[str, Any]:
-    """Tell what a configuration decides about a model: classes and constructor arguments, by their paths.
-
-    Parameters
-    ----------
-    model
-        A River estimator.
+    """Return what a configuration decides about a model: classes and constructor arguments, by their paths.
 
     Raises
     ------
@@ -249,14 +244,7 @@ def _refuse_newer(record: state.Record, model: Any) -> None:
 
 
 def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """Name the first path at which two structures differ, None where they agree.
-
-    Parameters
-    ----------
-    before
-        The structure of the model in the checkpoint.
-    now
-        The structure of the model that the configuration describes.
+    """Return the first path at which the model structures of a checkpoint and a configuration differ; None for none.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class Saver:
         self._whole = whole
 
     def room(self, consumed: int) -> int:
-        """Give the number of records until the next multiple."""
+        """Return the number of records until the next multiple."""
         return self._every_records - consumed % self._every_records
 
     def moved(self) -> None:
@@ -84,11 +84,11 @@ class Saver:
         self._moved = True
 
     def holds(self, consumed: int) -> bool:
-        """Say whether everything up to a record is saved."""
+        """Return whether everything up to a record is saved."""
         return consumed == self.consumed and not self._moved
 
     def due(self, consumed: int) -> bool:
-        """Say whether it is time."""
+        """Return whether it is time."""
         if self._backoff.waiting or self.holds(consumed):
             return False
         if self._moved:

@@ -139,18 +139,7 @@ class CheckpointStore:
         self._files, self._lock = files, lock
 
     def write(self, header: Mapping[str, Any], payload: bytes) -> Path:
-        """Write the next checkpoint durably, then remove the oldest beyond `keep`.
-
-        Parameters
-        ----------
-        header
-            JSON values.
-        payload
-            The model's bytes.
-
-        Returns
-        -------
-        The new file.
+        """Write the next checkpoint durably, then remove the oldest beyond `keep`; return the new file.
 
         Raises
         ------
@@ -282,7 +271,7 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[StateDirectory | None]:
-        """Give the directory to read in, also where it is not locked; None where it is not there."""
+        """Return the directory to read in, also where it is not locked; None where it is not there."""
         if self._files is not None:
             yield self._files
             return

@@ -14,18 +14,7 @@ __all__ = ["Child"]
 
 
 class Child:
-    """A running process.
-
-    Parameters
-    ----------
-    command
-        What to run. What it says on standard output are reports; its log goes where ours does.
-    given
-        What it reads on standard input.
-    environment
-        Its environment; None: ours.
-    clock
-        Gives seconds, and never goes back.
+    """The running process of a partition: it reads what it is given, and reports on its standard output.
 
     Attributes
     ----------
@@ -124,7 +113,7 @@ class Child:
             self._signal(signal.SIGKILL)
 
     def ended(self) -> int | None:
-        """Give the exit status, negative for a signal; None while it runs."""
+        """Return the exit status, negative for a signal; None while it runs."""
         if self.told is signal.SIGTERM and self._clock() >= self._deadline:
             self.overdue = True
             self.kill()

@@ -27,21 +27,12 @@ _AT_ONCE = 16
 
 
 class Federation(Collector):
-    """All metrics of all children, each sample with the label ``partition``.
-
-    Parameters
-    ----------
-    addresses
-        Where the children serve.
-    held
-        Gives how many partitions the member holds.
-    basic_auth
-        What the children ask for.
+    """Collector of all metrics of all children, each sample with the label ``partition``.
 
     Attributes
     ----------
     registry
-        What to serve.
+        What to serve: these, and how many partitions the member holds.
 
     """
 
@@ -74,22 +65,9 @@ class Federation(Collector):
 def ask(
     addresses: Mapping[int, tuple[str, int]], path: str, basic_auth: BasicAuthConfig | None = None
 ) -> dict[int, tuple[int, str]]:
-    """Ask all children at once.
+    """Ask all children for a path at once, and return the status and the text by partition.
 
-    Parameters
-    ----------
-    addresses
-        Where they serve, by partition.
-    path
-        What to ask for.
-    basic_auth
-        What to show.
-
-    Returns
-    -------
-    answers
-        By partition the status and the text; status 0 and the reason where none came in time.
-
+    Status 0 stands with the reason where no answer came in time.
     """
     headers = {}
     if basic_auth is not None:

@@ -32,16 +32,9 @@ class Report(NamedTuple):
 
 
 class Reporter:
-    """The end of the pipe that tells.
+    """The writing end of the pipe, given by its descriptor. Telling never waits: the member may be stopped.
 
-    Telling never waits: a member may be stopped, and the partition goes on. What it leaves unread beyond some
-    thousands of reports is dropped; later ones say more.
-
-    Parameters
-    ----------
-    descriptor
-        The pipe.
-
+    What it leaves unread beyond some thousands of reports is dropped; later ones say more.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -71,12 +64,7 @@ class Reporter:
 
 
 class Inbox:
-    """The end of the pipe that is told; reading never waits.
-
-    Parameters
-    ----------
-    descriptor
-        The pipe.
+    """The reading end of the pipe, given by its descriptor; reading never waits.
 
     Examples
     --------
@@ -96,7 +84,7 @@ class Inbox:
         os.set_blocking(descriptor, False)
 
     def read(self) -> list[Report]:
-        """Give what was told since the last time."""
+        """Return what was told since the last time."""
         try:
             while data := os.read(self._descriptor, _READ):
                 self._rest += data

@@ -29,19 +29,9 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def make_application(settings: MetricsConfig, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
-    """Make the ASGI application.
+    """Return the ASGI application that serves a registry of metrics, and the health, to those the settings let in.
 
-    Parameters
-    ----------
-    settings
-        Who may ask.
-    registry
-        The metrics.
-    health
-        What the probes and the status page say.
-    workers
-        How many requests are answered at once by threads, metrics and probes apart.
-
+    So many requests are answered at once by worker threads, metrics and probes apart.
     """
     middleware = [
         Middleware(ResponseHeaders),

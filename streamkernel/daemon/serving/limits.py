@@ -56,14 +56,7 @@ class HttpLimits:
 
 
 def affordable_connections(wanted: int) -> int:
-    """Give how many connections the process's limit of open files allows, and raise that limit if it has to be.
-
-    Parameters
-    ----------
-    wanted
-        How many connections were asked for.
-
-    """
+    """Return how many of these connections the limit of open files allows, after raising it if it has to be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + _OTHER_DESCRIPTORS
     if soft == resource.RLIM_INFINITY or soft >= needed:

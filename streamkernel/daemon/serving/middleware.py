@@ -48,16 +48,7 @@ class ResponseHeaders:
 
 
 class HostCheck:
-    """Middleware that refuses requests for hosts that are not ours.
-
-    Parameters
-    ----------
-    app
-        What answers the others.
-    hosts
-        Which are ours.
-
-    """
+    """Middleware that refuses requests for hosts that are not ours."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self._app = app
@@ -81,18 +72,7 @@ class HostCheck:
 
 
 class BasicAuthentication:
-    """Middleware that asks for a name and a password, except on open paths.
-
-    Parameters
-    ----------
-    app
-        What answers those who have them.
-    expected
-        The name and the password.
-    open_paths
-        What is answered without.
-
-    """
+    """Middleware that asks for the expected name and password, except on open paths."""
 
     def __init__(self, app: ASGIApp, expected: BasicAuthConfig, open_paths: frozenset[str]) -> None:
         self._app = app

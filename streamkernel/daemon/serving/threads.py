@@ -18,12 +18,6 @@ class Threads:
 
     The threads of anyio and of `concurrent.futures` are joined when the process ends: one scrape that does not come
     back would hold up the end for as long as it takes.
-
-    Parameters
-    ----------
-    most
-        How many at once.
-
     """
 
     def __init__(self, most: int) -> None:

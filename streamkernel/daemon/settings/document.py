@@ -111,14 +111,7 @@ class _Expansion:
 
 
 def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
-    """Read a configuration file.
-
-    Parameters
-    ----------
-    path
-        The YAML file.
-    environment
-        Where ``${VAR}`` is looked up.
+    """Return the document of a YAML file; variables are looked up in the environment.
 
     Raises
     ------
@@ -136,16 +129,7 @@ def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
 
 
 def parse(text: str, name: str = "configuration", environment: Mapping[str, str] = os.environ) -> Document:
-    """Parse the text of a configuration.
-
-    Parameters
-    ----------
-    text
-        YAML.
-    name
-        What to call it in errors.
-    environment
-        Where ``${VAR}`` is looked up.
+    """Return the document of a text, which errors call by a name; variables are looked up in the environment.
 
     Raises
     ------
@@ -199,7 +183,7 @@ def _load(
 
 
 def _line_at(text: str, index: int) -> str:
-    """Give the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
+    """Return the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
     return text[text.rfind("\n", 0, index) + 1 :].partition("\n")[0]
 
 

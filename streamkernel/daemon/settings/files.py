@@ -25,13 +25,7 @@ _RESERVED = re.compile(r"lock|learning|learning-labels|order\.log|order-labels\.
 def problems(config: Config, path: Path) -> list[str]:
     """Return one line for each output that would be written over something else the configuration speaks of.
 
-    Parameters
-    ----------
-    config
-        The configuration.
-    path
-        Its file.
-
+    The path is that of the configuration itself.
     """
     taken: dict[_Place, str] = {}
     for key, read in _read_files(config, path):
@@ -97,7 +91,7 @@ def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _place(path: str, standard: int) -> _Place | None:
-    """Give what two paths of one file have in common; None for a terminal and other devices, which many may share."""
+    """Return what two paths of one file have in common; None for a terminal and other devices, which many may share."""
     try:
         status = os.fstat(standard) if path == _STANDARD else os.stat(path)
     except OSError:
@@ -108,7 +102,7 @@ def _place(path: str, standard: int) -> _Place | None:
 
 
 def _missing(path: str) -> _Place:
-    """Give the place of a file that is not there yet: its name in the directory that it would be in."""
+    """Return the place of a file that is not there yet: its name in the directory that it would be in."""
     parent, name = os.path.split(os.path.realpath(path))
     try:
         status = os.stat(parent)

@@ -25,7 +25,7 @@ _SHARE = re.compile(r"partition-(\d+)")
 
 
 def group_of(config: Config) -> str | None:
-    """Give the name of the consumer group, None outside group mode."""
+    """Return the name of the consumer group, None outside group mode."""
     return config.source.group if isinstance(config.source, KafkaSourceConfig) else None
 
 
@@ -48,14 +48,7 @@ def partition_directories(directory: Path) -> dict[int, Path]:
 
 
 def partition_document(document: Document, partition: int) -> Document:
-    """Make the configuration of the daemon of one partition.
-
-    Parameters
-    ----------
-    document
-        The configuration of a member of a group, valid.
-    partition
-        The partition.
+    """Return the configuration of the daemon of one partition, made of that of a member of a group.
 
     Raises
     ------

@@ -96,7 +96,7 @@ class ClientOptions(Section):
         return self
 
     def given(self) -> dict[str, Any]:
-        """Give what was set, secrets in the clear, for the client alone."""
+        """Return what was set, secrets in the clear, for the client alone."""
         values = ((name, getattr(self, name)) for name in self.model_fields_set)
         return {
             name: value.get_secret_value() if isinstance(value, SecretStr) else value

@@ -12,21 +12,7 @@ __all__ = ["caveats"]
 
 
 def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
-    """Name what this configuration does not promise.
-
-    Parameters
-    ----------
-    plan
-        The configuration.
-    sinks
-        Its sinks, by their key.
-
-    Returns
-    -------
-    lines
-        One sentence each; empty where nothing is given up.
-
-    """
+    """Return one sentence for each thing that a configuration with these sinks, by their key, does not promise."""
     config, source = plan.config, plan.source
     lines = []
     unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
@@ -66,7 +52,7 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
 
 
 def _grows(source: SourceConfig) -> bool:
-    """Say whether a source may have more at another time than now."""
+    """Return whether a source may have more at another time than now."""
     return isinstance(source, KafkaSourceConfig) or getattr(source, "follow", False)
 
 

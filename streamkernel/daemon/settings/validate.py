@@ -39,19 +39,7 @@ _KINDS = {
 
 
 def validate(document: Document) -> tuple[Config | None, list[str]]:
-    """Check a document against the schema.
-
-    Parameters
-    ----------
-    document
-        What was read.
-
-    Returns
-    -------
-    config, problems
-        The configuration, or None and one line for each mistake.
-
-    """
+    """Return the configuration a document holds, None where a section is wrong, and one line for each mistake."""
     try:
         config = Config.model_validate(document.values)
     except ValidationError as error:

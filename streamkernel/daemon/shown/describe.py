@@ -27,10 +27,7 @@ _SHARES = ("expert_weights", "input_importance")
 def describe(path: Path) -> dict[str, Any]:
     """Describe a checkpoint file, or the newest valid one of a directory, or of each partition's in group mode.
 
-    Parameters
-    ----------
-    path
-        The file or directory; it is only read.
+    Nothing is written, and no model loaded.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class Evaluation:
     features: list[int] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything by name."""
+        """Return everything by name."""
         curve: dict[str, Any] = {"records": self.records, "progressive_loss": self.loss}
         if self.features:
             curve["features"] = self.features

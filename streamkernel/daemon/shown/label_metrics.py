@@ -15,18 +15,7 @@ _DELAY_BUCKETS = (0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0
 
 
 class LabelMetrics:
-    """The metrics of late labels.
-
-    Parameters
-    ----------
-    ledger
-        What waits.
-    prefix
-        What the names begin with.
-    registry
-        Where they are registered.
-
-    """
+    """The metrics of late labels, of what a ledger holds, with a prefix to their names, in a registry."""
 
     def __init__(self, ledger: Ledger, prefix: str, registry: CollectorRegistry) -> None:
         self._ledger = ledger

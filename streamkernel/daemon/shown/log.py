@@ -50,17 +50,9 @@ class _StandardError(logging.Handler):
 
 
 def start_logging(settings: LogConfig, redact: Redactor, partition: int | None = None) -> None:
-    """Send all log records, and Python's warnings, to standard error.
+    """Send all log records, and Python's warnings, to standard error, without the secrets that `redact` takes out.
 
-    Parameters
-    ----------
-    settings
-        Level and format.
-    redact
-        Takes the secrets out of a line.
-    partition
-        What every line is about, in the daemon of one partition.
-
+    In the daemon of one partition, every line says which.
     """
     handler = _StandardError()
     handler.setFormatter(_Formatter(redact, settings.format == "json", partition))

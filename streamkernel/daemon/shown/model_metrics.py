@@ -21,16 +21,7 @@ __all__ = ["ModelMetrics", "metrics_of"]
 
 
 class ModelMetrics:
-    """The metrics of an estimator of ours.
-
-    Parameters
-    ----------
-    step
-        The estimator.
-    prefix
-        What the names begin with.
-    registry
-        Where they are registered.
+    """The metrics of an estimator of ours, with a prefix to their names, in a registry.
 
     Attributes
     ----------
@@ -125,16 +116,7 @@ class _Mixture(ModelMetrics):
 
 
 def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
-    """Register what a model has to tell; None where it, or the last step of the pipeline, is none of ours.
-
-    Parameters
-    ----------
-    model
-        The model.
-    prefix, registry
-        As `ModelMetrics` has them.
-
-    """
+    """Register the metrics of a model; None where it, or the last step of the pipeline, is none of ours."""
     kind = _Growth if grows(model) else _Mixture if mixes(model) else None
     if kind is None:
         return None

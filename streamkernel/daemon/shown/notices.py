@@ -24,14 +24,7 @@ _SENTENCES = {
 
 
 class Notices:
-    """Tells of predictions and losses that are not finite, and of targets that were not taken as they came.
-
-    Parameters
-    ----------
-    clock
-        Gives seconds, and never goes back.
-
-    """
+    """Logs predictions and losses that are not finite, and targets that were not taken as they came."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.shown.page import html_page
 
 __all__ = ["View", "grows", "growth_of", "status_page"]
 
@@ -67,7 +68,7 @@ class View:
         return self.taken / self.seconds if self.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything by name."""
+        """Return everything by name."""
         return {
             "account": dict(self.account),
             "records": self.taken,
@@ -84,7 +85,7 @@ class View:
 
 
 def grows(model: Model) -> bool:
-    """Say whether a model, or the last step of a pipeline, is a kernel machine that grows."""
+    """Return whether a model, or the last step of a pipeline, is a kernel machine that grows."""
     step = last_step(model)
     return all(hasattr(step, attribute) for attribute in _GROWTH.values())
 
@@ -98,18 +99,7 @@ def growth_of(model: Model) -> dict[str, int]:
 
 
 def status_page(title: str, source: str, view: View) -> str:
-    """Make the page a person sees at ``/``.
-
-    Parameters
-    ----------
-    title
-        The configuration file.
-    source
-        What is read.
-    view
-        The latest picture.
-
-    """
+    """Return the status page: the configuration's name, what is read, and the latest view."""
     rows = [
         ("source", source),
         ("position", f"{view.offset:,}"),
@@ -123,14 +113,5 @@ def status_page(title: str, source: str, view: View) -> str:
         *((f"input: {name}", f"{share:.1%}") for name, share in itertools.islice(view.inputs.items(), _INPUTS_SHOWN)),
         ("last checkpoint", view.checkpoint),
     ]
-    cells = "\n".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows)
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><title>streamkernel</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;margin:2em}}th{{text-align:left;font-weight:normal;padding-right:2em}}
-td{{text-align:right;font-variant-numeric:tabular-nums}}</style></head>
-<body><h1>streamkernel {html.escape(title)}</h1>
-<table>
-{cells}
-</table>
-<p><a href="/metrics">metrics</a> <a href="/healthz">healthz</a> <a href="/readyz">readyz</a></p></body></html>
-"""
+    cells = (f"<th>{html.escape(name)}</th><td>{html.escape(value)}</td>" for name, value in rows)
+    return html_page(title, cells)

@@ -157,7 +157,7 @@ class _Builder:
 
 
 def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, str]:
-    """Give the argument an error of a constructor names, and what it says of it."""
+    """Return the argument an error of a constructor names, and what it says of it."""
     text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
     named = _NAMES_ITS_ARGUMENT.match(text)
     if named and named["name"] in inspect.signature(cls).parameters:
@@ -166,7 +166,7 @@ def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, st
 
 
 def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
-    """Build the model.
+    """Return the model of a configuration: the estimator itself where there is one step, else a pipeline.
 
     Parameters
     ----------
@@ -174,11 +174,6 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         What stands under ``model:``, top to bottom.
     imports
         What stands under ``imports:``.
-
-    Returns
-    -------
-    model
-        The estimator itself where there is one step, else a pipeline.
 
     Raises
     ------

@@ -22,14 +22,9 @@ __all__ = ["plan_of", "prepare"]
 
 
 def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
-    """Read, check and build a configuration; nothing is opened, written or started.
+    """Return what the configuration at a path asks for; nothing is opened, written or started.
 
-    Parameters
-    ----------
-    path
-        The YAML file.
-    environment
-        Where ``${VAR}`` is looked up.
+    Variables are looked up in the environment.
 
     Raises
     ------
@@ -41,21 +36,7 @@ def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
 
 
 def plan_of(path: Path, document: Document) -> Plan:
-    """Check and build a configuration that was read.
-
-    Parameters
-    ----------
-    path
-        Where it came from.
-    document
-        What it says.
-
-    Raises
-    ------
-    ConfigError
-        With every mistake there is, one line each.
-
-    """
+    """Return what a document that was read from a path asks for; see `prepare`."""
     config, problems = validate(document)
     if config is not None:
         problems += file_problems(config, path)

@@ -42,7 +42,7 @@ def _names(plan: Plan, start: resume.Start) -> Names:
 
 
 def feed_of(plan: Plan, start: resume.Start) -> Feed:
-    """Give what the loop reads: the open source, or it and that of the labels in turn."""
+    """Return what the loop reads: the open source, or it and that of the labels in turn."""
     if plan.labels is None or start.late is None:
         return plan.source
     return Alternation(plan.source, plan.labels, start.late.label_next)
