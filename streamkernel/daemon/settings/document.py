@@ -1,4 +1,4 @@
-"""The text of a configuration: YAML read safely, twice, with and without the environment's values."""
+"""The text of a configuration: YAML read safely, with and without the environment's values."""
 
 from __future__ import annotations
 
@@ -143,28 +143,8 @@ def parse(text: str, name: str = "configuration", environment: Mapping[str, str]
     ('${HOME}/a.csv', '/root/a.csv')
 
     """
-    raw, _, problems = _load(text, name, None)
-    values, taken, missing = _load(text, name, environment)
-    return Document(raw, values, problems + missing, Redactor(secrets(raw, values)), taken)
-
-
-def _load(
-    text: str, name: str, environment: Mapping[str, str] | None
-) -> tuple[dict[str, Any], dict[str, dict[str, str]], list[str]]:
-    """Load one tree; the problems are the double keys where there is no environment, else those of the variables."""
     try:
-        loader = _Loader(text)
-        try:
-            node = loader.get_single_node()
-            expansion = _Expansion(loader, environment or {})
-            doubles: list[str] = []
-            if node is not None:
-                for child, path in _walk(node, (), doubles, {}):
-                    if environment is not None:
-                        expansion.expand(child, path)
-            data = loader.construct_document(node) if node is not None else None
-        finally:
-            loader.dispose()
+        raw, values, problems, taken = _load(text, environment)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -176,10 +156,28 @@ def _load(
         raise ConfigError([f"{name}: not valid YAML: {' '.join(str(error).split())}"]) from None
     except RecursionError:
         raise ConfigError([f"{name}: nested too deeply"]) from None
-    if not isinstance(data, dict):
-        found = "nothing" if data is None else f"a {type(data).__name__}"
+    if not isinstance(raw, dict):
+        found = "nothing" if raw is None else f"a {type(raw).__name__}"
         raise ConfigError([f"{name}: must hold a mapping with the keys source and model, holds {found}"])
-    return data, expansion.taken, doubles if environment is None else expansion.problems
+    return Document(raw, values, problems, Redactor(secrets(raw, values)), taken)
+
+
+def _load(text: str, environment: Mapping[str, str]) -> tuple[Any, Any, list[str], dict[str, dict[str, str]]]:
+    """Return the tree as it is written and as it is meant, the mistakes in it, and the variables taken by their key."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None, None, [], {}
+        doubles: list[str] = []
+        scalars = list(_walk(node, (), doubles, {}))  # first: a tree that is built has the keys of `<<` in its mappings
+        raw = loader.construct_document(node)
+        expansion = _Expansion(loader, environment)
+        for scalar, path in scalars:
+            expansion.expand(scalar, path)
+        return raw, loader.construct_document(node), doubles + expansion.problems, expansion.taken
+    finally:
+        loader.dispose()
 
 
 def _line_at(text: str, index: int) -> str:
