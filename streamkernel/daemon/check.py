@@ -30,19 +30,10 @@ _POLL_SECONDS = 1.0
 
 @dataclass
 class Findings:
-    """What was tried.
+    """What was tried."""
 
-    Attributes
-    ----------
-    good
-        What works, and what to know about it.
-    bad
-        What would make a run fail.
-
-    """
-
-    good: list[str] = field(default_factory=list)
-    bad: list[str] = field(default_factory=list)
+    good: list[str] = field(default_factory=list)  # what works, and what to know about it
+    bad: list[str] = field(default_factory=list)  # what would make a run fail
 
     def add(self, attempt: Callable[[], str]) -> None:
         """Note what an attempt says, or why it fails."""

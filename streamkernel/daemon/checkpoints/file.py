@@ -37,25 +37,12 @@ _TRAILER = _LENGTH.size + hashlib.sha256().digest_size
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What one file holds.
+    """What one file holds."""
 
-    Parameters
-    ----------
-    number
-        Its place in the order of checkpoints, from 0.
-    header
-        What the daemon knows beside the model, as JSON values, under the keys of now whatever the file's format.
-    payload
-        The model, as `streamkernel.daemon.checkpoints.payload.dump_model` wrote it.
-    format
-        The version of the file's format.
-
-    """
-
-    number: int
-    header: dict[str, Any]
-    payload: bytes
-    format: int = field(default=FORMAT_VERSION, compare=False, repr=False)
+    number: int  # its place in the order of checkpoints, from 0
+    header: dict[str, Any]  # what the daemon knows beside the model, under the keys of now
+    payload: bytes  # the model, as `dump_model` wrote it, and what waits for labels
+    format: int = field(default=FORMAT_VERSION, compare=False, repr=False)  # the version of the file's format
 
 
 def read(path: Path) -> Checkpoint:

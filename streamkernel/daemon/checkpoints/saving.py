@@ -97,23 +97,12 @@ class Saver:
         return (self.consumed or 0) < passed or self._clock() - self._saved_at >= self._every_seconds
 
     def save(self, consumed: int, snapshot: Callable[[], tuple[Mapping[str, Any], bytes]]) -> bool:
-        """Write a checkpoint.
+        """Write a checkpoint that reaches up to a record.
 
-        One that reaches no further than the one before takes its place: a daemon that dies soon after each start, and
-        writes one at each of them, would otherwise rotate all older ones away.
-
-        Parameters
-        ----------
-        consumed
-            How far it reaches.
-        snapshot
-            Makes the outputs durable, then gives the header and the payload.
-
-        Returns
-        -------
-        saved
-            False where the disk is full or failing or a broker does not answer; the checkpoints before stay, and it is
-            tried again later.
+        The snapshot makes the outputs durable and gives header and payload. A checkpoint that reaches no further than the
+        one before takes its place: a daemon that dies soon after each start, and writes one at each of them, would
+        otherwise rotate all older ones away. Returned is False where the disk is full or failing or a broker does not
+        answer: the checkpoints before stay, and it is tried again later.
 
         Raises
         ------

@@ -14,28 +14,7 @@ __all__ = ["Child"]
 
 
 class Child:
-    """The running process of a partition: it reads what it is given, and reports on its standard output.
-
-    Attributes
-    ----------
-    started
-        When, by the clock.
-    address
-        Where it serves its metrics, as host and port; None before it does, or if it does not.
-    holder
-        Who holds the directory it waits for, None while it does not wait.
-    reading
-        Whether it takes records.
-    saved
-        The offset at which a restart would go on, None before it is known.
-    failure
-        Why it cannot go on, as it said itself.
-    told
-        The signal that told it to end, None before.
-    overdue
-        Whether it was killed because it was not done in time.
-
-    """
+    """The running process of a partition: it reads what it is given, and reports on its standard output."""
 
     def __init__(
         self,
@@ -46,13 +25,13 @@ class Child:
     ) -> None:
         self._clock = clock
         self.started = clock()
-        self.address: tuple[str, int] | None = None
-        self.holder: str | None = None
-        self.reading = False
-        self.saved: int | None = None
-        self.failure: str | None = None
-        self.told: signal.Signals | None = None
-        self.overdue = False
+        self.address: tuple[str, int] | None = None  # host and port of its metrics, where it serves them
+        self.holder: str | None = None  # who holds the directory it waits for
+        self.reading = False  # whether it takes records
+        self.saved: int | None = None  # the offset at which a restart would go on
+        self.failure: str | None = None  # why it cannot go on, as it said itself
+        self.told: signal.Signals | None = None  # the signal that told it to end
+        self.overdue = False  # whether it was killed because it was not done in time
         self._news = False
         self._deadline = 0.0
         # Ctrl-C at a terminal is for the member, which ends its children in good order. And no preexec_fn, which

@@ -25,27 +25,13 @@ _FREELY_TYPED = (("model",), ("source", "args"), ("labels", "source", "args"))
 
 @dataclass(frozen=True)
 class Document:
-    """A configuration as it was written and as it is meant.
+    """A configuration as it was written and as it is meant."""
 
-    Attributes
-    ----------
-    raw
-        The parsed YAML with every ``${VAR}`` left as it stands: what may be logged, hashed and stored.
-    values
-        The same with the variables replaced: what is built from.
-    problems
-        Mistakes found so far, one line each.
-    redact
-        Takes the secrets out of a text.
-    variables
-        Name and value of the environment variables that were taken, by the dotted path of the key.
-
-    """
-
-    raw: dict[str, Any]
-    values: dict[str, Any]
-    problems: list[str] = field(default_factory=list)
-    redact: Redactor = field(default_factory=lambda: Redactor({}))
+    raw: dict[str, Any]  # every ``${VAR}`` as it stands: what may be logged, hashed and stored
+    values: dict[str, Any]  # the variables replaced: what is built from
+    problems: list[str] = field(default_factory=list)  # mistakes found so far, one line each
+    redact: Redactor = field(default_factory=lambda: Redactor({}))  # takes the secrets out of a text
+    # By the dotted path of a key, name and value of the environment variables it took.
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_written(self, problem: str) -> str:

@@ -19,7 +19,7 @@ class ServerError(Exception):
 
 
 class Server:
-    """Serves until it is closed, from a thread of its own.
+    """HTTP server of the metrics, the probes and the status page, in a thread of its own until it is closed.
 
     Parameters
     ----------
@@ -28,21 +28,14 @@ class Server:
     registry
         The metrics.
     health
-        What the probes and the status page say.
+        What the probes and the status page answer from.
     limits
         What clients may take; how many connections, the settings say.
-
-    Attributes
-    ----------
-    port
-        Where it listens.
-    url
-        The address to ask.
 
     Raises
     ------
     ServerError
-        When the port is taken or a certificate cannot be read.
+        When the port is taken or a certificate cannot be used.
 
     """
 

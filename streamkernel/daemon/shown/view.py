@@ -21,46 +21,23 @@ _GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "
 
 @dataclass(frozen=True)
 class View:
-    """The daemon at one moment.
+    """The daemon at one moment."""
 
-    Attributes
-    ----------
-    account
-        The counts of `Account`, since the first start.
-    taken
-        Records this process consumed.
-    seconds
-        Since this process took its first record.
-    offset
-        Where the source goes on.
-    loss, loss_sum
-        The progressive loss and the sum of all losses of this process.
-    overall, rolling
-        The report metrics of this process, over all its records and over the last ones.
-    growth
-        Features, blocks, grown and reused, where the model has them.
-    experts, inputs
-        The weights of its experts and the shares of its most important inputs, where the model has them.
-    labels
-        The counts of `LateAccount`, and how many records and labels wait; empty where there are no late labels.
-    checkpoint
-        A phrase on the last checkpoint.
-
-    """
-
-    account: Mapping[str, int] = field(default_factory=dict)
-    taken: int = 0
-    seconds: float = 0.0
-    offset: int = 0
-    loss: float = math.nan
-    loss_sum: float = 0.0
-    overall: Mapping[str, float] = field(default_factory=dict)
-    rolling: Mapping[str, float] = field(default_factory=dict)
+    account: Mapping[str, int] = field(default_factory=dict)  # the counts of `Account`, since the first start
+    taken: int = 0  # records this process consumed
+    seconds: float = 0.0  # since this process took its first record
+    offset: int = 0  # where the source goes on
+    loss: float = math.nan  # the progressive loss
+    loss_sum: float = 0.0  # of all losses of this process
+    overall: Mapping[str, float] = field(default_factory=dict)  # the report metrics over all records of this process
+    rolling: Mapping[str, float] = field(default_factory=dict)  # and over the last ones
+    # Features, blocks, grown and reused, where the model has them.
     growth: Mapping[str, int] = field(default_factory=dict)
-    experts: Mapping[str, float] = field(default_factory=dict)
-    inputs: Mapping[str, float] = field(default_factory=dict)
+    experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
+    inputs: Mapping[str, float] = field(default_factory=dict)  # the shares of its most important inputs
+    # The counts of `LateAccount`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
-    checkpoint: str = "off"
+    checkpoint: str = "off"  # a phrase on the last checkpoint
 
     @property
     def rate(self) -> float:

@@ -27,27 +27,20 @@ _LINE_SECONDS = 60.0
 
 
 class Watch:
-    """Observes the loop.
+    """Observes the loop: makes a new view now and then, and gives it to the metrics, the progress bar and the log.
 
     Parameters
     ----------
     processor
-        The model and the books.
+        The model and the counts.
     exporter
         The metrics; None where none are served.
     checkpoint
         Gives a phrase on the last checkpoint.
     show
-        Takes each new picture, for the progress bar.
+        Takes each new view, for the progress bar.
     offset
         Where the source is read from.
-    clock
-        Gives seconds, and never goes back.
-
-    Attributes
-    ----------
-    view
-        The latest picture.
 
     """
 
