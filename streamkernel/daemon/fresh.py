@@ -73,7 +73,7 @@ def set_aside(plan: Plan, store: CheckpointStore) -> None:
 
 @dataclass(frozen=True)
 class _KnownOutput:
-    """An output, and what the checkpoints to be set aside and those set aside before say of it."""
+    """An output, and what the checkpoints to be set aside and those set aside before have of it."""
 
     sink: Sink
     mark: Mark | None

@@ -55,7 +55,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
         _log.info("%s", stop)
     except Exception as error:
         _log.debug("the failure in full", exc_info=error)
-        reporter.tell("failed", sentence(error))
+        reporter.send("failed", sentence(error))
         reporter.flush(_FLUSH_SECONDS)
         return 1
     return 0
@@ -83,20 +83,20 @@ class _Partition(Herald):
                 if error.holder != holder:
                     holder = error.holder
                     _log.info("waiting for %s, held by %s", store.directory, holder)
-                    self._reporter.tell("waiting", holder)
+                    self._reporter.send("waiting", holder)
             if stopped():
                 raise Stopped("told to end before it had the partition")
             time.sleep(_LOCK_SECONDS)
 
     def serving(self, host: str, port: int) -> None:
-        self._reporter.tell("serving", [host, port])
+        self._reporter.send("serving", [host, port])
 
     def reading(self, record: int) -> None:
-        self._reporter.tell("reading", record)
+        self._reporter.send("reading", record)
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         for position in positions.values():
-            self._reporter.tell("saved", position.offset)
+            self._reporter.send("saved", position.offset)
 
 
 class _Signals(StopSignals):

@@ -73,7 +73,7 @@ def make_membership(plan: Plan) -> Membership:
 
 
 class _Member:
-    """Does what the group says."""
+    """Follows the assignments of the group."""
 
     def __init__(self, plan: Plan, membership: Membership, supervisor: Supervisor) -> None:
         assert plan.config.checkpoint is not None

@@ -102,10 +102,8 @@ class Supervisor:
     @property
     def reading(self) -> bool:
         """Whether all partitions that are ours are being read."""
-        return all(
-            partition in self.children and self.children[partition].reading and self.children[partition].told is None
-            for partition in self.assigned
-        )
+        children = map(self.children.get, self.assigned)
+        return all(child is not None and child.reading and child.stop_signal is None for child in children)
 
     def addresses(self) -> Mapping[int, tuple[str, int]]:
         """Return by partition where its metrics are served."""
@@ -117,7 +115,7 @@ class Supervisor:
         """Take in what the children report, and who has ended; give why nobody can go on, None where they can."""
         failure = None
         for partition, child in list(self.children.items()):
-            child.hear()
+            child.read_reports()
             status = child.ended()
             saved = child.newly_saved()
             if saved is not None:
@@ -134,7 +132,7 @@ class Supervisor:
                 "learnt again",
                 *(partition, self._grace),
             )
-        elif child.told is not None:
+        elif child.stop_signal is not None:
             if status > 0:
                 _log.warning("partition %d: ended with a failure: %s", partition, child.failure or f"status {status}")
         elif status > 0:

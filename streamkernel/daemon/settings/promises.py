@@ -1,4 +1,4 @@
-"""What a configuration gives up, said before the first record and by `check`."""
+"""Warnings about what a configuration does not promise, for the start of a run and for `check`."""
 
 from __future__ import annotations
 

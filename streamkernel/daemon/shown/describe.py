@@ -1,4 +1,4 @@
-"""What `inspect` says about checkpoints, without loading the model."""
+"""The description of checkpoints that `inspect` prints, without loading the model."""
 
 from __future__ import annotations
 

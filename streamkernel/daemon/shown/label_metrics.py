@@ -1,4 +1,4 @@
-"""What the daemon tells Prometheus of late labels, where there are any."""
+"""The Prometheus metrics of late labels, where there are any."""
 
 from __future__ import annotations
 

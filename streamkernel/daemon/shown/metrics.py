@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.checkpoints.saving import Saved
+from streamkernel.daemon.checkpoints.writer import WrittenCheckpoint
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.shown.label_metrics import LabelMetrics
 from streamkernel.daemon.shown.lag import LagCollector
@@ -176,7 +176,7 @@ class Exporter:
         """Set the memory of the model, in bytes."""
         self._memory.set(size)
 
-    def saved(self, saved: Saved, now: float) -> None:
+    def saved(self, saved: WrittenCheckpoint, now: float) -> None:
         """Note a checkpoint, written at `now` (seconds since 1970)."""
         self._checkpoint_time.set(now)
         self._checkpoint_size.set(saved.size)

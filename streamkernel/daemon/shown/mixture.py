@@ -1,4 +1,4 @@
-"""What an adaptive estimator tells of itself: the weight of each expert, and which inputs matter most."""
+"""The weight of each expert of an adaptive estimator, and its most important inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What only our estimators have to tell Prometheus.
-
-The growing machine tells how its features came about; the adaptive one whom it listens to and which inputs matter.
-"""
+"""The Prometheus metrics that only our estimators have: steps of growth, weights of experts, importance of inputs."""
 
 from __future__ import annotations
 

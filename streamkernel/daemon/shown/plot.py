@@ -1,4 +1,4 @@
-"""The picture of an evaluation: progressive loss above, feature count below."""
+"""The plot of an evaluation: progressive loss above, feature count below."""
 
 from __future__ import annotations
 

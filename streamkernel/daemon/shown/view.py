@@ -1,4 +1,4 @@
-"""What the daemon shows of itself: one picture for the progress bar, the status page, the table and the gauges."""
+"""The state of the daemon at one moment, for the progress bar, the status page, the table and the gauges."""
 
 from __future__ import annotations
 

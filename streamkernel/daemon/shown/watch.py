@@ -62,7 +62,7 @@ class Watch:
         self._before_all = processor.taken
         self._start = self._turned = self._refreshed = clock()
         self._measure_at = -math.inf
-        self._told = 0
+        self._logged = 0
         self._line_at = _FIRST_LINE
         self._line_after = self._start + _LINE_SECONDS
         self._offset = offset
@@ -86,9 +86,9 @@ class Watch:
         taken = self._processor.taken - self._before_all
         if self._turned - self._refreshed >= _REFRESH_SECONDS:
             self.refresh()
-        if taken >= self._line_at or (self._turned >= self._line_after and taken > self._told):
+        if taken >= self._line_at or (self._turned >= self._line_after and taken > self._logged):
             view = self.refresh()
-            self._told = taken
+            self._logged = taken
             self._line_at = max(2 * taken, _FIRST_LINE)
             self._line_after = self._turned + _LINE_SECONDS
             features = f", {view.growth['features']:,} features" if view.growth else ""
@@ -100,7 +100,7 @@ class Watch:
         return f"the loop has not turned for {silence:.0f} s" if silence > _SILENCE_SECONDS else None
 
     def refresh(self) -> View:
-        """Take a new picture, and show it."""
+        """Make a new view, and show it."""
         now = self._refreshed = self._clock()
         processor = self._processor
         self.view = View(

@@ -136,7 +136,7 @@ class _Builder:
         cls: type[base.Base],
         positional: Sequence[object],
         values: dict[str, Any],
-        told: tuple[str, ...] = (),
+        noted: tuple[str, ...] = (),
     ) -> None:
         """Note what else is wrong with arguments, where some are wrong already; `values` are the others."""
         values = dict(values)
@@ -147,11 +147,11 @@ class _Builder:
             except Exception as error:  # as above
                 argument, text = _argument_of(error, cls)
                 # What is not about a value of the file, or is about one that is not there now, may be no mistake of it.
-                if argument not in values or any(re.search(rf"\b{one}\b", text) for one in told):
+                if argument not in values or any(re.search(rf"\b{one}\b", text) for one in noted):
                     return
                 self.refuse((*path, argument), text)
                 del values[argument]
-                told = (*told, argument)
+                noted = (*noted, argument)
             else:
                 return
 

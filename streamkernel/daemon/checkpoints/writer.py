@@ -1,4 +1,4 @@
-"""When a checkpoint is due, and what to do when a disk or a broker does not take what belongs to it."""
+"""The writer of checkpoints: when one is due, and what to do when a disk or a broker does not take it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 
-__all__ = ["Saved", "Saver"]
+__all__ = ["CheckpointWriter", "WrittenCheckpoint"]
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Saved:
+class WrittenCheckpoint:
     """A checkpoint that was written: its file, its size in bytes, how long it took and how far it reaches."""
 
     name: str
@@ -28,7 +28,7 @@ class Saved:
     consumed: int
 
 
-class Saver:
+class CheckpointWriter:
     """Writes checkpoints at fixed numbers of records and after a time, whichever comes first.
 
     Parameters
@@ -63,12 +63,12 @@ class Saver:
         self._every_seconds = every_seconds
         self._clock = clock
         self._backoff = Backoff(clock)
-        self._told = False
+        self._logged = False
         self._saved_at = clock()
         self._moved = False
         self._whole = True
         self.consumed: int | None = None
-        self.last: Saved | None = None
+        self.last: WrittenCheckpoint | None = None
 
     def resumed(self, consumed: int, whole: bool = True) -> None:
         """Note how far the checkpoint reaches that this process started from, and whether all of it was taken over."""
@@ -99,10 +99,10 @@ class Saver:
     def save(self, consumed: int, snapshot: Callable[[], tuple[Mapping[str, Any], bytes]]) -> bool:
         """Write a checkpoint that reaches up to a record.
 
-        The snapshot makes the outputs durable and gives header and payload. A checkpoint that reaches no further than the
-        one before takes its place: a daemon that dies soon after each start, and writes one at each of them, would
-        otherwise rotate all older ones away. Returned is False where the disk is full or failing or a broker does not
-        answer: the checkpoints before stay, and it is tried again later.
+        The snapshot makes the outputs durable and gives header and payload. One that reaches no further than the
+        checkpoint before takes its place: a daemon that dies soon after each start, and writes one at each of them,
+        would otherwise rotate all older ones away. Returned is False where the disk is full or failing or a broker
+        does not answer: the checkpoints before stay, and it is tried again later.
 
         Raises
         ------
@@ -134,16 +134,16 @@ class Saver:
                 "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
                 *(consumed, error, pause),
             )
-            self._told |= first
+            self._logged |= first
             return False
-        if self._told:
+        if self._logged:
             _log.info("checkpoints are written again, this one at record %d", consumed)
-        self._told = False
+        self._logged = False
         self._backoff.succeeded()
         self._moved = False
         self._whole = True
         self._saved_at = self._clock()
         self.consumed = consumed
-        self.last = Saved(path.name, size, time.perf_counter() - start, consumed)
+        self.last = WrittenCheckpoint(path.name, size, time.perf_counter() - start, consumed)
         _log.debug("checkpoint %s at record %d, %d bytes, %.3f s", path.name, consumed, size, self.last.seconds)
         return True
