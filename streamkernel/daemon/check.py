@@ -35,19 +35,14 @@ class Findings:
     good: list[str] = field(default_factory=list)  # what works, and what to know about it
     bad: list[str] = field(default_factory=list)  # what would make a run fail
 
-    def add(self, attempt: Callable[[], str]) -> None:
-        """Note what an attempt says, or why it fails."""
+    def add(self, attempt: Callable[[], str | None]) -> None:
+        """Note what an attempt found, if anything, or why it failed."""
         try:
-            self.good.append(attempt())
+            found = attempt()
         except (ConnectorError, CheckpointError, ServerError, DaemonError) as error:
             self.bad.append(str(error))
-
-    def try_out(self, attempt: Callable[[], None]) -> None:
-        """Note why an attempt fails, and nothing where it does not."""
-        try:
-            attempt()
-        except ConnectorError as error:
-            self.bad.append(str(error))
+        else:
+            self.good += [found] if found else []
 
 
 def check(plan: Plan) -> Findings:
@@ -63,7 +58,7 @@ def check(plan: Plan) -> Findings:
     for directory in _directories(plan):
         findings.add(partial(_checkpoint, plan, directory, starts))
     if not grouped and starts:
-        findings.try_out(partial(_resumed, plan, starts[0]))
+        findings.add(partial(_resumed, plan, starts[0]))
     for key, output in config.outputs.items():
         if isinstance(output, KafkaSinkConfig):
             findings.add(partial(_topic, key, output))
@@ -71,7 +66,7 @@ def check(plan: Plan) -> Findings:
         if path is not None and path != "-":
             findings.add(partial(_file, key, path))
             if not grouped and starts:
-                findings.try_out(partial(_existing, plan, key, starts[0]))
+                findings.add(partial(_existing, plan, key, starts[0]))
     findings.add(partial(_metrics, plan))
     findings.good += caveats(plan, {key: make_sink(output, key) for key, output in config.outputs.items()})
     return findings

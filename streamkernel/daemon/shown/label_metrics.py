@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS
@@ -20,12 +22,8 @@ class LabelMetrics:
     def __init__(self, ledger: Ledger, prefix: str, registry: CollectorRegistry) -> None:
         self._ledger = ledger
 
-        def counter(name: str, text: str) -> Counter:
-            return Counter(f"{prefix}_labels_{name}", text, registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"{prefix}_labels_{name}", text, registry=registry)
-
+        counter = partial(Counter, namespace=prefix, subsystem="labels", registry=registry)
+        gauge = partial(Gauge, namespace=prefix, subsystem="labels", registry=registry)
         self._counters = {
             "taken": counter("consumed", "Labels taken from their source."),
             "matched": counter("matched", "Labels that met their record, which is learnt."),
@@ -42,9 +40,7 @@ class LabelMetrics:
             registry=registry,
         )
         self._counters |= {"keyless": keys.labels("missing"), "repeated": keys.labels("repeated")}
-        self._dead = Counter(
-            f"{prefix}_labels_dead_lettered", "Labels that could not be used, by reason.", ["reason"], registry=registry
-        )
+        self._dead = counter("dead_lettered", "Labels that could not be used, by reason.", ["reason"])
         for reason in LABEL_REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
         self._pending = gauge("pending", "Records that wait for their label.")

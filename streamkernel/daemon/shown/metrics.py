@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from operator import attrgetter
 
@@ -98,43 +99,46 @@ class Exporter:
         # The time each counter was made is of no use here and doubles the number of series.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        counter = partial(Counter, namespace=_PREFIX, registry=self.registry)
+        gauge = partial(Gauge, namespace=_PREFIX, registry=self.registry)
+        histogram = partial(Histogram, namespace=_PREFIX, registry=self.registry)
         self._lag = LagCollector(_PREFIX, source, labels)
         self.registry.register(self._lag)
-        self._counters = {attrgetter(count): self._counter(*named) for count, named in _COUNTERS.items()}
-        not_finite = self._counter(
+        self._counters = {attrgetter(count): counter(*named) for count, named in _COUNTERS.items()}
+        not_finite = counter(
             "not_finite", "Predictions and losses of the model that were no finite numbers.", ["value"]
         )
         self._counters[attrgetter("n_not_finite")] = not_finite.labels("prediction")
         self._counters[attrgetter("n_losses_not_finite")] = not_finite.labels("loss")
-        self._dead = self._counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
+        self._dead = counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
         for reason in REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
-        self._observations = self._counter("loss_observations", "Losses that went into loss_sum.")
+        self._observations = counter("loss_observations", "Losses that went into loss_sum.")
         self._loss_sum = _LossSum()
         self.registry.register(self._loss_sum)
-        self._loss = self._gauge("progressive_loss", "Mean of the model's own loss over the last labelled records.")
-        rolling = self._gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
+        self._loss = gauge("progressive_loss", "Mean of the model's own loss over the last labelled records.")
+        rolling = gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
         self._rolling = {name: rolling.labels(name, str(window)) for name in report}
-        self._lifetime = self._gauge("lifetime_records", "Records consumed since the first start.")
-        self._last_record = self._gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
-        self._memory = self._gauge("model_memory_bytes", "Memory the model takes.")
-        self._failures = self._counter("checkpoint_failures", "Checkpoints that could not be written.")
-        self._checkpoint_time = self._gauge(
+        self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
+        self._last_record = gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
+        self._memory = gauge("model_memory_bytes", "Memory the model takes.")
+        self._failures = counter("checkpoint_failures", "Checkpoints that could not be written.")
+        self._checkpoint_time = gauge(
             "checkpoint_last_success_timestamp_seconds", "When the last checkpoint was written."
         )
         self._checkpoint_time.set(math.nan)  # and not 1970: nothing was written yet
-        self._checkpoint_size = self._gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
+        self._checkpoint_size = gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
         self._durations = {
-            attrgetter(one): self._histogram(*named, _RECORD_BUCKETS) for one, named in _DURATIONS.items()
+            attrgetter(one): histogram(*named, buckets=_RECORD_BUCKETS) for one, named in _DURATIONS.items()
         }
-        self._checkpoint_seconds = self._histogram(
-            "checkpoint_duration_seconds", "Seconds a checkpoint takes.", _CHECKPOINT_BUCKETS
+        self._checkpoint_seconds = histogram(
+            "checkpoint_duration_seconds", "Seconds a checkpoint takes.", buckets=_CHECKPOINT_BUCKETS
         )
-        build = self._gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
+        build = gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
         self._model = metrics_of(model, _PREFIX, self.registry)
         self._counters[attrgetter("n_ignored_inputs")] = (
-            self._counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
+            counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
             if self._model is None
             else self._model.ignored_inputs
         )
@@ -189,12 +193,3 @@ class Exporter:
     def failed(self) -> None:
         """Count a checkpoint that could not be written."""
         self._failures.inc()
-
-    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Counter:
-        return Counter(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
-
-    def _gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Gauge:
-        return Gauge(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
-        return Histogram(f"{_PREFIX}_{name}", text, buckets=buckets, registry=self.registry)

@@ -107,14 +107,11 @@ def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key
     if isinstance(sink, settings.KafkaSinkConfig):
         from connectors.kafka.writing.sink import KafkaSink
 
+        given = {name: value for name, value in sink if name not in ("kind", "options", "max_rate", "max_rate_window")}
         try:
             return KafkaSink(
-                topic=sink.topic,
-                bootstrap_servers=sink.bootstrap_servers,
-                transactional_id=sink.transactional_id,
-                compression=sink.compression,
+                **given,
                 options=sink.options.given(),
-                existing=sink.existing,
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else None,
             )
