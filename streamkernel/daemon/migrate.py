@@ -11,9 +11,10 @@ from typing import Any
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, Checkpoint, CheckpointStore, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
 from streamkernel.daemon.late.saved import part
 from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
 from streamkernel.daemon.settings.document import parse
@@ -51,19 +52,15 @@ def migrate(directory: Path, imports: Sequence[str] = ()) -> list[str]:
         Where the new checkpoint cannot be written.
 
     """
-    found = [one for one in (directory, *partition_directories(directory).values()) if _files(one)]
+    found = [one for one in (directory, *partition_directories(directory).values()) if checkpoint_files(one)]
     if not found:
         raise CheckpointError(f"{directory}: holds no checkpoint")
     return [_migrate(one, imports) for one in found]
 
 
-def _files(directory: Path) -> list[Path]:
-    return sorted(directory.glob("checkpoint-*.skc"))
-
-
 def _migrate(directory: Path, imports: Sequence[str]) -> str:
     # As open as it is, and with all that it holds: what stays and who may read it, the configuration says.
-    mode = 0o640 if _files(directory)[-1].stat().st_mode & _READABLE else 0o600
+    mode = 0o640 if checkpoint_files(directory)[-1].stat().st_mode & _READABLE else 0o600
     with contextlib.closing(CheckpointStore(directory, keep=sys.maxsize, mode=mode)) as store:
         store.lock()
         found = store.restore(lambda one: _load(one, imports))

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError, UnfitError
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
 from streamkernel.daemon.checkpoints.renamed import renamed
-from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, Checkpoint, CheckpointStore, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.migrate import migrate
 from streamkernel.daemon.recovery import resume

@@ -17,23 +17,9 @@ from connectors.regular import IrregularFileError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.checkpoints.file import (
-    FORMAT_VERSION,
-    MAGIC,
-    Checkpoint,
-    encode_head,
-    read,
-    read_open,
-    write_to,
-)
+from streamkernel.daemon.checkpoints.file import Checkpoint, encode_head, read_open, write_to
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MAGIC",
-    "Checkpoint",
-    "CheckpointStore",
-    "read",
-]
+__all__ = ["CheckpointStore", "checkpoint_files"]
 
 Used = TypeVar("Used")
 
@@ -322,6 +308,12 @@ class CheckpointStore:
             except OSError as error:
                 # The new checkpoint is durable: an old file too many is no reason to call it failed.
                 _log.warning("%s: cannot be removed: %s", self.directory / _file_name(number), error.strerror)
+
+
+def checkpoint_files(directory: Path) -> list[Path]:
+    """Return the files of the checkpoints in a directory, the oldest first, without those that were set aside."""
+    found = (path for path in directory.glob("checkpoint-*.skc") if _NAME.fullmatch(path.name))
+    return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def _file_name(number: int) -> str:

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, read
+from streamkernel.daemon.checkpoints.store import checkpoint_files
 from streamkernel.daemon.settings.grouped import partition_directories
 from streamkernel.daemon.shown.visible import visible
 
@@ -37,20 +38,20 @@ def describe(path: Path) -> dict[str, Any]:
     """
     if not path.is_dir():
         return _about(path, read(path))
-    begun = {one: inner for one, inner in partition_directories(path).items() if any(inner.glob("checkpoint-*.skc"))}
-    if begun and not any(path.glob("checkpoint-*.skc")):
+    files = checkpoint_files(path)
+    begun = {one: inner for one, inner in partition_directories(path).items() if checkpoint_files(inner)}
+    if begun and not files:
         return {"directory": str(path), "partitions": {str(one): describe(inner) for one, inner in begun.items()}}
-    files = sorted(path.glob("checkpoint-*.skc"), reverse=True)
     if not files:
         raise CheckpointError(f"{path}: holds no checkpoint")
     invalid: list[str] = []
-    for file in files:
+    for file in reversed(files):
         try:
             found = _about(file, read(file))
         except CheckpointError as error:
             invalid.append(str(error))
             continue
-        return {**found, "directory": [other.name for other in reversed(files)], "invalid": invalid}
+        return {**found, "directory": [other.name for other in files], "invalid": invalid}
     raise CheckpointError("; ".join(invalid))
 
 
