@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -69,10 +68,7 @@ def ask(
 
     Status 0 stands with the reason where no answer came in time.
     """
-    headers = {}
-    if basic_auth is not None:
-        pair = f"{basic_auth.username}:{basic_auth.password.get_secret_value()}"
-        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    headers = {} if basic_auth is None else {"Authorization": basic_auth.header}
 
     def get(address: tuple[str, int]) -> tuple[int, str]:
         # Not by urllib, which would go to a proxy of the environment.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hmac
 from email.utils import formatdate
 from http import HTTPStatus
@@ -77,8 +76,7 @@ class BasicAuthentication:
     def __init__(self, app: ASGIApp, expected: BasicAuthConfig, open_paths: frozenset[str]) -> None:
         self._app = app
         self._open_paths = open_paths
-        pair = f"{expected.username}:{expected.password.get_secret_value()}"
-        self._expected = b"Basic " + base64.b64encode(pair.encode())
+        self._expected = expected.header.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request or pass it on."""

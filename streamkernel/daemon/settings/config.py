@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -217,6 +218,12 @@ class BasicAuthConfig(Section):
 
     username: Annotated[str, Field(min_length=1), AfterValidator(_no_colon)]
     password: Annotated[SecretStr, Field(min_length=1)]
+
+    @property
+    def header(self) -> str:
+        """The value of the header Authorization, secret in the clear."""
+        pair = f"{self.username}:{self.password.get_secret_value()}"
+        return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 class TlsConfig(Section):
