@@ -49,14 +49,9 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
 def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
-    """Write a model as bytes.
+    """Return a River pipeline or estimator, ours or not, as bytes.
 
-    Parameters
-    ----------
-    model
-        A River pipeline or estimator, ours or not.
-    allowed_packages
-        Packages whose classes `load_model` will be allowed to restore; none by default.
+    Classes of the allowed packages are such as `load_model` will be allowed to restore, beside River's and ours.
 
     Raises
     ------
@@ -86,7 +81,7 @@ def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
 
 
 def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence[str] = ()) -> Model:
-    """Restore a model, running nothing of what the bytes hold.
+    """Return the model that `dump_model` wrote, running nothing of what the bytes hold.
 
     Parameters
     ----------
@@ -97,10 +92,6 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         estimator of ours is restored into it.
     allowed_packages
         Packages whose classes may be restored beside River's and ours; none by default.
-
-    Returns
-    -------
-    The restored model.
 
     Raises
     ------

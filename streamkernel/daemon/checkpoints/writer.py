@@ -39,8 +39,6 @@ class CheckpointWriter:
         A checkpoint falls on each multiple, counted from the first start: a killed run cuts as one that was not.
     every_seconds
         The longest time between two, where records came.
-    clock
-        Gives seconds, and never goes back.
 
     Attributes
     ----------

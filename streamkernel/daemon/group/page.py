@@ -12,19 +12,9 @@ __all__ = ["member_page"]
 
 
 def member_page(title: str, membership: str, held: Sequence[int], children: Mapping[int, Child]) -> str:
-    """Return the status page of a member, with a row for each partition.
+    """Return the status page of a member, with a row for each partition it holds, and for each child that still ends.
 
-    Parameters
-    ----------
-    title
-        The configuration file.
-    membership
-        The group the member is in, or what keeps it out.
-    held
-        The partitions assigned to the member.
-    children
-        Its children, by partition.
-
+    It begins with the group the member is in, or what keeps it out.
     """
     rows = [("partition", "process", "state", "saved up to offset")]
     for partition in sorted({*held, *children}):

@@ -9,18 +9,7 @@ __all__ = ["html_page"]
 
 
 def html_page(title: str, rows: Iterable[str], intro: str = "") -> str:
-    """Return a page with a table, which loads itself anew every five seconds.
-
-    Parameters
-    ----------
-    title
-        The configuration file.
-    rows
-        The cells of each row of the table, as HTML.
-    intro
-        What stands above the table, as HTML.
-
-    """
+    """Return a page that loads itself anew every five seconds: a table of rows, and an intro above it, both as HTML."""
     table = "\n".join(f"<tr>{row}</tr>" for row in rows)
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><title>streamkernel</title>

@@ -81,14 +81,7 @@ def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Pat
 
 
 def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key: str) -> Sink:
-    """Return a sink, unopened; one that drops everything where there are no settings.
-
-    Parameters
-    ----------
-    sink
-        Its settings.
-    key
-        Where they stand in the configuration.
+    """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
     Raises
     ------
