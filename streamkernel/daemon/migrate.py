@@ -90,16 +90,18 @@ def _load(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Checkpoint, M
 
 def _described(header: Mapping[str, Any], imports: Sequence[str]) -> Model:
     """Build the model as the configuration described it that the checkpoint was written with."""
+    steps = header["config"].get("model")
+    if not isinstance(steps, list):
+        raise CheckpointError("its header cannot be used: config.model: must be a list of steps")
+    # JSON is YAML: the variables of the environment are put in as in a configuration.
+    document = parse(json.dumps({"model": steps}, ensure_ascii=False), "the configuration in the checkpoint")
     try:
-        # JSON is YAML: the variables of the environment are put in as in a configuration.
-        document = parse(json.dumps({"model": header["config"].get("model")}), "the configuration in the checkpoint")
         if document.problems:
             raise ConfigError(document.problems)
         return build_model(document.values["model"], imports)
-    except (ConfigError, TypeError) as error:
-        raise UnfitError(
-            f"the model cannot be built as its configuration describes it: {'; '.join(str(error).splitlines())}"
-        ) from None
+    except ConfigError as error:
+        lines = "; ".join(document.redact(document.as_written(line)) for line in error.lines)
+        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}") from None
 
 
 def _verify(path: Path, header: Mapping[str, Any], payload: bytes, imports: Sequence[str]) -> None:

@@ -165,8 +165,21 @@ def test_variables_are_those_of_the_environment(state: Path, monkeypatch: pytest
     monkeypatch.delenv("MOST")
     with pytest.raises(UnfitError, match="the environment variable MOST is not set"):
         migrate(state)
+    monkeypatch.setenv("MOST", "-64")
+    with pytest.raises(UnfitError, match=r"model\[0\].max_features: must be .*\$\{MOST\}"):
+        migrate(state)
     monkeypatch.setenv("MOST", "64")
     assert len(migrate(state)) == 1
+
+
+def test_a_checkpoint_without_steps_of_a_model_is_refused(state: Path) -> None:
+    (old,) = files(state)
+    before = read(old)
+    with contextlib.closing(CheckpointStore(state)) as store:
+        store.lock()
+        store.replace({**before.header, "config": {**before.header["config"], "model": None}}, before.payload)
+    with pytest.raises(CheckpointError, match=r"config\.model: must be a list of steps"):
+        migrate(state)
 
 
 def test_what_was_written_and_cannot_be_read_back_is_told(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
