@@ -30,9 +30,9 @@ STACKS = {
         {"shown"},
         {"group", "recovery"},
         {"wiring"},
-        {"anew", "failure", "herald"},
+        {"failure", "fresh", "herald"},
         {"runtime"},
-        {"check", "evaluate", "partition"},
+        {"check", "evaluate", "migrate", "partition"},
         {"cli"},
     ],
     "connectors": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -14,9 +15,8 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.settings.config import KafkaSink, Limits
-from streamkernel.daemon.settings.config import Source as SourceSettings
-from streamkernel.daemon.settings.grouped import group_of, shares
+from streamkernel.daemon.settings.config import KafkaSinkConfig, LimitsConfig, SourceConfig
+from streamkernel.daemon.settings.grouped import group_of, partition_directories
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.promises import caveats
 from streamkernel.daemon.shown.server import Server, ServerError
@@ -30,71 +30,49 @@ _POLL_SECONDS = 1.0
 
 @dataclass
 class Findings:
-    """What was tried.
+    """What was tried."""
 
-    Attributes
-    ----------
-    good
-        What works, and what to know about it.
-    bad
-        What would make a run fail.
+    good: list[str] = field(default_factory=list)  # what works, and what to know about it
+    bad: list[str] = field(default_factory=list)  # what would make a run fail
 
-    """
-
-    good: list[str] = field(default_factory=list)
-    bad: list[str] = field(default_factory=list)
-
-    def add(self, attempt: Callable[[], str]) -> None:
-        """Note what an attempt says, or why it fails."""
+    def add(self, attempt: Callable[[], str | None]) -> None:
+        """Note what an attempt found, if anything, or why it failed."""
         try:
-            self.good.append(attempt())
+            found = attempt()
         except (ConnectorError, CheckpointError, ServerError, DaemonError) as error:
             self.bad.append(str(error))
-
-    def try_out(self, attempt: Callable[[], None]) -> None:
-        """Note why an attempt fails, and nothing where it does not."""
-        try:
-            attempt()
-        except ConnectorError as error:
-            self.bad.append(str(error))
+        else:
+            self.good += [found] if found else []
 
 
 def check(plan: Plan) -> Findings:
-    """Try the connections of a configuration.
-
-    Parameters
-    ----------
-    plan
-        The configuration, valid in itself.
-
-    """
+    """Try the connections of a configuration that is valid in itself."""
     findings = Findings()
-    findings.add(lambda: _source("source", plan.config.source, plan.config.limits))
-    if plan.config.labels is not None:
-        labels = plan.config.labels.source
-        findings.add(lambda: _source("labels", labels, plan.config.limits))
-    if group_of(plan.config) is not None:
-        findings.add(lambda: _group(plan))
+    config = plan.config
+    grouped = group_of(config) is not None
+    for key, source in config.sources.items():
+        findings.add(partial(_source, key.partition(".")[0], source, config.limits))
+    if grouped:
+        findings.add(partial(_group, plan))
     starts: list[resume.Start] = []
     for directory in _directories(plan):
-        findings.add(lambda directory=directory: _checkpoint(plan, directory, starts))  # type: ignore[misc]
-    if group_of(plan.config) is None and starts:
-        findings.try_out(lambda: _resumed(plan, starts[0]))
-    sinks = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
-    for key, settings in sinks.items():
-        if isinstance(settings, KafkaSink):
-            findings.add(lambda key=key, settings=settings: f"{key}: {_topic(key, settings)}")  # type: ignore[misc]
-        path = getattr(settings, "path", None)
+        findings.add(partial(_checkpoint, plan, directory, starts))
+    if not grouped and starts:
+        findings.add(partial(_resumed, plan, starts[0]))
+    for key, output in config.outputs.items():
+        if isinstance(output, KafkaSinkConfig):
+            findings.add(partial(_topic, key, output))
+        path = getattr(output, "path", None)
         if path is not None and path != "-":
-            findings.add(lambda key=key, path=path: f"{key}: {_writable(Path(path))}")  # type: ignore[misc]
-            if group_of(plan.config) is None and starts:
-                findings.try_out(lambda key=key, start=starts[0]: _existing(plan, key, start))  # type: ignore[misc]
-    findings.add(lambda: _metrics(plan))
-    findings.good += caveats(plan, {key: make_sink(settings, key) for key, settings in sinks.items()})
+            findings.add(partial(_file, key, path))
+            if not grouped and starts:
+                findings.add(partial(_existing, plan, key, starts[0]))
+    findings.add(partial(_metrics, plan))
+    findings.good += caveats(plan, {key: make_sink(output, key) for key, output in config.outputs.items()})
     return findings
 
 
-def _source(key: str, written: SourceSettings, limits: Limits) -> str:
+def _source(key: str, written: SourceConfig, limits: LimitsConfig) -> str:
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
     # One that keeps nothing beside the checkpoint: the daemon may be at work there.
@@ -110,13 +88,13 @@ def _source(key: str, written: SourceSettings, limits: Limits) -> str:
         return f"{key}: {source.describe()}{first}"
 
 
-def _topic(key: str, settings: KafkaSink) -> str:
+def _topic(key: str, settings: KafkaSinkConfig) -> str:
     """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
-    from connectors.kafka.writing.sink import KafkaSink as Topic
+    from connectors.kafka.writing.sink import KafkaSink
 
     sink = make_sink(settings, key)
-    assert isinstance(sink, Topic)
-    return sink.probe()
+    assert isinstance(sink, KafkaSink)
+    return f"{key}: {sink.probe()}"
 
 
 def _group(plan: Plan) -> str:
@@ -134,15 +112,18 @@ def _directories(plan: Plan) -> list[Path | None]:
     if plan.config.checkpoint is None:
         return [None]
     directory = Path(plan.config.checkpoint.directory)
-    return [*shares(directory).values()] if group_of(plan.config) is not None and shares(directory) else [directory]
+    return (
+        [*partition_directories(directory).values()]
+        if group_of(plan.config) is not None and partition_directories(directory)
+        else [directory]
+    )
 
 
 def _resumed(plan: Plan, start: resume.Start) -> None:
     """See whether files can be read on where the checkpoint says; what is in topics is looked at by a run."""
-    places = [("source", plan.config.source, start.positions)]
-    if plan.config.labels is not None and start.late is not None:
-        places.append(("labels", plan.config.labels.source, start.late.positions))
-    for key, written, positions in places:
+    places = {"source": start.positions, "labels.source": {} if start.late is None else start.late.positions}
+    for key, written in plan.config.sources.items():
+        positions = places[key]
         if positions and getattr(written, "path", "-") != "-":
             with make_source(written, plan.config.limits, key) as source:
                 source.open(positions)
@@ -150,7 +131,7 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
     """See whether a run would go on in the file of an output, or leave what it holds alone."""
-    make_sink(getattr(plan.config, key), key).find_problem(start.mark_of(key, plan.raw.get(key) or {}))
+    make_sink(plan.config.outputs[key], key).find_problem(start.mark_of(key, plan.raw.get(key) or {}))
 
 
 def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) -> str:
@@ -159,7 +140,7 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
     if directory is None:
         starts.append(resume.begin(plan))
         return f"model: {type(plan.model).__name__}, new"
-    _writable(directory / "lock")
+    _require_writable(directory / "lock")
     store = CheckpointStore(directory)
     found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)
     if found is None:
@@ -170,8 +151,13 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
     return f"checkpoint: {directory}, a run goes on from number {number}, record {start.account.consumed:,}"
 
 
-def _writable(path: Path) -> str:
-    """Say that a file can be written, or made where it and its folders are missing."""
+def _file(key: str, path: str) -> str:
+    _require_writable(Path(path))
+    return f"{key}: {Path(path)}"
+
+
+def _require_writable(path: Path) -> None:
+    """Raise a DaemonError where a file cannot be written, or made where it and its folders are missing."""
     existing = path
     while not existing.exists():
         existing = existing.parent
@@ -181,7 +167,6 @@ def _writable(path: Path) -> str:
         raise DaemonError(f"{path}: cannot be written: it is a folder")
     if not os.access(existing, os.W_OK):
         raise DaemonError(f"{path}: cannot be written: no permission in {existing}")
-    return str(path)
 
 
 def _metrics(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect` and `schema`.
+"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect`, `migrate` and `schema`.
 
 Every command imports what it needs itself: a moment's help must not wait for River.
 """
@@ -164,6 +164,24 @@ def inspect(
 
 
 @app.command()
+def migrate(
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIRECTORY", help="A checkpoint directory that no daemon holds.", show_default=False),
+    ],
+    imports: Annotated[
+        list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
+    ] = None,
+) -> None:
+    """Write the newest checkpoint of a directory as the next one, in the newest format."""
+    from streamkernel.daemon.migrate import migrate as migrate_directory
+    from streamkernel.daemon.shown.visible import visible
+
+    for line in migrate_directory(directory, imports or []):
+        print(visible(line))
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from streamkernel.daemon.settings.config import Config
@@ -173,18 +191,9 @@ def schema() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, by default with the arguments the program was started with; return its exit status.
 
-    Parameters
-    ----------
-    arguments
-        Those after the program's name; None: the ones it was started with.
-
-    Returns
-    -------
-    status
-        0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
-
+    That is 0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
     """
     try:
         app(args=arguments, prog_name="streamkernel", standalone_mode=True)

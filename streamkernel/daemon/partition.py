@@ -17,12 +17,12 @@ from connectors.ports import Position
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.failure import sentence
-from streamkernel.daemon.group.beginning import came_later
+from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import share
+from streamkernel.daemon.settings.grouped import partition_document
 from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 from streamkernel.daemon.wiring.plan import plan_of
@@ -37,37 +37,25 @@ _FLUSH_SECONDS = 1.0
 
 
 def run_partition(path: Path, partition: int, member: int) -> int:
-    """Run the daemon of one partition until it is told to end, or its member is gone.
+    """Run the daemon of one partition until it is told to end, or the process of its member is gone.
 
-    Parameters
-    ----------
-    path
-        What to call the configuration; its text comes on standard input, as the member read it when it started.
-    partition
-        The partition.
-    member
-        The process of the member.
-
-    Returns
-    -------
-    status
-        0 when it was told to end, 1 for a failure, which the member is told of.
-
+    The text of the configuration comes on standard input, as the member read it when it started; the path is what to
+    call it. Returned is the exit status: 0 when it was told to end, 1 for a failure, which the member is told of.
     """
     _die_with(member)
     reporter = Reporter(_take_standard_output())
     try:
-        document = share(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
+        document = partition_document(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
         plan = plan_of(path, document)
         if isinstance(plan.source, KafkaSource):
-            plan.source.came_later = came_later(Path(document.values["checkpoint"]["directory"]).parent, partition)
+            plan.source.came_later = is_added(Path(document.values["checkpoint"]["directory"]).parent, partition)
         start_logging(plan.config.log, plan.redact, partition)
         run(plan, herald=_Partition(reporter, member))
     except Stopped as stop:
         _log.info("%s", stop)
     except Exception as error:
         _log.debug("the failure in full", exc_info=error)
-        reporter.tell("failed", sentence(error))
+        reporter.send("failed", sentence(error))
         reporter.flush(_FLUSH_SECONDS)
         return 1
     return 0
@@ -95,20 +83,20 @@ class _Partition(Herald):
                 if error.holder != holder:
                     holder = error.holder
                     _log.info("waiting for %s, held by %s", store.directory, holder)
-                    self._reporter.tell("waiting", holder)
+                    self._reporter.send("waiting", holder)
             if stopped():
                 raise Stopped("told to end before it had the partition")
             time.sleep(_LOCK_SECONDS)
 
     def serving(self, host: str, port: int) -> None:
-        self._reporter.tell("serving", [host, port])
+        self._reporter.send("serving", [host, port])
 
     def reading(self, record: int) -> None:
-        self._reporter.tell("reading", record)
+        self._reporter.send("reading", record)
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         for position in positions.values():
-            self._reporter.tell("saved", position.offset)
+            self._reporter.send("saved", position.offset)
 
 
 class _Signals(StopSignals):

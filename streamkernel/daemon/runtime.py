@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from connectors.ports import SourceError
-from streamkernel.daemon.anew import set_aside, verify_fresh
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.herald import Herald
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.keeping import Keeper

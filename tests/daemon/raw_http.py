@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.limits import HttpLimits
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 from streamkernel.daemon.shown.server import Server
 
 #: What comes within these seconds came at once; it is waited for as long as it takes, and no longer than this.
@@ -31,7 +31,7 @@ def served(
     registry = CollectorRegistry()
     gauge = Gauge("streamkernel_test", "A test.", ["label"], registry=registry)
     gauge.labels("x" * size).set(1)
-    server = Server(Metrics(port=0, **settings), registry, health or Health(), limits)
+    server = Server(MetricsConfig(port=0, **settings), registry, health or Health(), limits)
     try:
         yield server.port
     finally:

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 import streamkernel
 from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError
-from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, MAGIC, Checkpoint, CheckpointStore, read
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, MAGIC, Checkpoint, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 
 HEADER = {"consumed": 3, "positions": [["a stream", 0, 17]], "name": "Ökonomie"}
 PAYLOAD = bytes(range(256)) * 4

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from connectors.kafka.writing.mark import OutputMark
 from connectors.ports import SinkError
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointStore, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import Plan

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.daemon.settings import document
-from streamkernel.daemon.settings.config import Config, KafkaSource
+from streamkernel.daemon.settings.config import Config, KafkaSourceConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.wiring.plan import prepare
@@ -256,7 +256,7 @@ def test_a_topic_of_kafka(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path, KAFKA.replace("a:1", "'a:1, b'").replace("}", "options: {fetch_max_wait_ms: 5, client_rack: null}}")
     )
-    assert isinstance(plan.config.source, KafkaSource)
+    assert isinstance(plan.config.source, KafkaSourceConfig)
     assert plan.config.source.bootstrap_servers == ["a:1", "b"]
     assert plan.config.source.options.given() == {"fetch_max_wait_ms": 5}
     assert plan.source.describe() == "kafka topic t at a:1,b"

@@ -13,8 +13,8 @@ from connectors.memory import MemorySink
 from connectors.ports import Position, SinkError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
-from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.checkpoints.writer import CheckpointWriter
 from streamkernel.daemon.recovery import keeping
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.outbox import Outbox
@@ -81,11 +81,11 @@ class FullSink(MemorySink):
 
 
 @pytest.fixture
-def saver(tmp_path: Path) -> Iterator[Saver]:
+def saver(tmp_path: Path) -> Iterator[CheckpointWriter]:
     clock, disk = Clock(), Disk()
     store = FullStore(tmp_path, disk)
     store.lock()
-    made = Saver(store, every_records=100, every_seconds=30, clock=clock)
+    made = CheckpointWriter(store, every_records=100, every_seconds=30, clock=clock)
     made.clock, made.disk, made.store = clock, disk, store  # type: ignore[attr-defined]
     yield made
     store.close()

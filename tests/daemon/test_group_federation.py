@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.group.federation import Federation, ask
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Server
 
@@ -28,19 +28,19 @@ def exported(partition: int) -> CollectorRegistry:
 
 
 @pytest.fixture(params=[None, {"username": "me", "password": "s3cret"}])
-def settings(request: pytest.FixtureRequest) -> Metrics:
-    return Metrics(port=0, basic_auth=request.param)
+def settings(request: pytest.FixtureRequest) -> MetricsConfig:
+    return MetricsConfig(port=0, basic_auth=request.param)
 
 
 @pytest.fixture
-def children(settings: Metrics) -> Iterator[dict[int, tuple[str, int]]]:
+def children(settings: MetricsConfig) -> Iterator[dict[int, tuple[str, int]]]:
     servers = {partition: Server(settings, exported(partition), Health()) for partition in (0, 1)}
     yield {partition: ("127.0.0.1", server.port) for partition, server in servers.items()}
     for server in servers.values():
         server.close()
 
 
-def test_all_series_of_all_children_told_apart(children: dict[int, tuple[str, int]], settings: Metrics) -> None:
+def test_all_series_of_all_children_told_apart(children: dict[int, tuple[str, int]], settings: MetricsConfig) -> None:
     federation = Federation(lambda: children, lambda: 3, settings.basic_auth)
     text = generate_latest(federation.registry).decode()
     families = list(text_string_to_metric_families(text))
@@ -64,7 +64,7 @@ def test_all_series_of_all_children_told_apart(children: dict[int, tuple[str, in
 
 
 def test_a_child_that_does_not_answer_is_left_out(
-    children: dict[int, tuple[str, int]], settings: Metrics, monkeypatch: pytest.MonkeyPatch
+    children: dict[int, tuple[str, int]], settings: MetricsConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streamkernel.daemon.group.federation._SECONDS", 0.2)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
@@ -90,7 +90,7 @@ def test_promtool_finds_no_fault(promtool: str) -> None:
     model = AdaptiveKernelClassifier(seed=1)
     model.learn_one({"a": 1.0}, "x")
     exporters = [Exporter(model, ["accuracy"], 100) for _ in range(2)]
-    servers = [Server(Metrics(port=0), exporter.registry, Health()) for exporter in exporters]
+    servers = [Server(MetricsConfig(port=0), exporter.registry, Health()) for exporter in exporters]
     try:
         addresses = {partition: ("127.0.0.1", server.port) for partition, server in enumerate(servers)}
         text = generate_latest(Federation(lambda: addresses, lambda: 2).registry)

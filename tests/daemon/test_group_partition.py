@@ -16,9 +16,9 @@ import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.group.reports import Inbox, Report, Reporter
+from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
 from streamkernel.daemon.partition import _Partition, _Signals
-from streamkernel.daemon.settings.config import Log
+from streamkernel.daemon.settings.config import LogConfig
 from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped
@@ -89,9 +89,9 @@ def test_being_told_twice_to_stop_does_not_kill() -> None:
         assert stopped.name in ("SIGTERM", "SIGINT")
 
 
-def pipe() -> tuple[Inbox, Reporter, Callable[[], None]]:
+def pipe() -> tuple[ReportReader, Reporter, Callable[[], None]]:
     ours, theirs = os.pipe()
-    return Inbox(ours), Reporter(theirs), lambda: (os.close(ours), os.close(theirs))[0]
+    return ReportReader(ours), Reporter(theirs), lambda: (os.close(ours), os.close(theirs))[0]
 
 
 def test_the_directory_is_waited_for(
@@ -99,7 +99,7 @@ def test_the_directory_is_waited_for(
 ) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr("streamkernel.daemon.partition._LOCK_SECONDS", 0.01)
-    inbox, reporter, close = pipe()
+    reader, reporter, close = pipe()
     before, after = CheckpointStore(tmp_path / "a"), CheckpointStore(tmp_path / "a")
     before.lock()
     asked = 0
@@ -113,7 +113,7 @@ def test_the_directory_is_waited_for(
 
     _Partition(reporter, os.getppid()).take(after, stopped)
     assert asked >= 5
-    assert inbox.read() == [Report("waiting", f"process {os.getpid()}")]
+    assert reader.read() == [Report("waiting", f"process {os.getpid()}")]
     assert caplog.messages == [f"waiting for {tmp_path / 'a'}, held by process {os.getpid()}"]
 
     with pytest.raises(Stopped):
@@ -154,24 +154,24 @@ def test_who_lost_its_lock_writes_nothing_more(tmp_path: Path) -> None:
 
 
 def test_reports_never_wait_and_arrive_in_order() -> None:
-    inbox, reporter, close = pipe()
+    reader, reporter, close = pipe()
     # A member that is stopped does not read: what a pipe and as much again cannot hold is dropped.
     for number in range(50_000):
-        reporter.tell("saved", number)
+        reporter.send("saved", number)
     found: list[Report] = []
 
     def read_all() -> None:
         while not (found and not reporter._waiting):
             reporter.flush(0.0)
-            found.extend(inbox.read())
-        found.extend(inbox.read())
+            found.extend(reader.read())
+        found.extend(reader.read())
 
     read_all()
     values = [report.value for report in found]
     assert values == list(range(len(values)))
     assert 5_000 < len(values) < 50_000
     # What a daemon dies of is told in full.
-    reporter.tell("failed", "a long story " * 10_000)
+    reporter.send("failed", "a long story " * 10_000)
     read_all()
     assert found[-1].value == "a long story " * 10_000
     close()
@@ -180,7 +180,7 @@ def test_reports_never_wait_and_arrive_in_order() -> None:
 def test_a_member_that_is_gone_is_no_trouble_for_who_tells() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    Reporter(theirs).tell("saved", 1)
+    Reporter(theirs).send("saved", 1)
     os.close(theirs)
 
 
@@ -189,7 +189,7 @@ def test_log_lines_say_which_partition(style: str, capsys: pytest.CaptureFixture
     root = logging.getLogger()
     before = root.handlers[:], root.level
     try:
-        start_logging(Log(format=style), Redactor({}), 3)
+        start_logging(LogConfig(format=style), Redactor({}), 3)
         logging.getLogger("a").warning("bad\nnews")
     finally:
         root.handlers[:], level = before

@@ -12,10 +12,10 @@ import yaml
 
 from streamkernel.daemon import cli
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.group.beginning import came_later, note_beginning
+from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import share
+from streamkernel.daemon.settings.grouped import partition_document
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.wiring.plan import plan_of, prepare
 from tests.daemon.conftest import Home
@@ -102,7 +102,7 @@ def test_the_share_of_one_partition() -> None:
         "metrics": {"host": "0.0.0.0", "port": 9108, "window": 77, "tls": {"certificate": "c.pem", "key": "k.pem"}},
     }
     whole = parse(yaml.safe_dump(settings), environment={"TOPIC": "clicks", "OUT": "/mnt/out"})
-    document = share(whole, 12)
+    document = partition_document(whole, 12)
     plan = plan_of(Path("a.yaml"), document)
     config = plan.config.model_dump()
     assert (config["source"]["group"], config["source"]["partitions"], config["source"]["topic"]) == (
@@ -122,11 +122,11 @@ def test_the_share_of_one_partition() -> None:
     assert plan.redact("in /mnt/out") == "in /mnt/out"
     # The whole stays what it was.
     assert whole.values["source"]["group"] == "g"
-    assert share(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
+    assert partition_document(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
 
     del settings["source"]["group"]  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"source\.group: required"):
-        share(parse(yaml.safe_dump(settings)), 0)
+        partition_document(parse(yaml.safe_dump(settings)), 0)
 
 
 @pytest.mark.parametrize("option", ["--fresh", "--max-records=5"])
@@ -176,12 +176,12 @@ def test_inspect_lists_the_partitions(here: Home, capsys: pytest.CaptureFixture[
 
 def test_a_partition_that_came_later_is_known_to_all_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = tmp_path / "out/state"
-    assert not came_later(directory, 3)  # nobody was at work yet
+    assert not is_added(directory, 3)  # nobody was at work yet
     exists: Callable[[Path], bool] = Path.exists
     # Two members begin at the same moment: neither sees that the other has.
     monkeypatch.setattr(Path, "exists", lambda _: False)
-    note_beginning(directory, [0, 1])
-    note_beginning(directory, [0, 1, 2])
+    note_first_partitions(directory, [0, 1])
+    note_first_partitions(directory, [0, 1, 2])
     monkeypatch.setattr(Path, "exists", exists)
-    assert [came_later(directory, one) for one in range(4)] == [False, False, True, True]
+    assert [is_added(directory, one) for one in range(4)] == [False, False, True, True]
     assert [path.name for path in directory.iterdir()] == ["first-partitions.json"]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.log import RateLimit
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 from tests.daemon.raw_http import answers, connect, exchange, get, read, served, status, statuses
 
 
@@ -80,7 +80,7 @@ class TestHost:
     @pytest.mark.parametrize("name", ["http://a", "a:80", "a/b", "", "*a", "a.*", "**", "a b"])
     def test_a_name_in_the_configuration_that_is_none(self, name: str) -> None:
         with pytest.raises(ValidationError, match="must be a host name without scheme and port"):
-            Metrics(allowed_hosts=[name])
+            MetricsConfig(allowed_hosts=[name])
 
 
 class TestOddRequests:

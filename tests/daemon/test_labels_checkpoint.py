@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Said
-from streamkernel.daemon.checkpoints.store import CheckpointStore, read
+from streamkernel.daemon.checkpoints.file import read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.late.moments import Moments
 from streamkernel.daemon.late.packed import Kept, Packer

@@ -121,7 +121,7 @@ def test_the_type_of_a_target_matters_where_there_is_one(tmp_path: Path) -> None
 
 def test_the_schema_has_it() -> None:
     schema = Config.model_json_schema()
-    labels = schema["$defs"]["Labels"]
+    labels = schema["$defs"]["LabelsConfig"]
     assert set(labels["properties"]) == {"source", "key", "timeout_seconds", "max_pending", "max_pending_bytes"}
     assert labels["required"] == ["source", "key"]
     assert all("description" in one for one in labels["properties"].values())

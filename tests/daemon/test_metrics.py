@@ -32,8 +32,8 @@ from streamkernel.daemon.base.accounts import Account, LateAccount
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.config import Metrics
-from streamkernel.daemon.shown.intake import Intake
+from streamkernel.daemon.settings.config import MetricsConfig
+from streamkernel.daemon.shown.lag import LagCollector
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Server, ServerError
 from streamkernel.daemon.shown.view import View, status_page
@@ -84,7 +84,7 @@ def get(url: str, user: str | None = None, context: ssl.SSLContext | None = None
 
 @contextmanager
 def serving(health: Health | None = None, registry: CollectorRegistry | None = None, **settings: Any) -> Iterator[str]:
-    server = Server(Metrics(port=0, **settings), registry or CollectorRegistry(), health or Health())
+    server = Server(MetricsConfig(port=0, **settings), registry or CollectorRegistry(), health or Health())
     try:
         yield server.url
     finally:
@@ -215,12 +215,12 @@ class TestLag:
         assert self.scrape(exporter, "?name[]=streamkernel_records_consumed_total") == {"records_consumed_total": 9}
 
     def test_the_two_are_of_one_moment(self) -> None:
-        intake = Intake("streamkernel", SimpleNamespace(known={("t", 0): 30_000}), None)  # type: ignore[arg-type]
+        collector = LagCollector("streamkernel", SimpleNamespace(known={("t", 0): 30_000}), None)  # type: ignore[arg-type]
         done = threading.Event()
 
         def loop() -> None:
             for number in range(3000):
-                intake.chunk(Processed(Account(consumed=10), next=Position("c", 0, 10 * number + 10)))
+                collector.chunk(Processed(Account(consumed=10), next=Position("c", 0, 10 * number + 10)))
             done.set()
 
         thread = threading.Thread(target=loop)
@@ -230,7 +230,7 @@ class TestLag:
             thread.start()
             sums = []
             while not done.is_set():
-                consumed, lag = intake.collect()
+                consumed, lag = collector.collect()
                 sums.append(consumed.samples[0].value + lag.samples[0].value)
             thread.join()
         finally:
@@ -405,7 +405,9 @@ class TestServer:
             ServerError, match=r"metrics\.tls: nowhere\.pem and nothing\.pem cannot be used: No such file"
         ):
             Server(
-                Metrics(port=0, tls={"certificate": "nowhere.pem", "key": "nothing.pem"}), CollectorRegistry(), Health()
+                MetricsConfig(port=0, tls={"certificate": "nowhere.pem", "key": "nothing.pem"}),
+                CollectorRegistry(),
+                Health(),
             )
 
     def test_a_port_in_use_is_one_line(self, home: Home, launcher: Launcher) -> None:

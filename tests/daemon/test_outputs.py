@@ -17,7 +17,8 @@ import pytest
 from connectors.memory import MemorySink
 from connectors.ports import SinkError
 from streamkernel.daemon.check import check
-from streamkernel.daemon.checkpoints.store import CheckpointStore, read
+from streamkernel.daemon.checkpoints.file import read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.stream.outbox import Outbox

@@ -8,8 +8,9 @@ import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.model import last_step
+from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.payload import load_model
-from streamkernel.daemon.checkpoints.store import CheckpointStore, read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream

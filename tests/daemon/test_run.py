@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
-from streamkernel.daemon.checkpoints.store import CheckpointStore, read
+from streamkernel.daemon.checkpoints.file import read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.shown import describe
 from streamkernel.daemon.wiring.plan import prepare

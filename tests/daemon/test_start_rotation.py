@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 
-from streamkernel.daemon.checkpoints.store import read
+from streamkernel.daemon.checkpoints.file import read
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 

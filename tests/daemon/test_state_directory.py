@@ -16,7 +16,8 @@ import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.checkpoints.store import CheckpointStore, read
+from streamkernel.daemon.checkpoints.file import read
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher

@@ -17,8 +17,9 @@ import yaml
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.ports import Position
 from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.checkpoints.payload import dump_model
-from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare

@@ -203,7 +203,7 @@ class StateDirectory:
 
 
 def _of_directory(mode: int) -> int:
-    """Give the permissions of a directory in which files have these: who may read them may enter it.
+    """Return the permissions of a directory in which files have these: who may read them may enter it.
 
     Examples
     --------

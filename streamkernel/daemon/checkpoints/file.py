@@ -13,19 +13,20 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from connectors.regular import IrregularFileError, open_regular
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError, UnfitError
+from streamkernel.daemon.checkpoints.renamed import renamed
 
 __all__ = ["FORMAT_VERSION", "MAGIC", "MOST_HEAD", "Checkpoint", "encode_head", "read", "read_open", "write_to"]
 
 #: Begins with a byte that is no text and holds both line ends, so that a copy in text mode shows at once.
 MAGIC = b"\x89SKC\r\n\x1a\n"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 #: Counters, positions and marks take kilobytes; what is said to be longer is not read into memory.
 MOST_HEAD = 64 * 2**20
 
@@ -36,31 +37,16 @@ _TRAILER = _LENGTH.size + hashlib.sha256().digest_size
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What one file holds.
+    """What one file holds."""
 
-    Parameters
-    ----------
-    number
-        Its place in the order of checkpoints, from 0.
-    header
-        What the daemon knows beside the model, as JSON values.
-    payload
-        The model, as `streamkernel.daemon.checkpoints.payload.dump_model` wrote it.
-
-    """
-
-    number: int
-    header: dict[str, Any]
-    payload: bytes
+    number: int  # its place in the order of checkpoints, from 0
+    header: dict[str, Any]  # what the daemon knows beside the model, under the keys of now
+    payload: bytes  # the model, as `dump_model` wrote it, and what waits for labels
+    format: int = field(default=FORMAT_VERSION, compare=False, repr=False)  # the version of the file's format
 
 
 def read(path: Path) -> Checkpoint:
-    """Read and verify one checkpoint file.
-
-    Parameters
-    ----------
-    path
-        The file, under whatever name; no link.
+    """Return the checkpoint in a file, verified; under whatever name, but no link.
 
     Raises
     ------
@@ -126,7 +112,7 @@ def _read(file: BinaryIO, path: Path) -> Checkpoint:
     number, header, payload_length = _decode_head(data[_START.size : min(end, body)], path)
     if end + payload_length != body:
         raise CheckpointError(f"{path}: {body} bytes where its head speaks of {end + payload_length}")
-    return Checkpoint(number, header, data[end:])
+    return Checkpoint(number, renamed(header), data[end:], version)
 
 
 def _decode_head(head: bytes, path: Path) -> tuple[int, dict[str, Any], int]:

@@ -21,6 +21,7 @@ from river import base, compose
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints import allowed, unpickler
+from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 
 Model = TypeVar("Model", bound=base.Base)
@@ -48,14 +49,9 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
 def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
-    """Write a model as bytes.
+    """Return a River pipeline or estimator, ours or not, as bytes.
 
-    Parameters
-    ----------
-    model
-        A River pipeline or estimator, ours or not.
-    allowed_packages
-        Packages whose classes `load_model` will be allowed to restore; none by default.
+    Classes of the allowed packages are such as `load_model` will be allowed to restore, beside River's and ours.
 
     Raises
     ------
@@ -73,7 +69,7 @@ def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
 
     """
     if _is_ours(model):
-        described = {"kind": "record", "structure": structure(model)}
+        described = {"kind": "state", "structure": structure(model)}
         try:
             body = state.to_bytes(model.__getstate__())  # type: ignore[arg-type]
         except ValueError as error:  # a state that would be refused when it is read
@@ -85,7 +81,7 @@ def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
 
 
 def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence[str] = ()) -> Model:
-    """Restore a model, running nothing of what the bytes hold.
+    """Return the model that `dump_model` wrote, running nothing of what the bytes hold.
 
     Parameters
     ----------
@@ -96,10 +92,6 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         estimator of ours is restored into it.
     allowed_packages
         Packages whose classes may be restored beside River's and ours; none by default.
-
-    Returns
-    -------
-    The restored model.
 
     Raises
     ------
@@ -113,7 +105,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         head, _, body = data.partition(b"\n")
         described = json.loads(head)
         expected = structure(model_from_config)
-        if described["kind"] == "record":
+        if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
             if not _is_ours(model_from_config):
                 raise UnfitError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
             _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
@@ -133,12 +125,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
 
 
 def structure(model: Any) -> dict[str, Any]:
-    """Tell what a configuration decides about a model: classes and constructor arguments, by their paths.
-
-    Parameters
-    ----------
-    model
-        A River estimator.
+    """Return what a configuration decides about a model: classes and constructor arguments, by their paths.
 
     Raises
     ------
@@ -248,14 +235,7 @@ def _refuse_newer(record: state.Record, model: Any) -> None:
 
 
 def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """Name the first path at which two structures differ, None where they agree.
-
-    Parameters
-    ----------
-    before
-        The structure of the model in the checkpoint.
-    now
-        The structure of the model that the configuration describes.
+    """Return the first path at which the model structures of a checkpoint and a configuration differ; None for none.
 
     Examples
     --------

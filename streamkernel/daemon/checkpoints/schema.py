@@ -83,26 +83,26 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
 
 
-class _Output(_Part):
+class _OutputHeader(_Part):
     mark: Annotated[Any, AfterValidator(_mark)] = None
 
 
-class _Labels(_Part):
+class _LabelsHeader(_Part):
     pending: _Count
     bytes: _Count
 
 
-class _LabelsConfig(_Part):
+class _FittedLabels(_Part):
     key: str
     source: dict[str, Any]
 
 
-class _Config(_Part):
+class _FittedConfig(_Part):
     source: dict[str, Any]
-    labels: _LabelsConfig | None = None
+    labels: _FittedLabels | None = None
 
 
-class _Model(_Part):
+class _ModelHeader(_Part):
     state_digest: str = ""
     expert_weights: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
     input_importance: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
@@ -119,11 +119,11 @@ class _Header(_Part):
     account: _Counts
     recent_dead: list[_Count]
     positions: Annotated[list[_Place], AfterValidator(_one_place_each)]
-    outputs: dict[str, _Output]
-    labels: _Labels | None = None
+    outputs: dict[str, _OutputHeader]
+    labels: _LabelsHeader | None = None
     inputs: Annotated[str, Field(pattern="^([0-9a-f]{16})*$")] = ""
-    config: _Config
-    model: _Model
+    config: _FittedConfig
+    model: _ModelHeader
     versions: _Versions
 
     @model_validator(mode="after")

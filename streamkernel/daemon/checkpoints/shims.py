@@ -27,7 +27,7 @@ MOST = 1 << 20
 Given = tuple[Any, ...]
 
 
-class Reader(Protocol):
+class ReadContext(Protocol):
     """What a shim asks of the reader."""
 
     packages: Sequence[str]
@@ -40,7 +40,7 @@ class Reader(Protocol):
         """Note what is put into what, and refuse what is nested too deeply."""
 
 
-Build = Callable[[Reader, Any, Given], Any]
+Build = Callable[[ReadContext, Any, Given], Any]
 
 
 class Shim:
@@ -70,7 +70,7 @@ def kind_of(target: Any) -> str:
 def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
     """A shim that calls its target with arguments of exactly these types, the first `least` of them at least."""
 
-    def build(reader: Reader, target: Any, given: Given) -> Any:
+    def build(reader: ReadContext, target: Any, given: Given) -> Any:
         fit = (len(kinds) if least is None else least) <= len(given) <= len(kinds)
         for value, kind in zip(given, kinds, strict=False):
             fit = fit and type(value) in (kind if isinstance(kind, tuple) else (kind,))
@@ -81,7 +81,7 @@ def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
     return build
 
 
-def _numbers(reader: Reader, target: Any, given: Given) -> Any:
+def _numbers(reader: ReadContext, target: Any, given: Given) -> Any:
     # The compiled parts of River abort the process, rather than raise, on a window too long for the memory.
     check(_are_numbers(given), target.__qualname__)
     if target.__qualname__ == "AdaptiveWindowing" and len(given) > _BUCKETS:
@@ -97,16 +97,16 @@ def _are_numbers(values: Any) -> bool:
     return all(type(v) is float or (type(v) in (int, bool) and abs(v) <= MOST) for v in values)
 
 
-def _anything(_: Reader, target: Any, given: Given) -> Any:
+def _anything(_: ReadContext, target: Any, given: Given) -> Any:
     return target(*given)
 
 
-def _factory(_: Reader, target: Any, given: Given) -> Any:
+def _factory(_: ReadContext, target: Any, given: Given) -> Any:
     check(len(given) == 1 and (given[0] is None or callable(given[0])), "a default factory")
     return target(given[0])
 
 
-def _deque(_: Reader, target: Any, given: Given) -> Any:
+def _deque(_: ReadContext, target: Any, given: Given) -> Any:
     # What it holds is appended: a copy of it is not needed.
     check(len(given) <= 2 and all(type(part) in kinds for part, kinds in zip(given, _DEQUE, strict=False)), "a deque")
     check(not given or not given[0], "a deque")
@@ -116,14 +116,14 @@ def _deque(_: Reader, target: Any, given: Given) -> Any:
 _DEQUE = ((tuple,), (int, types.NoneType))
 
 
-def _vector_dict(reader: Reader, target: Any, given: Given) -> Any:
+def _vector_dict(reader: ReadContext, target: Any, given: Given) -> Any:
     data, factory, mask, copied = given
     check(type(data) is dict and (factory is None or callable(factory)) and mask is None, "a VectorDict")
     reader.spend(len(data))
     return target(data, factory, None, copied is True)
 
 
-def _bound_method(reader: Reader, _: Any, given: Given) -> Any:
+def _bound_method(reader: ReadContext, _: Any, given: Given) -> Any:
     check(len(given) == 2 and type(given[1]) is str, "getattr")
     owner, name = given
     if owner is str and name == "lower":
@@ -134,12 +134,12 @@ def _bound_method(reader: Reader, _: Any, given: Given) -> Any:
     return types.MethodType(method, owner)
 
 
-def _partial(reader: Reader, target: Any, given: Given) -> Any:
+def _partial(reader: ReadContext, target: Any, given: Given) -> Any:
     check(len(given) == 1 and allowed.is_partial_target(given[0], reader.packages), "a partial")
     return target(given[0])
 
 
-def _set_partial(_: Reader, target: functools.partial[Any], state: Any) -> None:
+def _set_partial(_: ReadContext, target: functools.partial[Any], state: Any) -> None:
     check(type(state) is tuple and len(state) == 4, "a partial")
     func, given, keywords, attributes = state
     check(func is target.func and type(given) is tuple and type(keywords) is dict and not attributes, "a partial")
@@ -149,7 +149,7 @@ def _set_partial(_: Reader, target: functools.partial[Any], state: Any) -> None:
     target.__setstate__((func, given, keywords, None))  # type: ignore[attr-defined]
 
 
-def _rebuild(reader: Reader, target: Any, given: Given) -> Any:
+def _rebuild(reader: ReadContext, target: Any, given: Given) -> Any:
     cls, arguments = given
     ours = isinstance(cls, type) and (cls.__module__, cls.__qualname__) in allowed.our_classes()
     check(ours and type(arguments) is dict and all(type(name) is str for name in arguments), "an estimator")
@@ -172,12 +172,12 @@ def _is_argument(value: Any) -> bool:
 _DTYPE = re.compile(r"b1|[iu][1248]|f[248]|c8|c16|O8|[SU][1-9]\d{0,3}")
 
 
-def _dtype(_: Reader, target: Any, given: Given) -> Any:
+def _dtype(_: ReadContext, target: Any, given: Given) -> Any:
     check(len(given) == 3 and type(given[0]) is str and _DTYPE.fullmatch(given[0]) is not None, "a numpy type")
     return target(given[0])
 
 
-def _scalar(_: Reader, target: Any, given: Given) -> Any:
+def _scalar(_: ReadContext, target: Any, given: Given) -> Any:
     dtype, data = given
     check(isinstance(dtype, np.dtype) and not dtype.hasobject and type(data) is bytes, "a numpy scalar")
     check(len(data) == dtype.itemsize, "a numpy scalar")
@@ -189,7 +189,7 @@ def _is_shape(shape: Any) -> bool:
     return type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and sum(shape) < 1 << 40
 
 
-def _array_from_buffer(_: Reader, target: Any, given: Given) -> Any:
+def _array_from_buffer(_: ReadContext, target: Any, given: Given) -> Any:
     check(len(given) in (4, 5), "an array")
     buffer, dtype, shape, order = given[:4]
     check(type(buffer) in (bytes, bytearray) and isinstance(dtype, np.dtype) and not dtype.hasobject, "an array")
@@ -197,12 +197,12 @@ def _array_from_buffer(_: Reader, target: Any, given: Given) -> Any:
     return target(buffer, dtype, shape, *given[3:])
 
 
-def _empty_array(_: Reader, __: Any, given: Given) -> Any:
+def _empty_array(_: ReadContext, __: Any, given: Given) -> Any:
     check(given == (np.ndarray, (0,), b"b"), "an array")
     return np.empty(0)
 
 
-def _set_array(reader: Reader, target: np.ndarray[Any, Any], state: Any) -> None:
+def _set_array(reader: ReadContext, target: np.ndarray[Any, Any], state: Any) -> None:
     check(type(state) is tuple and len(state) == 5 and target.size == 0 and target.flags.owndata, "an array")
     _, shape, dtype, _, data = state
     check(_is_shape(shape) and isinstance(dtype, np.dtype), "an array")
@@ -216,12 +216,12 @@ def _set_array(reader: Reader, target: np.ndarray[Any, Any], state: Any) -> None
     target.__setstate__(state)
 
 
-def _bit_generator(_: Reader, __: Any, given: Given) -> Any:
+def _bit_generator(_: ReadContext, __: Any, given: Given) -> Any:
     check(len(given) == 1 and given[0] is MT19937, "a bit generator")
     return MT19937()
 
 
-def _seed_sequence(_: Reader, __: Any, given: Given) -> Any:
+def _seed_sequence(_: ReadContext, __: Any, given: Given) -> Any:
     check(len(given) == 3 and given[0] is SeedSequence and given[2] is None, "a seed sequence")
     return SeedSequence(0)
 
@@ -233,34 +233,34 @@ def _is_twister(state: Any) -> bool:
     return sound and type(position) is int and 0 <= position <= 624 and state["bit_generator"] == "MT19937"
 
 
-def _set_bit_generator(_: Reader, target: Any, state: Any) -> None:
+def _set_bit_generator(_: ReadContext, target: Any, state: Any) -> None:
     check(_is_twister(state[0]) and isinstance(state[1], SeedSequence | None), "a bit generator")
     target.__setstate__(state)
 
 
-def _set_random_state(_: Reader, target: Any, state: Any) -> None:
+def _set_random_state(_: ReadContext, target: Any, state: Any) -> None:
     check(_is_twister(state) and type(state["has_gauss"]) is int and type(state["gauss"]) is float, "a generator")
     target.__setstate__(state)
 
 
-def _set_seed_sequence(_: Reader, target: Any, state: Any) -> None:
+def _set_seed_sequence(_: ReadContext, target: Any, state: Any) -> None:
     _, spawned, pool, size, key = state
     sound = isinstance(pool, np.ndarray) and pool.dtype == np.uint32 and pool.shape == (size,)
     check(sound and type(spawned) is int and type(size) is int and type(key) is tuple, "a seed sequence")
     target.__setstate__(state)
 
 
-def _set_random(_: Reader, target: random.Random, state: Any) -> None:
+def _set_random(_: ReadContext, target: random.Random, state: Any) -> None:
     check(type(state) is tuple and len(state) == 3 and state[0] == 3 and type(state[1]) is tuple, "a generator")
     target.setstate(state)
 
 
-def _set_normal(_: Reader, target: Any, state: Any) -> None:
+def _set_normal(_: ReadContext, target: Any, state: Any) -> None:
     check(type(state) is tuple and _are_numbers(state), "a distribution")
     target.__setstate__(state)
 
 
-def _set_position(_: Reader, target: Any, state: Any) -> None:
+def _set_position(_: ReadContext, target: Any, state: Any) -> None:
     check(type(state) is int, "an iterator")
     target.__setstate__(state)
 
@@ -294,7 +294,7 @@ SHIMS: dict[allowed.Name, Build] = {
     ("streamkernel.state", "rebuild"): _rebuild,
 }
 
-STATES: dict[type, Callable[[Reader, Any, Any], None]] = {
+STATES: dict[type, Callable[[ReadContext, Any, Any], None]] = {
     MT19937: _set_bit_generator,
     RandomState: _set_random_state,
     SeedSequence: _set_seed_sequence,

@@ -24,12 +24,7 @@ _DEEPEST = 50
 
 
 def sizes_of(model: base.Base) -> dict[tuple[type, str], int]:
-    """Give the sizes that a configuration asks for.
-
-    Parameters
-    ----------
-    model
-        As the configuration describes it.
+    """Return the sizes that a configuration asks for, from the model that it describes.
 
     Examples
     --------

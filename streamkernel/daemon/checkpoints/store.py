@@ -17,23 +17,9 @@ from connectors.regular import IrregularFileError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.checkpoints.file import (
-    FORMAT_VERSION,
-    MAGIC,
-    Checkpoint,
-    encode_head,
-    read,
-    read_open,
-    write_to,
-)
+from streamkernel.daemon.checkpoints.file import Checkpoint, encode_head, read_open, write_to
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MAGIC",
-    "Checkpoint",
-    "CheckpointStore",
-    "read",
-]
+__all__ = ["CheckpointStore", "checkpoint_files"]
 
 Used = TypeVar("Used")
 
@@ -139,18 +125,7 @@ class CheckpointStore:
         self._files, self._lock = files, lock
 
     def write(self, header: Mapping[str, Any], payload: bytes) -> Path:
-        """Write the next checkpoint durably, then remove the oldest beyond `keep`.
-
-        Parameters
-        ----------
-        header
-            JSON values.
-        payload
-            The model's bytes.
-
-        Returns
-        -------
-        The new file.
+        """Write the next checkpoint durably, then remove the oldest beyond `keep`; return the new file.
 
         Raises
         ------
@@ -282,7 +257,7 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[StateDirectory | None]:
-        """Give the directory to read in, also where it is not locked; None where it is not there."""
+        """Return the directory to read in, also where it is not locked; None where it is not there."""
         if self._files is not None:
             yield self._files
             return
@@ -333,6 +308,12 @@ class CheckpointStore:
             except OSError as error:
                 # The new checkpoint is durable: an old file too many is no reason to call it failed.
                 _log.warning("%s: cannot be removed: %s", self.directory / _file_name(number), error.strerror)
+
+
+def checkpoint_files(directory: Path) -> list[Path]:
+    """Return the files of the checkpoints in a directory, the oldest first, without those that were set aside."""
+    found = (path for path in directory.glob("checkpoint-*.skc") if _NAME.fullmatch(path.name))
+    return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def _file_name(number: int) -> str:

@@ -64,7 +64,7 @@ def loads(data: bytes, packages: Sequence[str] = (), sizes: Sizes = _NO_SIZES) -
 
     """
     try:
-        return _Reader(data, packages, sizes).restore()
+        return _RestrictedUnpickler(data, packages, sizes).restore()
     except (CheckpointError, KeyboardInterrupt, SystemExit):
         raise
     except MemoryError as error:
@@ -79,7 +79,7 @@ def permits(module: str, name: str, packages: Sequence[str] = ()) -> bool:
     return key in SHIMS or allowed.is_listed(key) or (allowed.is_trusted(module, packages) and "." not in name)
 
 
-class _Reader(pickle._Unpickler):
+class _RestrictedUnpickler(pickle._Unpickler):
     stack: list[Any]
     append: Callable[[Any], None]
     read: Callable[[int], bytes]
@@ -264,16 +264,16 @@ def _opcodes() -> dict[int, Callable[[Any], None]]:
         LONG1 LONG4 BINFLOAT SHORT_BINUNICODE BINUNICODE BINUNICODE8 SHORT_BINBYTES BINBYTES BINBYTES8 EMPTY_LIST
         EMPTY_DICT EMPTY_SET EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 STACK_GLOBAL"""
     replaced = "REDUCE NEWOBJ NEWOBJ_EX BUILD APPEND APPENDS SETITEM SETITEMS ADDITEMS FROZENSET BYTEARRAY8"
-    table: dict[int, Callable[[Any], None]] = dict.fromkeys(range(256), _Reader.load_refused)
+    table: dict[int, Callable[[Any], None]] = dict.fromkeys(range(256), _RestrictedUnpickler.load_refused)
     for name in kept.split():
         code = getattr(pickle, name)[0]
         table[code] = pickle._Unpickler.dispatch[code]
     for name in replaced.split():
-        table[getattr(pickle, name)[0]] = getattr(_Reader, f"load_{name.lower()}")
+        table[getattr(pickle, name)[0]] = getattr(_RestrictedUnpickler, f"load_{name.lower()}")
     return table
 
 
-_Reader.dispatch = _opcodes()
+_RestrictedUnpickler.dispatch = _opcodes()
 
 
 def _set_attributes(target: Any, state: Any) -> None:

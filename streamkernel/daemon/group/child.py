@@ -1,4 +1,4 @@
-"""The daemon of one partition, as the member of the group sees it: a process that is started, heard and ended."""
+"""The process of one partition, as the member of the group sees it: started, followed by its reports, ended."""
 
 from __future__ import annotations
 
@@ -8,45 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from streamkernel.daemon.group.reports import Inbox
+from streamkernel.daemon.group.reports import ReportReader
 
 __all__ = ["Child"]
 
 
 class Child:
-    """A running process.
-
-    Parameters
-    ----------
-    command
-        What to run. What it says on standard output are reports; its log goes where ours does.
-    given
-        What it reads on standard input.
-    environment
-        Its environment; None: ours.
-    clock
-        Gives seconds, and never goes back.
-
-    Attributes
-    ----------
-    started
-        When, by the clock.
-    address
-        Where it serves its metrics, as host and port; None before it does, or if it does not.
-    holder
-        Who holds the directory it waits for, None while it does not wait.
-    reading
-        Whether it takes records.
-    saved
-        The offset at which a restart would go on, None before it is known.
-    failure
-        Why it cannot go on, as it said itself.
-    told
-        The signal that told it to end, None before.
-    overdue
-        Whether it was killed because it was not done in time.
-
-    """
+    """The running process of a partition: it reads what it is given, and reports on its standard output."""
 
     def __init__(
         self,
@@ -57,13 +25,13 @@ class Child:
     ) -> None:
         self._clock = clock
         self.started = clock()
-        self.address: tuple[str, int] | None = None
-        self.holder: str | None = None
-        self.reading = False
-        self.saved: int | None = None
-        self.failure: str | None = None
-        self.told: signal.Signals | None = None
-        self.overdue = False
+        self.address: tuple[str, int] | None = None  # host and port of its metrics, where it serves them
+        self.holder: str | None = None  # who holds the directory it waits for
+        self.reading = False  # whether it takes records
+        self.saved: int | None = None  # the offset at which a restart would go on
+        self.failure: str | None = None  # why it cannot go on, as it said itself
+        self.stop_signal: signal.Signals | None = None  # the signal that told it to end
+        self.overdue = False  # whether it was killed because it was not done in time
         self._news = False
         self._deadline = 0.0
         # Ctrl-C at a terminal is for the member, which ends its children in good order. And no preexec_fn, which
@@ -77,7 +45,7 @@ class Child:
             self._process.stdin.write(given)
             self._process.stdin.close()
         self._output = self._process.stdout
-        self._inbox = Inbox(self._output.fileno())
+        self._reports = ReportReader(self._output.fileno())
 
     @property
     def pid(self) -> int:
@@ -87,15 +55,15 @@ class Child:
     @property
     def state(self) -> str:
         """Say in a few words what it does."""
-        if self.told is not None:
+        if self.stop_signal is not None:
             return "finishing"
         if self.holder is not None:
             return f"waiting for {self.holder}"
         return "reading" if self.reading else "starting"
 
-    def hear(self) -> None:
-        """Take in what it reported."""
-        for kind, value in self._inbox.read():
+    def read_reports(self) -> None:
+        """Take over what it reported."""
+        for kind, value in self._reports.read():
             if kind == "serving":
                 self.address = (value[0], value[1])
             elif kind == "waiting":
@@ -114,26 +82,26 @@ class Child:
 
     def stop(self, seconds: float) -> None:
         """Let it finish, and kill it if it has not by then; see `ended`."""
-        if self.told is None:
+        if self.stop_signal is None:
             self._signal(signal.SIGTERM)
             self._deadline = self._clock() + seconds
 
     def kill(self) -> None:
         """End it at once: what it learnt since its last checkpoint is dropped."""
-        if self.told is not signal.SIGKILL:
+        if self.stop_signal is not signal.SIGKILL:
             self._signal(signal.SIGKILL)
 
     def ended(self) -> int | None:
-        """Give the exit status, negative for a signal; None while it runs."""
-        if self.told is signal.SIGTERM and self._clock() >= self._deadline:
+        """Return the exit status, negative for a signal; None while it runs."""
+        if self.stop_signal is signal.SIGTERM and self._clock() >= self._deadline:
             self.overdue = True
             self.kill()
         status = self._process.poll()
         if status is not None and not self._output.closed:
-            self.hear()
+            self.read_reports()
             self._output.close()
         return status
 
     def _signal(self, number: signal.Signals) -> None:
-        self.told = number
+        self.stop_signal = number
         self._process.send_signal(number)

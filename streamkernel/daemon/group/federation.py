@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from streamkernel.daemon.settings.config import BasicAuth
+from streamkernel.daemon.settings.config import BasicAuthConfig
 
 __all__ = ["Addresses", "Federation", "ask"]
 
@@ -27,25 +26,18 @@ _AT_ONCE = 16
 
 
 class Federation(Collector):
-    """All metrics of all children, each sample with the label ``partition``.
-
-    Parameters
-    ----------
-    addresses
-        Where the children serve.
-    held
-        Gives how many partitions the member holds.
-    basic_auth
-        What the children ask for.
+    """Collector of all metrics of all children, each sample with the label ``partition``.
 
     Attributes
     ----------
     registry
-        What to serve.
+        What to serve: these, and how many partitions the member holds.
 
     """
 
-    def __init__(self, addresses: Addresses, held: Callable[[], int], basic_auth: BasicAuth | None = None) -> None:
+    def __init__(
+        self, addresses: Addresses, held: Callable[[], int], basic_auth: BasicAuthConfig | None = None
+    ) -> None:
         self._addresses = addresses
         self._basic_auth = basic_auth
         self.registry = CollectorRegistry()
@@ -70,29 +62,13 @@ class Federation(Collector):
 
 
 def ask(
-    addresses: Mapping[int, tuple[str, int]], path: str, basic_auth: BasicAuth | None = None
+    addresses: Mapping[int, tuple[str, int]], path: str, basic_auth: BasicAuthConfig | None = None
 ) -> dict[int, tuple[int, str]]:
-    """Ask all children at once.
+    """Ask all children for a path at once, and return the status and the text by partition.
 
-    Parameters
-    ----------
-    addresses
-        Where they serve, by partition.
-    path
-        What to ask for.
-    basic_auth
-        What to show.
-
-    Returns
-    -------
-    answers
-        By partition the status and the text; status 0 and the reason where none came in time.
-
+    Status 0 stands with the reason where no answer came in time.
     """
-    headers = {}
-    if basic_auth is not None:
-        pair = f"{basic_auth.username}:{basic_auth.password.get_secret_value()}"
-        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    headers = {} if basic_auth is None else {"Authorization": basic_auth.header}
 
     def get(address: tuple[str, int]) -> tuple[int, str]:
         # Not by urllib, which would go to a proxy of the environment.

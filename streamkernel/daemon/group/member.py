@@ -12,12 +12,12 @@ from pathlib import Path
 
 from connectors.kafka.group.membership import Membership
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.group.beginning import note_beginning
 from streamkernel.daemon.group.child import Child
-from streamkernel.daemon.group.crew import Crew
 from streamkernel.daemon.group.federation import Federation, ask
+from streamkernel.daemon.group.first_partitions import note_first_partitions
 from streamkernel.daemon.group.page import member_page
-from streamkernel.daemon.settings.config import KafkaSource, Metrics
+from streamkernel.daemon.group.supervisor import Supervisor
+from streamkernel.daemon.settings.config import KafkaSourceConfig, MetricsConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
@@ -33,12 +33,7 @@ _SILENCE_SECONDS = 120.0
 
 
 def run_member(plan: Plan) -> None:
-    """Take part in the group until a signal comes.
-
-    Parameters
-    ----------
-    plan
-        The configuration, with a group.
+    """Take part in the group of a configuration until a signal comes.
 
     Raises
     ------
@@ -55,8 +50,8 @@ def run_member(plan: Plan) -> None:
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         membership = make_membership(plan)
-        crew = Crew(lambda partition: _start(plan, text, partition))
-        member = _Member(plan, membership, crew)
+        supervisor = Supervisor(lambda partition: _start(plan, text, partition))
+        member = _Member(plan, membership, supervisor)
         if plan.config.metrics is not None:
             stack.callback(member.serve(plan.config.metrics).close)
         try:
@@ -72,35 +67,35 @@ def run_member(plan: Plan) -> None:
 def make_membership(plan: Plan) -> Membership:
     """Make the membership a configuration asks for, not joined yet."""
     source = plan.config.source
-    assert isinstance(source, KafkaSource)
+    assert isinstance(source, KafkaSourceConfig)
     assert source.group is not None
     return Membership(source.topic, source.bootstrap_servers, source.group, source.options.given())
 
 
 class _Member:
-    """Does what the group says."""
+    """Follows the assignments of the group."""
 
-    def __init__(self, plan: Plan, membership: Membership, crew: Crew) -> None:
+    def __init__(self, plan: Plan, membership: Membership, supervisor: Supervisor) -> None:
         assert plan.config.checkpoint is not None
         self._directory = Path(plan.config.checkpoint.directory)
         self._begun = False
         self._redact = plan.redact
         self._membership = membership
-        self._crew = crew
+        self._supervisor = supervisor
         self._health = Health()
         self._health.trouble = self._trouble
         self._health.obstacle = lambda: self._ask("/readyz")
         self._health.page = lambda: member_page(
             plan.path.name,
             self._redact(membership.trouble or membership.describe()),
-            sorted(crew.wanted),
-            crew.children.copy(),
+            sorted(supervisor.assigned),
+            supervisor.children.copy(),
         )
         self._turned = time.monotonic()
 
-    def serve(self, settings: Metrics) -> Server:
+    def serve(self, settings: MetricsConfig) -> Server:
         """Serve the metrics of all children, and the member's health."""
-        federation = Federation(self._crew.addresses, lambda: len(self._crew.wanted), settings.basic_auth)
+        federation = Federation(self._supervisor.addresses, lambda: len(self._supervisor.assigned), settings.basic_auth)
         server = Server(settings, federation.registry, self._health)
         _log.info("serving metrics at %s/metrics", server.url)
         return server
@@ -109,28 +104,28 @@ class _Member:
         """Wait for news from the group for a moment, and see that everybody works on what is ours."""
         held, lost = self._membership.turn(_TURN_SECONDS)
         if held and not self._begun:
-            note_beginning(self._directory, self._membership.partitions)
+            note_first_partitions(self._directory, self._membership.partitions)
             self._begun = True
-        self._crew.kill(lost)
-        if held != self._crew.wanted:
+        self._supervisor.kill(lost)
+        if held != self._supervisor.assigned:
             self._tell(held)
-            self._crew.want(held)
-        self._membership.commit(self._crew.watch())
-        self._health.ready = self._membership.joined and self._crew.reading
+            self._supervisor.assign(held)
+        self._membership.commit(self._supervisor.poll())
+        self._health.ready = self._membership.joined and self._supervisor.reading
         self._turned = time.monotonic()
 
     def leave(self) -> None:
         """Let the others have the partitions, and wait for our children to be done with them."""
         deadline = time.monotonic() + _END_SECONDS
         self._health.ready = False
-        self._crew.want(())
+        self._supervisor.assign(())
         self._membership.leave()
-        self._membership.commit(self._crew.dismiss())
+        self._membership.commit(self._supervisor.stop())
         # The group is left long before, unless no broker answers.
         self._membership.close(max(_LEAVE_SECONDS, deadline - time.monotonic()))
 
     def _tell(self, held: frozenset[int]) -> None:
-        before = self._crew.wanted
+        before = self._supervisor.assigned
         parts = [f"{what} {_listed(some)}" for what, some in (("new", held - before), ("gone", before - held)) if some]
         _log.info("%s: holding %s (%s)", self._membership.describe(), _listed(held), "; ".join(parts))
 
@@ -144,7 +139,7 @@ class _Member:
 
     def _ask(self, path: str) -> str | None:
         """Ask the children what is wrong with them; None where nothing is."""
-        for partition, (status, text) in ask(self._crew.addresses(), path).items():
+        for partition, (status, text) in ask(self._supervisor.addresses(), path).items():
             if status != 200:
                 return f"partition {partition}: {text.strip()}"
         return None

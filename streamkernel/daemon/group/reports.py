@@ -1,4 +1,4 @@
-"""What the daemon of a partition tells the member of the group that started it: one JSON value a line, in a pipe."""
+"""Reports of the daemon of a partition to the member of the group that started it: one JSON value a line, in a pipe."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import select
 from typing import Any, NamedTuple
 
-__all__ = ["Inbox", "Report", "Reporter"]
+__all__ = ["Report", "ReportReader", "Reporter"]
 
 _READ = 1 << 16
 # Of what a stopped member does not read; a pipe holds as much again.
@@ -15,7 +15,7 @@ _MOST_WAITING = 1 << 16
 
 
 class Report(NamedTuple):
-    """One thing told.
+    """What a partition reports.
 
     Attributes
     ----------
@@ -32,16 +32,9 @@ class Report(NamedTuple):
 
 
 class Reporter:
-    """The end of the pipe that tells.
+    """The writing end of the pipe, given by its descriptor. Sending never waits: the member may be stopped.
 
-    Telling never waits: a member may be stopped, and the partition goes on. What it leaves unread beyond some
-    thousands of reports is dropped; later ones say more.
-
-    Parameters
-    ----------
-    descriptor
-        The pipe.
-
+    What it leaves unread beyond some thousands of reports is dropped; later ones say more.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -49,14 +42,14 @@ class Reporter:
         self._waiting = b""
         os.set_blocking(descriptor, False)
 
-    def tell(self, kind: str, value: Any) -> None:
-        """Tell one thing."""
+    def send(self, kind: str, value: Any) -> None:
+        """Send a report."""
         if len(self._waiting) < _MOST_WAITING:
             self._waiting += json.dumps([kind, value]).encode() + b"\n"
         self._write()
 
     def flush(self, seconds: float) -> None:
-        """Wait until everything is told, for some seconds at most."""
+        """Wait until everything is sent, for some seconds at most."""
         if self._waiting and select.select([], [self._descriptor], [], seconds)[1]:
             self._write()
 
@@ -66,24 +59,19 @@ class Reporter:
                 self._waiting = self._waiting[os.write(self._descriptor, self._waiting) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # the member is gone, and so will be whoever tells
+        except BrokenPipeError:  # the member is gone, and so will be whoever reports
             self._waiting = b""
 
 
-class Inbox:
-    """The end of the pipe that is told; reading never waits.
-
-    Parameters
-    ----------
-    descriptor
-        The pipe.
+class ReportReader:
+    """The reading end of the pipe, given by its descriptor; reading never waits.
 
     Examples
     --------
     >>> ours, theirs = os.pipe()
-    >>> inbox, reporter = Inbox(ours), Reporter(theirs)
-    >>> reporter.tell("saved", 17)
-    >>> inbox.read()
+    >>> reader, reporter = ReportReader(ours), Reporter(theirs)
+    >>> reporter.send("saved", 17)
+    >>> reader.read()
     [Report(kind='saved', value=17)]
     >>> os.close(ours), os.close(theirs)
     (None, None)
@@ -96,7 +84,7 @@ class Inbox:
         os.set_blocking(descriptor, False)
 
     def read(self) -> list[Report]:
-        """Give what was told since the last time."""
+        """Return the reports since the last time."""
         try:
             while data := os.read(self._descriptor, _READ):
                 self._rest += data

@@ -16,12 +16,12 @@ from connectors.ports import Mark, Position
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.settings.config import Source
+from streamkernel.daemon.settings.config import SourceConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
 from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 
-__all__ = ["check_labels", "check_source", "check_versions", "header", "mark_of"]
+__all__ = ["check_labels", "check_source", "check_versions", "describe_model", "header", "mark_of", "versions"]
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
     return plain
 
 
-def _fitted_source(written: Mapping[str, Any], source: Source) -> dict[str, Any]:
+def _fitted_source(written: Mapping[str, Any], source: SourceConfig) -> dict[str, Any]:
     fitted = {key: written.get(key, getattr(source, key)) for key in _SOURCE_KEYS if hasattr(source, key)}
     if "include" in fitted:
         fitted["include"] = sorted(fitted["include"])
@@ -135,8 +135,8 @@ def header(
         **({"inputs": inputs} if inputs else {}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
-        "model": _describe(model),
-        "versions": {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()},
+        "model": describe_model(model),
+        "versions": versions(),
     }
 
 
@@ -144,7 +144,12 @@ def _output(written: Mapping[str, Any]) -> dict[str, Any]:
     return {name: written[name] for name in _OUTPUT_KEYS if name in written}
 
 
-def _describe(model: Model) -> dict[str, Any]:
+def versions() -> dict[str, str]:
+    """Return the versions of what writes a checkpoint, by name."""
+    return {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()}
+
+
+def describe_model(model: Model) -> dict[str, Any]:
     """Give what a checkpoint tells about the model without being loaded."""
     step = last_step(model)
     about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}

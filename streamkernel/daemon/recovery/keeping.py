@@ -12,8 +12,8 @@ from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
 from streamkernel.daemon.checkpoints.payload import dump_model
-from streamkernel.daemon.checkpoints.saving import Saver
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.checkpoints.writer import CheckpointWriter
 from streamkernel.daemon.late.saved import dump
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
@@ -69,12 +69,12 @@ class Keeper:
         self._positions = positions
         self._exporter = exporter
         self._saved = saved
-        self._saver: Saver | None = None
+        self._saver: CheckpointWriter | None = None
         self._reached: str | None = None
         self._unsaved = False
         if store is not None and plan.config.checkpoint is not None:
             settings = plan.config.checkpoint
-            self._saver = Saver(store, settings.every_records, settings.every_seconds)
+            self._saver = CheckpointWriter(store, settings.every_records, settings.every_seconds)
 
     def begin(self, start: Start, stopped: Callable[[], bool] = lambda: False) -> None:
         """Wait for the outputs, and write a checkpoint where a restart could not do without.

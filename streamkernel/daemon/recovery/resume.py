@@ -12,9 +12,10 @@ from connectors.ports import Mark, Position
 from streamkernel.daemon.base.accounts import Account
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, CheckpointStore
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.late import saved
 from streamkernel.daemon.late.ledger import Ledger
 from streamkernel.daemon.recovery.header import check_labels, check_source, check_versions, mark_of

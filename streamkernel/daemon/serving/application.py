@@ -17,7 +17,7 @@ from starlette.routing import Route
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import BasicAuthentication, HostCheck, ResponseHeaders
 from streamkernel.daemon.serving.threads import Threads
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 
 if TYPE_CHECKING:
     from streamkernel.daemon.base.health import Health
@@ -28,20 +28,10 @@ __all__ = ["make_application"]
 _PROBES = frozenset({"/healthz", "/readyz"})
 
 
-def make_application(settings: Metrics, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
-    """Make the ASGI application.
+def make_application(settings: MetricsConfig, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
+    """Return the ASGI application that serves a registry of metrics, and the health, to those the settings let in.
 
-    Parameters
-    ----------
-    settings
-        Who may ask.
-    registry
-        The metrics.
-    health
-        What the probes and the status page say.
-    workers
-        How many requests are answered at once by threads, metrics and probes apart.
-
+    So many requests are answered at once by worker threads, metrics and probes apart.
     """
     middleware = [
         Middleware(ResponseHeaders),

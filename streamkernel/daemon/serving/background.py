@@ -24,22 +24,10 @@ _log = limited_logger(__name__)
 
 
 class BackgroundServer:
-    """HTTP server in a thread of its own.
+    """HTTP server in a thread of its own, on a listening socket that it closes at the end; with a context, over TLS.
 
     It is uvicorn's protocol without uvicorn's server, which bounds neither connections nor TLS handshakes, takes the
     signals for itself and looks every tenth of a second whether it is to stop.
-
-    Parameters
-    ----------
-    application
-        What answers.
-    listening
-        The socket; it is closed at the end.
-    context
-        What TLS is spoken with; None: it is not spoken.
-    limits
-        What clients may take.
-
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class Hosts:
         return (found["six"] or found["name"]).decode().lower().rstrip(".")
 
     def allows(self, host: str) -> bool:
-        """Say whether a request for a host is answered."""
+        """Return whether a request for a host is answered."""
         return self._all or host in self._names or host.endswith(self._endings) or _is_address(host)
 
 

@@ -17,53 +17,24 @@ _FEWEST = 4
 
 @dataclass(frozen=True)
 class HttpLimits:
-    """The limits of an HTTP server.
+    """The limits of an HTTP server."""
 
-    Attributes
-    ----------
-    connections
-        Open at once, also before their TLS handshake; those beyond it are refused.
-    receive_seconds
-        Within these a TLS handshake is done, and within these a request is there as a whole, counted from the accept
-        or from the response before it; also how long an idle connection is kept.
-    answer_seconds
-        Within these a request is answered and its answer is taken.
-    linger_seconds
-        How long a client may go on sending after its request was refused, so that it reads why.
-    stop_seconds
-        How long a server that stops waits for answers in the works.
-    header_bytes, header_fields
-        The longest request line and header fields together, and how many fields.
-    body_bytes
-        The longest body.
-    pipelined
-        Requests of one connection that wait for the one before them.
-    workers
-        Requests answered at once by threads, metrics and probes apart.
-
-    """
-
-    connections: int = 64
+    connections: int = 64  # open at once, also before their TLS handshake; those beyond it are refused
+    # For a TLS handshake, for a whole request from the accept or the response before, and of an idle connection.
     receive_seconds: float = 5.0
-    answer_seconds: float = 30.0
+    answer_seconds: float = 30.0  # for a request to be answered, and its answer to be taken
+    # How long a client may go on sending after its request was refused, so that it reads why.
     linger_seconds: float = 1.0
-    stop_seconds: float = 1.0
-    header_bytes: int = 16_384
-    header_fields: int = 100
-    body_bytes: int = 1_048_576
-    pipelined: int = 16
-    workers: int = 4
+    stop_seconds: float = 1.0  # how long a server that stops waits for answers in the works
+    header_bytes: int = 16_384  # the longest request line and header fields together
+    header_fields: int = 100  # how many of them
+    body_bytes: int = 1_048_576  # the longest body
+    pipelined: int = 16  # requests of one connection that wait for the one before them
+    workers: int = 4  # requests answered at once by threads, metrics and probes apart
 
 
 def affordable_connections(wanted: int) -> int:
-    """Give how many connections the process's limit of open files allows, and raise that limit if it has to be.
-
-    Parameters
-    ----------
-    wanted
-        How many connections were asked for.
-
-    """
+    """Return how many of these connections the limit of open files allows, after raising it if it has to be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + _OTHER_DESCRIPTORS
     if soft == resource.RLIM_INFINITY or soft >= needed:

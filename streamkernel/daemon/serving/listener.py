@@ -51,18 +51,6 @@ class Listener:
     """Accepts connections and hands each to a protocol; one too many is refused before anything is read from it.
 
     Connections are counted by their descriptors, whatever state TLS or HTTP is in.
-
-    Parameters
-    ----------
-    listening
-        The socket.
-    protocol
-        Makes the protocol of a connection.
-    context
-        What TLS is spoken with; None: it is not spoken.
-    limits
-        What clients may take.
-
     """
 
     def __init__(

@@ -13,16 +13,9 @@ _PAUSE_SECONDS = 60.0
 
 
 class RateLimit(logging.Filter):
-    """Filter that passes each kind of message once a minute, with the number of those it held back.
+    """Filter that passes each kind of message once in so many seconds, with the number of those it held back.
 
     A kind is the text before its arguments are put in, so that clients cannot make up new ones.
-
-    Parameters
-    ----------
-    seconds
-        The pause between two messages of a kind.
-    clock
-        Gives seconds, and never goes back.
 
     Examples
     --------
@@ -42,7 +35,7 @@ class RateLimit(logging.Filter):
         self._held: dict[str, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Say whether a message is to be logged."""
+        """Return whether a message is to be logged."""
         kind, now = str(record.msg), self._clock()
         with self._lock:
             if now < self._next.get(kind, now):
@@ -56,7 +49,7 @@ class RateLimit(logging.Filter):
 
 
 def limited_logger(name: str) -> logging.Logger:
-    """Give a logger whose messages are limited in their rate."""
+    """Return a logger whose messages are limited in their rate."""
     logger = logging.getLogger(name)
     if not logger.filters:
         logger.addFilter(RateLimit())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hmac
 from email.utils import formatdate
 from http import HTTPStatus
@@ -13,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamkernel.daemon.serving.hosts import HostError, Hosts
 from streamkernel.daemon.serving.log import limited_logger
-from streamkernel.daemon.settings.config import BasicAuth
+from streamkernel.daemon.settings.config import BasicAuthConfig
 
 __all__ = ["BasicAuthentication", "HostCheck", "ResponseHeaders"]
 
@@ -48,16 +47,7 @@ class ResponseHeaders:
 
 
 class HostCheck:
-    """Middleware that refuses requests for hosts that are not ours.
-
-    Parameters
-    ----------
-    app
-        What answers the others.
-    hosts
-        Which are ours.
-
-    """
+    """Middleware that refuses requests for hosts that are not ours."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
         self._app = app
@@ -81,24 +71,12 @@ class HostCheck:
 
 
 class BasicAuthentication:
-    """Middleware that asks for a name and a password, except on open paths.
+    """Middleware that asks for the expected name and password, except on open paths."""
 
-    Parameters
-    ----------
-    app
-        What answers those who have them.
-    expected
-        The name and the password.
-    open_paths
-        What is answered without.
-
-    """
-
-    def __init__(self, app: ASGIApp, expected: BasicAuth, open_paths: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, expected: BasicAuthConfig, open_paths: frozenset[str]) -> None:
         self._app = app
         self._open_paths = open_paths
-        pair = f"{expected.username}:{expected.password.get_secret_value()}"
-        self._expected = b"Basic " + base64.b64encode(pair.encode())
+        self._expected = expected.header.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request or pass it on."""

@@ -24,7 +24,7 @@ _uvicorn_log.setLevel("ERROR")
 
 
 def _no_cancellation(record: logging.LogRecord) -> bool:
-    """Say whether it is a failure: an answer that is cancelled when the server stops is none."""
+    """Return whether it is a failure: an answer that is cancelled when the server stops is none."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
@@ -40,7 +40,7 @@ class _RequestError(Exception):
 
 
 def refusal(status: HTTPStatus, text: str) -> bytes:
-    """Give a whole response with one sentence, after which the connection is closed."""
+    """Return a whole response with one sentence, after which the connection is closed."""
     body = text.encode() + b"\n"
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -54,18 +54,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     One deadline holds at any time: for a request to be received as a whole, or for it to be answered and the answer
     to be taken.
-
-    Parameters
-    ----------
-    config
-        uvicorn's configuration, with the application.
-    state
-        What the connections of a server share.
-    limits
-        What a client may take.
-    loop
-        The event loop.
-
     """
 
     def __init__(self, config: Config, state: ServerState, limits: HttpLimits, loop: asyncio.AbstractEventLoop) -> None:

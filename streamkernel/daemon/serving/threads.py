@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 __all__ = ["Threads"]
@@ -18,12 +18,6 @@ class Threads:
 
     The threads of anyio and of `concurrent.futures` are joined when the process ends: one scrape that does not come
     back would hold up the end for as long as it takes.
-
-    Parameters
-    ----------
-    most
-        How many at once.
-
     """
 
     def __init__(self, most: int) -> None:
@@ -31,26 +25,15 @@ class Threads:
 
     async def run(self, function: Callable[[], T]) -> T:
         """Run a function; when this is cancelled, its thread goes on and nobody hears of its result."""
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[T] = loop.create_future()
-
-        def settle(result: T | None, error: BaseException | None) -> None:
-            if outcome.cancelled():
-                return
-            if error is not None:
-                outcome.set_exception(error)
-            else:
-                outcome.set_result(result)  # type: ignore[arg-type]
+        answer: Future[T] = Future()
+        answer.set_running_or_notify_cancel()  # so that nobody cancels it, but only the wait for it
 
         def work() -> None:
-            result, error = None, None
             try:
-                result = function()
-            except Exception as raised:
-                error = raised
-            with contextlib.suppress(RuntimeError):  # the server has ended in between
-                loop.call_soon_threadsafe(settle, result, error)
+                answer.set_result(function())
+            except Exception as error:
+                answer.set_exception(error)
 
         async with self._places:
             threading.Thread(target=work, name="answer", daemon=True).start()
-            return await outcome
+            return await asyncio.wrap_future(answer)

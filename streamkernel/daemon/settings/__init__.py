@@ -1,1 +1,1 @@
-"""From a YAML file to settings: read, checked, all that is wrong said at once. Builds nothing."""
+"""The configuration: read from YAML, validated, all mistakes in one error. Builds nothing."""

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 
 from streamkernel.daemon.settings.fields import Number, Path, Positive, Section, TargetType, Whole
-from streamkernel.daemon.settings.kafka import KafkaSink, KafkaSource
+from streamkernel.daemon.settings.kafka import KafkaSinkConfig, KafkaSourceConfig
 
 __all__ = [
-    "BasicAuth",
+    "BasicAuthConfig",
     "CheckpointConfig",
     "Config",
-    "CsvSink",
-    "CsvSource",
-    "DeadLetters",
-    "JsonlSink",
-    "JsonlSource",
-    "KafkaSink",
-    "KafkaSource",
-    "Labels",
-    "Limits",
-    "Log",
-    "Metrics",
-    "NoSink",
+    "CsvSinkConfig",
+    "CsvSourceConfig",
+    "DeadLettersConfig",
+    "JsonlSinkConfig",
+    "JsonlSourceConfig",
+    "KafkaSinkConfig",
+    "KafkaSourceConfig",
+    "LabelsConfig",
+    "LimitsConfig",
+    "LogConfig",
+    "MetricsConfig",
+    "NoSinkConfig",
     "ReportName",
-    "RiverSource",
-    "Sink",
-    "Source",
+    "RiverSourceConfig",
+    "SinkConfig",
+    "SourceConfig",
     "TargetType",
-    "Tls",
+    "TlsConfig",
 ]
 
 
@@ -90,7 +91,7 @@ _STEP_SCHEMA = {
 Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 
-class _FileSource(Section):
+class _FileSourceConfig(Section):
     path: Path = Field(description="The file; '-' is standard input; .gz and .zst are decompressed.")
     target: str | None = Field(
         default=None, description="The column or key of the label; null: every record is unlabelled."
@@ -99,7 +100,7 @@ class _FileSource(Section):
     follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
 
 
-class CsvSource(_FileSource):
+class CsvSourceConfig(_FileSourceConfig):
     """Records from a CSV file with a header line."""
 
     kind: Literal["csv"]
@@ -112,13 +113,13 @@ class CsvSource(_FileSource):
     multiline: bool = Field(default=False, description="A quoted field may hold line ends.")
 
 
-class JsonlSource(_FileSource):
+class JsonlSourceConfig(_FileSourceConfig):
     """Records from a file with one JSON object a line."""
 
     kind: Literal["jsonl"]
 
 
-class RiverSource(Section):
+class RiverSourceConfig(Section):
     """Records from a data set of river.datasets."""
 
     kind: Literal["river"]
@@ -126,26 +127,26 @@ class RiverSource(Section):
     args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
 
 
-class _FileSink(Section):
+class _FileSinkConfig(Section):
     path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
     existing: Literal["refuse", "append", "replace"] = Field(
         default="refuse", description="What becomes of a file that holds something and that no checkpoint knows."
     )
 
 
-class JsonlSink(_FileSink):
+class JsonlSinkConfig(_FileSinkConfig):
     """Lines to a file with one JSON object a line."""
 
     kind: Literal["jsonl"]
 
 
-class CsvSink(_FileSink):
+class CsvSinkConfig(_FileSinkConfig):
     """Lines to a CSV file."""
 
     kind: Literal["csv"]
 
 
-class NoSink(Section):
+class NoSinkConfig(Section):
     """Lines to nowhere."""
 
     kind: Literal["none"]
@@ -158,25 +159,27 @@ class _Rate(Section):
     max_rate_window: Positive = Field(default=1000, description="How many records max_rate looks back.")
 
 
-class JsonlDeadLetters(_Rate, JsonlSink):
+class JsonlDeadLettersConfig(_Rate, JsonlSinkConfig):
     """Records that could not be used, to a file with one JSON object a line."""
 
 
-class CsvDeadLetters(_Rate, CsvSink):
+class CsvDeadLettersConfig(_Rate, CsvSinkConfig):
     """Records that could not be used, to a CSV file."""
 
 
-class KafkaDeadLetters(_Rate, KafkaSink):
+class KafkaDeadLettersConfig(_Rate, KafkaSinkConfig):
     """Records that could not be used, to a topic of Kafka, one JSON object a message."""
 
 
-class NoDeadLetters(_Rate, NoSink):
+class NoDeadLettersConfig(_Rate, NoSinkConfig):
     """Records that could not be used are counted, and not kept."""
 
 
-Source: TypeAlias = CsvSource | JsonlSource | RiverSource | KafkaSource
-Sink: TypeAlias = JsonlSink | CsvSink | KafkaSink | NoSink
-DeadLetters: TypeAlias = JsonlDeadLetters | CsvDeadLetters | KafkaDeadLetters | NoDeadLetters
+SourceConfig: TypeAlias = CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig
+SinkConfig: TypeAlias = JsonlSinkConfig | CsvSinkConfig | KafkaSinkConfig | NoSinkConfig
+DeadLettersConfig: TypeAlias = (
+    JsonlDeadLettersConfig | CsvDeadLettersConfig | KafkaDeadLettersConfig | NoDeadLettersConfig
+)
 
 
 class CheckpointConfig(Section):
@@ -191,10 +194,10 @@ class CheckpointConfig(Section):
     )
 
 
-class Labels(Section):
+class LabelsConfig(Section):
     """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
 
-    source: Annotated[Source, Field(discriminator="kind", description="Where the labels come from.")]
+    source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the labels come from.")]
     key: Annotated[str, Field(min_length=1)] = Field(
         description="The field, in records and labels, that says which belong together; no input of the model."
     )
@@ -210,21 +213,27 @@ class Labels(Section):
     )
 
 
-class BasicAuth(Section):
+class BasicAuthConfig(Section):
     """A name and a password for the metrics and the status page; /healthz and /readyz stay open."""
 
     username: Annotated[str, Field(min_length=1), AfterValidator(_no_colon)]
     password: Annotated[SecretStr, Field(min_length=1)]
 
+    @property
+    def header(self) -> str:
+        """The value of the header Authorization, secret in the clear."""
+        pair = f"{self.username}:{self.password.get_secret_value()}"
+        return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
-class Tls(Section):
+
+class TlsConfig(Section):
     """A certificate and its key, as PEM files."""
 
     certificate: Path
     key: Path
 
 
-class Metrics(Section):
+class MetricsConfig(Section):
     """The HTTP endpoint: /metrics, /healthz, /readyz and a status page."""
 
     host: Annotated[str, Field(min_length=1)] = Field(default="127.0.0.1", description="The address to listen on.")
@@ -248,11 +257,11 @@ class Metrics(Section):
     max_connections: Annotated[Positive, Field(le=10_000)] = Field(
         default=64, description="How many connections may be open at once; those beyond it are refused."
     )
-    basic_auth: BasicAuth | None = None
-    tls: Tls | None = None
+    basic_auth: BasicAuthConfig | None = None
+    tls: TlsConfig | None = None
 
 
-class Limits(Section):
+class LimitsConfig(Section):
     """What a record may be, beyond which it is a dead letter, and how much may wait for an output."""
 
     max_record_bytes: Positive = Field(default=1_048_576, description="The longest record, in bytes.")
@@ -268,7 +277,7 @@ class Limits(Section):
     )
 
 
-class Log(Section):
+class LogConfig(Section):
     """Log lines to standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
@@ -278,19 +287,29 @@ class Log(Section):
 class Config(Section):
     """Configuration of the streamkernel daemon."""
 
-    source: Annotated[Source, Field(discriminator="kind", description="Where the records come from.")]
+    source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the records come from.")]
     model: Annotated[list[Step], Field(min_length=1, description="A River pipeline, top to bottom.")]
     mode: Literal["learn", "predict"] = Field(
         default="learn", description="predict: a loaded model serves, nothing changes."
     )
-    predictions: Annotated[Sink, Field(discriminator="kind")] | None = None
-    dead_letters: Annotated[DeadLetters, Field(discriminator="kind")] | None = None
+    predictions: Annotated[SinkConfig, Field(discriminator="kind")] | None = None
+    dead_letters: Annotated[DeadLettersConfig, Field(discriminator="kind")] | None = None
     checkpoint: CheckpointConfig | None = None
-    metrics: Metrics | None = Metrics()
-    labels: Labels | None = None
-    limits: Limits = Limits()
+    metrics: MetricsConfig | None = MetricsConfig()
+    labels: LabelsConfig | None = None
+    limits: LimitsConfig = LimitsConfig()
     imports: list[Annotated[str, AfterValidator(_package)]] = Field(
         default_factory=list,
         description="Packages the model may name beside river and streamkernel: trusted.",
     )
-    log: Log = Log()
+    log: LogConfig = LogConfig()
+
+    @property
+    def sources(self) -> dict[str, SourceConfig]:
+        """The sections of sources, by their key."""
+        return {"source": self.source} | ({} if self.labels is None else {"labels.source": self.labels.source})
+
+    @property
+    def outputs(self) -> dict[str, SinkConfig | DeadLettersConfig | None]:
+        """The sections of outputs, by their key; None where an output is off."""
+        return {"predictions": self.predictions, "dead_letters": self.dead_letters}

@@ -1,4 +1,4 @@
-"""The text of a configuration: YAML read safely, twice, with and without the environment's values."""
+"""The text of a configuration: YAML read safely, with and without the environment's values."""
 
 from __future__ import annotations
 
@@ -25,27 +25,13 @@ _FREELY_TYPED = (("model",), ("source", "args"), ("labels", "source", "args"))
 
 @dataclass(frozen=True)
 class Document:
-    """A configuration as it was written and as it is meant.
+    """A configuration as it was written and as it is meant."""
 
-    Attributes
-    ----------
-    raw
-        The parsed YAML with every ``${VAR}`` left as it stands: what may be logged, hashed and stored.
-    values
-        The same with the variables replaced: what is built from.
-    problems
-        Mistakes found so far, one line each.
-    redact
-        Takes the secrets out of a text.
-    variables
-        Name and value of the environment variables that were taken, by the dotted path of the key.
-
-    """
-
-    raw: dict[str, Any]
-    values: dict[str, Any]
-    problems: list[str] = field(default_factory=list)
-    redact: Redactor = field(default_factory=lambda: Redactor({}))
+    raw: dict[str, Any]  # every ``${VAR}`` as it stands: what may be logged, hashed and stored
+    values: dict[str, Any]  # the variables replaced: what is built from
+    problems: list[str] = field(default_factory=list)  # mistakes found so far, one line each
+    redact: Redactor = field(default_factory=lambda: Redactor({}))  # takes the secrets out of a text
+    # By the dotted path of a key, name and value of the environment variables it took.
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_written(self, problem: str) -> str:
@@ -111,14 +97,7 @@ class _Expansion:
 
 
 def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
-    """Read a configuration file.
-
-    Parameters
-    ----------
-    path
-        The YAML file.
-    environment
-        Where ``${VAR}`` is looked up.
+    """Return the document of a YAML file; variables are looked up in the environment.
 
     Raises
     ------
@@ -136,16 +115,7 @@ def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
 
 
 def parse(text: str, name: str = "configuration", environment: Mapping[str, str] = os.environ) -> Document:
-    """Parse the text of a configuration.
-
-    Parameters
-    ----------
-    text
-        YAML.
-    name
-        What to call it in errors.
-    environment
-        Where ``${VAR}`` is looked up.
+    """Return the document of a text, which errors call by a name; variables are looked up in the environment.
 
     Raises
     ------
@@ -159,28 +129,8 @@ def parse(text: str, name: str = "configuration", environment: Mapping[str, str]
     ('${HOME}/a.csv', '/root/a.csv')
 
     """
-    raw, _, problems = _load(text, name, None)
-    values, taken, missing = _load(text, name, environment)
-    return Document(raw, values, problems + missing, Redactor(secrets(raw, values)), taken)
-
-
-def _load(
-    text: str, name: str, environment: Mapping[str, str] | None
-) -> tuple[dict[str, Any], dict[str, dict[str, str]], list[str]]:
-    """Load one tree; the problems are the double keys where there is no environment, else those of the variables."""
     try:
-        loader = _Loader(text)
-        try:
-            node = loader.get_single_node()
-            expansion = _Expansion(loader, environment or {})
-            doubles: list[str] = []
-            if node is not None:
-                for child, path in _walk(node, (), doubles, {}):
-                    if environment is not None:
-                        expansion.expand(child, path)
-            data = loader.construct_document(node) if node is not None else None
-        finally:
-            loader.dispose()
+        raw, values, problems, taken = _load(text, environment)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -192,14 +142,32 @@ def _load(
         raise ConfigError([f"{name}: not valid YAML: {' '.join(str(error).split())}"]) from None
     except RecursionError:
         raise ConfigError([f"{name}: nested too deeply"]) from None
-    if not isinstance(data, dict):
-        found = "nothing" if data is None else f"a {type(data).__name__}"
+    if not isinstance(raw, dict):
+        found = "nothing" if raw is None else f"a {type(raw).__name__}"
         raise ConfigError([f"{name}: must hold a mapping with the keys source and model, holds {found}"])
-    return data, expansion.taken, doubles if environment is None else expansion.problems
+    return Document(raw, values, problems, Redactor(secrets(raw, values)), taken)
+
+
+def _load(text: str, environment: Mapping[str, str]) -> tuple[Any, Any, list[str], dict[str, dict[str, str]]]:
+    """Return the tree as it is written and as it is meant, the mistakes in it, and the variables taken by their key."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None, None, [], {}
+        doubles: list[str] = []
+        scalars = list(_walk(node, (), doubles, {}))  # first: a tree that is built has the keys of `<<` in its mappings
+        raw = loader.construct_document(node)
+        expansion = _Expansion(loader, environment)
+        for scalar, path in scalars:
+            expansion.expand(scalar, path)
+        return raw, loader.construct_document(node), doubles + expansion.problems, expansion.taken
+    finally:
+        loader.dispose()
 
 
 def _line_at(text: str, index: int) -> str:
-    """Give the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
+    """Return the line in which a character stands; PyYAML's numbers count other ends of lines than `str.splitlines`."""
     return text[text.rfind("\n", 0, index) + 1 :].partition("\n")[0]
 
 

@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from connectors.files.rotation import is_part_name
 from streamkernel.daemon.settings.config import Config
@@ -23,65 +23,47 @@ _RESERVED = re.compile(r"lock|learning|learning-labels|order\.log|order-labels\.
 
 
 def problems(config: Config, path: Path) -> list[str]:
-    """Find outputs that would be written over something else the configuration speaks of.
+    """Return one line for each output that would be written over something else the configuration speaks of.
 
-    Parameters
-    ----------
-    config
-        The configuration.
-    path
-        Its file.
-
-    Returns
-    -------
-    lines
-        One for each such output.
-
+    The path is that of the configuration itself.
     """
     taken: dict[_Place, str] = {}
     for key, read in _read_files(config, path):
         if place := _place(read, _STANDARD_INPUT):
             taken.setdefault(place, key)
     lines = []
-    for key in ("predictions", "dead_letters"):
-        written = getattr(getattr(config, key), "path", None)
-        place = _place(written, _STANDARD_OUTPUT) if written is not None else None
-        if written is None or place is None:
+    for key, written in _outputs(config):
+        place = _place(written, _STANDARD_OUTPUT)
+        if place is None:
             continue
         if place in taken:
-            lines.append(f"{key}.path: must differ from {taken[place]}, they are the same file")
+            lines.append(f"{key}: must differ from {taken[place]}, they are the same file")
         elif (log := _log_of(config, Path(written))) is not None:
-            lines.append(f"{key}.path: must not be named like a rotated part of {log}, it would be read as one")
+            lines.append(f"{key}: must not be named like a rotated part of {log}, it would be read as one")
         elif config.checkpoint is not None and written != _STANDARD:
             lines += _kept(key, Path(written), place, Path(config.checkpoint.directory))
-        taken.setdefault(place, f"{key}.path")
+        taken.setdefault(place, key)
     return lines
 
 
 def overwritten(config: Config, path: Path, file: Path) -> str | None:
-    """Name what of a configuration would be overwritten by a file, None where nothing would.
-
-    Parameters
-    ----------
-    config
-        The configuration.
-    path
-        Its file.
-    file
-        What is to be written.
-
-    """
-    outputs = [(f"{key}.path", getattr(getattr(config, key), "path", None)) for key in ("predictions", "dead_letters")]
+    """Return the key of what a file would overwrite of a configuration, which stands at a path; None for nothing."""
     place = _place(str(file), _STANDARD_OUTPUT)
-    known = [*_read_files(config, path), *((key, one) for key, one in outputs if one is not None)]
+    known = [*_read_files(config, path), *_outputs(config)]
     return next((key for key, one in known if place is not None and _place(one, _STANDARD_INPUT) == place), None)
 
 
+def _outputs(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield every file that is written, with the key that names it."""
+    for key, section in config.outputs.items():
+        if (written := getattr(section, "path", None)) is not None:
+            yield f"{key}.path", written
+
+
 def _log_of(config: Config, path: Path) -> str | None:
-    """Name the followed source that would read a file as an earlier part of its log, None where none would."""
-    labels = None if config.labels is None else config.labels.source
+    """Return the key of the followed source that would read a file as an earlier part of its log; None for none."""
     real = Path(os.path.realpath(path))
-    for key, section in (("source", config.source), ("labels.source", labels)):
+    for key, section in config.sources.items():
         read = getattr(section, "path", None)
         if read is None or not getattr(section, "follow", False):
             continue
@@ -93,16 +75,12 @@ def _log_of(config: Config, path: Path) -> str | None:
 
 
 def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
-    """Give every file the configuration reads, with the key that names it."""
-    sections: list[tuple[str, Any]] = [("source", config.source)]
-    if config.labels is not None:
-        sections.append(("labels.source", config.labels.source))
-    for key, section in sections:
+    """Yield every file that is read, with the key that names it."""
+    for key, section in config.sources.items():
         if (read := getattr(section, "path", None)) is not None:
             yield f"{key}.path", read
-    sections += [("predictions", config.predictions), ("dead_letters", config.dead_letters)]
-    for key, section in sections:
-        options = getattr(section, "options", None)
+    for key, client in {**config.sources, **config.outputs}.items():
+        options = getattr(client, "options", None)
         for name, value in (options.given() if options is not None else {}).items():
             if name.startswith("ssl_") and name.endswith("file") and isinstance(value, str):
                 yield f"{key}.options.{name}", value
@@ -113,7 +91,7 @@ def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _place(path: str, standard: int) -> _Place | None:
-    """Give what two paths of one file have in common; None for a terminal and other devices, which many may share."""
+    """Return what two paths of one file have in common; None for a terminal and other devices, which many may share."""
     try:
         status = os.fstat(standard) if path == _STANDARD else os.stat(path)
     except OSError:
@@ -124,7 +102,7 @@ def _place(path: str, standard: int) -> _Place | None:
 
 
 def _missing(path: str) -> _Place:
-    """Give the place of a file that is not there yet: its name in the directory that it would be in."""
+    """Return the place of a file that is not there yet: its name in the directory that it would be in."""
     parent, name = os.path.split(os.path.realpath(path))
     try:
         status = os.stat(parent)
@@ -136,7 +114,7 @@ def _missing(path: str) -> _Place:
 def _kept(key: str, path: Path, place: _Place, directory: Path) -> Iterable[str]:
     """Find an output among the files of the checkpoint directory."""
     if place == _place(str(directory), _STANDARD_OUTPUT):
-        yield f"{key}.path: must differ from checkpoint.directory"
+        yield f"{key}: must differ from checkpoint.directory"
         return
     real, kept = Path(os.path.realpath(path)), Path(os.path.realpath(directory))
     try:
@@ -145,4 +123,4 @@ def _kept(key: str, path: Path, place: _Place, directory: Path) -> Iterable[str]
         names = []
     places = [_place(str(kept / one), _STANDARD_OUTPUT) for one in names]
     if place in places or (real.parent == kept and _RESERVED.fullmatch(real.name)):
-        yield f"{key}.path: must not be a file that the daemon keeps in checkpoint.directory"
+        yield f"{key}: must not be a file that the daemon keeps in checkpoint.directory"

@@ -15,8 +15,8 @@ __all__ = [
     "GROUP_OPTIONS",
     "ClientOptions",
     "ConsumerOptions",
-    "KafkaSink",
-    "KafkaSource",
+    "KafkaSinkConfig",
+    "KafkaSourceConfig",
     "ProducerOptions",
     "Servers",
     "Topic",
@@ -96,7 +96,7 @@ class ClientOptions(Section):
         return self
 
     def given(self) -> dict[str, Any]:
-        """Give what was set, secrets in the clear, for the client alone."""
+        """Return what was set, secrets in the clear, for the client alone."""
         values = ((name, getattr(self, name)) for name in self.model_fields_set)
         return {
             name: value.get_secret_value() if isinstance(value, SecretStr) else value
@@ -127,7 +127,7 @@ class ConsumerOptions(ClientOptions):
     max_poll_interval_ms: Positive | None = None
 
 
-class KafkaSource(Section):
+class KafkaSourceConfig(Section):
     """Records from a topic of Kafka, one JSON object a message."""
 
     kind: Literal["kafka"]
@@ -166,7 +166,7 @@ class ProducerOptions(ClientOptions):
     transaction_timeout_ms: Positive | None = None
 
 
-class KafkaSink(Section):
+class KafkaSinkConfig(Section):
     """Lines to a topic of Kafka, one JSON object a message, each exactly once."""
 
     kind: Literal["kafka"]

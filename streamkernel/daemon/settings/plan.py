@@ -17,35 +17,14 @@ __all__ = ["Plan"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a configuration file asks for.
+    """What a configuration file asks for."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    config
-        Its settings.
-    raw
-        The file as it was written, variables unreplaced: what may be logged, stored and compared.
-    source, labels
-        The sources of records and of late labels, unopened; None where there are no late labels.
-    model
-        The model, before its first record.
-    task
-        What the model does.
-    report
-        The metrics to report.
-    redact
-        Takes the secrets of the configuration out of a text.
-
-    """
-
-    path: Path
-    config: Config
-    raw: Mapping[str, Any]
-    source: Source
-    model: Model
-    task: Task
-    report: tuple[ReportName, ...]
-    redact: Redactor
-    labels: Source | None = None
+    path: Path  # the file
+    config: Config  # its settings
+    raw: Mapping[str, Any]  # the file as it was written, variables unreplaced: what may be logged, stored and compared
+    source: Source  # of records, unopened
+    model: Model  # before its first record
+    task: Task  # what the model does
+    report: tuple[ReportName, ...]  # the metrics to report
+    redact: Redactor  # takes the secrets of the configuration out of a text
+    labels: Source | None = None  # the source of late labels, unopened; None where there are none

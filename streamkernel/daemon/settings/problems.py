@@ -11,17 +11,12 @@ _LONGEST_VALUE = 60
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used.
-
-    Parameters
-    ----------
-    lines
-        One sentence for each mistake, with the path of the key it is about.
+    r"""A configuration that cannot be used: one line for each mistake, with the path of the key it is about.
 
     Examples
     --------
     >>> str(ConfigError(["source: required", "mode: must be learn or predict, got 'lern'"]))
-    "source: required\\nmode: must be learn or predict, got 'lern'"
+    "source: required\nmode: must be learn or predict, got 'lern'"
 
     """
 

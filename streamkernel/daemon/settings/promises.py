@@ -1,41 +1,28 @@
-"""What a configuration gives up, said before the first record and by `check`."""
+"""Warnings about what a configuration does not promise, for the start of a run and for `check`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.settings.config import CsvSource, JsonlSource, KafkaSink, KafkaSource, Source
+from streamkernel.daemon.settings.config import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
 from streamkernel.daemon.settings.plan import Plan
 
 __all__ = ["caveats"]
 
 
 def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
-    """Name what this configuration does not promise.
-
-    Parameters
-    ----------
-    plan
-        The configuration.
-    sinks
-        Its sinks, by their key.
-
-    Returns
-    -------
-    lines
-        One sentence each; empty where nothing is given up.
-
-    """
+    """Return one sentence for each thing that a configuration with these sinks, by their key, does not promise."""
     config, source = plan.config, plan.source
     lines = []
-    unlabelled = isinstance(config.source, CsvSource | JsonlSource | KafkaSource) and config.source.target is None
+    unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
     if unlabelled and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, nothing will be learnt")
-    if config.predictions is None or config.predictions.kind == "none":
-        lines.append("predictions are off: what the model says is not written anywhere")
-    if config.dead_letters is None or config.dead_letters.kind == "none":
-        lines.append("dead_letters are off: records that cannot be used are counted and thrown away")
+    off = {
+        "predictions": "predictions are off: what the model says is not written anywhere",
+        "dead_letters": "dead_letters are off: records that cannot be used are counted and thrown away",
+    }
+    lines += [off[key] for key, output in config.outputs.items() if output is None or output.kind == "none"]
     if config.checkpoint is None:
         lines.append("checkpoint is off: nothing is saved, a restart learns from the first record again")
     else:
@@ -49,14 +36,13 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
             "source.order is arrival: of several partitions, a run that is killed may learn the records in another "
             "order than one that is not"
         )
-    labels = config.labels
-    if config.checkpoint is not None and labels is not None and (_grows(config.source) or _grows(labels.source)):
+    if config.checkpoint is not None and config.labels is not None and any(map(_grows, config.sources.values())):
         lines.append(
             "records and labels are taken as they come: a run that is killed may learn them in another order than "
             "one that is not, each of them once"
         )
     for key, sink in sinks.items():
-        if config.checkpoint is None and isinstance(getattr(config, key), KafkaSink):
+        if config.checkpoint is None and isinstance(config.outputs[key], KafkaSinkConfig):
             lines.append(f"{key} go to a topic and checkpoint is off: a restart writes them again, behind the old ones")
         if not sink.exactly_once:
             lines.append(f"{key} cannot be cut back: after a restart some of its lines may stand there twice")
@@ -65,15 +51,15 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     return lines
 
 
-def _grows(source: Source) -> bool:
-    """Say whether a source may have more at another time than now."""
-    return isinstance(source, KafkaSource) or getattr(source, "follow", False)
+def _grows(source: SourceConfig) -> bool:
+    """Return whether a source may have more at another time than now."""
+    return isinstance(source, KafkaSourceConfig) or getattr(source, "follow", False)
 
 
 def _mixed(plan: Plan) -> bool:
     """Say that several partitions are taken as they come, or may be: an open source knows how many it has."""
     source = plan.config.source
-    if not isinstance(source, KafkaSource) or source.order == "logged" or source.group is not None:
+    if not isinstance(source, KafkaSourceConfig) or source.order == "logged" or source.group is not None:
         return False
     known = len(plan.source.lag) or (2 if source.partitions == "all" else len(source.partitions))
     return known > 1

@@ -30,19 +30,9 @@ def is_secret(key: object) -> bool:
 
 
 def secrets(raw: Any, values: Any) -> dict[str, str]:
-    """Find the secrets of a configuration: under the keys of passwords, and in the user part of URLs.
+    """Return the secrets of a configuration: under the keys of passwords, and in the user part of URLs.
 
-    Parameters
-    ----------
-    raw
-        The configuration as it was written.
-    values
-        The same with the variables of the environment replaced.
-
-    Returns
-    -------
-    secrets
-        Each with what is shown in its place: as it was written where that is a variable, else asterisks.
+    Each comes with what is shown in its place: as it was written (`raw`) where that is a variable, else asterisks.
 
     Examples
     --------
@@ -70,12 +60,7 @@ def _pairs(raw: Any, values: Any, secret: bool) -> Iterator[tuple[str, str]]:
 
 
 class Redactor:
-    """Puts something else where a secret would be shown.
-
-    Parameters
-    ----------
-    secrets
-        Each secret, and what is shown in its place.
+    """Puts something else where a secret would be shown; it is made of each secret with what stands for it.
 
     Examples
     --------
@@ -97,7 +82,7 @@ class Redactor:
 
 
 def _forms(secret: str) -> set[str]:
-    """Give the ways a library may write a secret: as it is, quoted, escaped, as bytes, or in a URL."""
+    """Return the ways a library may write a secret: as it is, quoted, escaped, as bytes, or in a URL."""
     plain = {secret, unquote(secret)}
     encoded = {form for one in plain for form in (repr(one)[1:-1], json.dumps(one)[1:-1], quote(one, safe=""))}
     return plain | encoded | {repr(one.encode("utf-8", "surrogateescape"))[2:-1] for one in plain}

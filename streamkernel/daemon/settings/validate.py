@@ -10,12 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
-from streamkernel.daemon.settings.config import Config, Labels
+from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.settings.conflicts import conflicts
 from streamkernel.daemon.settings.document import Document
-from streamkernel.daemon.settings.grouped import problems as group_problems
 from streamkernel.daemon.settings.problems import dotted, hint, shown
 from streamkernel.daemon.settings.secrets import is_secret
-from streamkernel.daemon.settings.topics import problems as topic_problems
 
 __all__ = ["validate"]
 
@@ -40,50 +39,12 @@ _KINDS = {
 
 
 def validate(document: Document) -> tuple[Config | None, list[str]]:
-    """Check a document against the schema.
-
-    Parameters
-    ----------
-    document
-        What was read.
-
-    Returns
-    -------
-    config, problems
-        The configuration, or None and one line for each mistake.
-
-    """
+    """Return the configuration a document holds, None where a section is wrong, and one line for each mistake."""
     try:
         config = Config.model_validate(document.values)
     except ValidationError as error:
         return None, [_line(details, document.raw) for details in error.errors(include_url=False)]
-    return config, _conflicts(config)
-
-
-def _conflicts(config: Config) -> list[str]:
-    """Find settings that are fine alone and cannot be together."""
-    lines: list[str] = []
-    labels = config.labels
-    if labels is not None and getattr(labels.source, "path", None) == getattr(config.source, "path", None) == "-":
-        lines.append("labels.source.path: standard input is read by source already")
-    for key, section in (("source", config.source), ("labels.source", labels and labels.source)):
-        if getattr(section, "order", None) == "logged" and config.checkpoint is None:
-            lines.append(f"{key}.order: logged needs a checkpoint, the order is kept in its directory")
-    if labels is not None:
-        lines += _label_conflicts(labels, getattr(config.source, "target", None))
-    if config.mode == "predict" and config.checkpoint is None:
-        lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
-    return lines + group_problems(config) + topic_problems(config)
-
-
-def _label_conflicts(labels: Labels, target: str | None) -> list[str]:
-    lines = []
-    label = getattr(labels.source, "target", "")
-    if label is None:
-        lines.append("labels.source.target: required, it names the field that holds the label")
-    if labels.key in (label, target):
-        lines.append(f"labels.key: must not be a target, got {shown(labels.key)}")
-    return lines
+    return config, conflicts(config)
 
 
 def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What `inspect` says about checkpoints, without loading the model."""
+"""The description of checkpoints that `inspect` prints, without loading the model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
-from streamkernel.daemon.checkpoints.store import Checkpoint, read
-from streamkernel.daemon.settings.grouped import shares
+from streamkernel.daemon.checkpoints.store import checkpoint_files
+from streamkernel.daemon.settings.grouped import partition_directories
 from streamkernel.daemon.shown.visible import visible
 
 __all__ = ["describe", "description_table"]
@@ -27,10 +28,7 @@ _SHARES = ("expert_weights", "input_importance")
 def describe(path: Path) -> dict[str, Any]:
     """Describe a checkpoint file, or the newest valid one of a directory, or of each partition's in group mode.
 
-    Parameters
-    ----------
-    path
-        The file or directory; it is only read.
+    Nothing is written, and no model loaded.
 
     Raises
     ------
@@ -40,20 +38,20 @@ def describe(path: Path) -> dict[str, Any]:
     """
     if not path.is_dir():
         return _about(path, read(path))
-    begun = {one: share for one, share in shares(path).items() if any(share.glob("checkpoint-*.skc"))}
-    if begun and not any(path.glob("checkpoint-*.skc")):
-        return {"directory": str(path), "partitions": {str(one): describe(share) for one, share in begun.items()}}
-    files = sorted(path.glob("checkpoint-*.skc"), reverse=True)
+    files = checkpoint_files(path)
+    begun = {one: inner for one, inner in partition_directories(path).items() if checkpoint_files(inner)}
+    if begun and not files:
+        return {"directory": str(path), "partitions": {str(one): describe(inner) for one, inner in begun.items()}}
     if not files:
         raise CheckpointError(f"{path}: holds no checkpoint")
     invalid: list[str] = []
-    for file in files:
+    for file in reversed(files):
         try:
             found = _about(file, read(file))
         except CheckpointError as error:
             invalid.append(str(error))
             continue
-        return {**found, "directory": [other.name for other in reversed(files)], "invalid": invalid}
+        return {**found, "directory": [other.name for other in files], "invalid": invalid}
     raise CheckpointError("; ".join(invalid))
 
 

@@ -12,25 +12,15 @@ __all__ = ["Evaluation"]
 
 @dataclass
 class Evaluation:
-    """How a configuration did.
+    """How a configuration did."""
 
-    Attributes
-    ----------
-    view
-        The last picture.
-    records, loss, features
-        The curves: after how many records, the progressive loss (NaN before the first) and the features, where the
-        model has them.
-
-    """
-
-    view: View
-    records: list[int] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    features: list[int] = field(default_factory=list)
+    view: View  # the last one
+    records: list[int] = field(default_factory=list)  # after how many there are the points of the curves
+    loss: list[float] = field(default_factory=list)  # the progressive one, NaN before the first
+    features: list[int] = field(default_factory=list)  # where the model has them
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything by name."""
+        """Return everything by name."""
         curve: dict[str, Any] = {"records": self.records, "progressive_loss": self.loss}
         if self.features:
             curve["features"] = self.features

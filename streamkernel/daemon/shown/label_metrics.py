@@ -1,6 +1,8 @@
-"""What the daemon tells Prometheus of late labels, where there are any."""
+"""The Prometheus metrics of late labels, where there are any."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -15,28 +17,13 @@ _DELAY_BUCKETS = (0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0
 
 
 class LabelMetrics:
-    """The metrics of late labels.
-
-    Parameters
-    ----------
-    ledger
-        What waits.
-    prefix
-        What the names begin with.
-    registry
-        Where they are registered.
-
-    """
+    """The metrics of late labels, of what a ledger holds, with a prefix to their names, in a registry."""
 
     def __init__(self, ledger: Ledger, prefix: str, registry: CollectorRegistry) -> None:
         self._ledger = ledger
 
-        def counter(name: str, text: str) -> Counter:
-            return Counter(f"{prefix}_labels_{name}", text, registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"{prefix}_labels_{name}", text, registry=registry)
-
+        counter = partial(Counter, namespace=prefix, subsystem="labels", registry=registry)
+        gauge = partial(Gauge, namespace=prefix, subsystem="labels", registry=registry)
         self._counters = {
             "taken": counter("consumed", "Labels taken from their source."),
             "matched": counter("matched", "Labels that met their record, which is learnt."),
@@ -53,9 +40,7 @@ class LabelMetrics:
             registry=registry,
         )
         self._counters |= {"keyless": keys.labels("missing"), "repeated": keys.labels("repeated")}
-        self._dead = Counter(
-            f"{prefix}_labels_dead_lettered", "Labels that could not be used, by reason.", ["reason"], registry=registry
-        )
+        self._dead = counter("dead_lettered", "Labels that could not be used, by reason.", ["reason"])
         for reason in LABEL_REASONS:  # a rate needs the 0 before the first one
             self._dead.labels(reason)
         self._pending = gauge("pending", "Records that wait for their label.")

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from streamkernel.daemon.settings.config import Log
+from streamkernel.daemon.settings.config import LogConfig
 from streamkernel.daemon.settings.secrets import Redactor
 from streamkernel.daemon.shown.visible import visible
 
@@ -49,18 +49,10 @@ class _StandardError(logging.Handler):
             self.handleError(record)
 
 
-def start_logging(settings: Log, redact: Redactor, partition: int | None = None) -> None:
-    """Send all log records, and Python's warnings, to standard error.
+def start_logging(settings: LogConfig, redact: Redactor, partition: int | None = None) -> None:
+    """Send all log records, and Python's warnings, to standard error, without the secrets that `redact` takes out.
 
-    Parameters
-    ----------
-    settings
-        Level and format.
-    redact
-        Takes the secrets out of a line.
-    partition
-        What every line is about, in the daemon of one partition.
-
+    In the daemon of one partition, every line says which.
     """
     handler = _StandardError()
     handler.setFormatter(_Formatter(redact, settings.format == "json", partition))

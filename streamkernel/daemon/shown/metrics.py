@@ -1,4 +1,4 @@
-"""What the daemon tells Prometheus. The names are a public interface: dashboards and alerts rest on them.
+"""The Prometheus metrics of the daemon. Their names are a public interface: dashboards and alerts rest on them.
 
 Counters start at 0 with the process, as Prometheus expects; what reaches over restarts is the gauge `lifetime_records`.
 Everything is updated per chunk of records by children that were bound once.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
+from operator import attrgetter
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -19,10 +21,10 @@ from prometheus_client.registry import Collector
 from connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.checkpoints.saving import Saved
+from streamkernel.daemon.checkpoints.writer import WrittenCheckpoint
 from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.shown.intake import Intake
 from streamkernel.daemon.shown.label_metrics import LabelMetrics
+from streamkernel.daemon.shown.lag import LagCollector
 from streamkernel.daemon.shown.model_metrics import metrics_of
 from streamkernel.daemon.stream.chunks import Processed
 
@@ -32,6 +34,23 @@ _PREFIX = "streamkernel"
 # Parsed, not multiplied: the bounds become labels, and 4.9999999999999996e-06 is none to type.
 _RECORD_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-6, 1) for base in (1, 2.5, 5))
 _CHECKPOINT_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-3, 2) for base in (1, 2.5, 5))
+
+# By what of a chunk they count: name and description.
+_COUNTERS = {
+    "account.learnt": ("records_learned", "Records the model learnt from."),
+    "account.predicted": ("records_predicted", "Records the model gave a prediction for."),
+    "account.unlabelled": ("records_unlabelled", "Records predicted only, mostly without a target."),
+    "n_ignored": ("ignored_labels", "Records not learnt, for their class came past the limit of the model."),
+    "n_clipped": ("clipped_targets", "Targets beyond 1e100, which were learnt as that."),
+    "account.skipped": ("records_skipped", "Empty lines and tombstones."),
+}
+_DURATIONS = {
+    "predict_seconds": ("predict_duration_seconds", "Seconds a prediction takes, sampled."),
+    "learn_seconds": (
+        "learn_duration_seconds",
+        "Seconds a record takes to be learnt (by our estimators: predicted and learnt), one sample a chunk.",
+    ),
+}
 
 
 class _LossSum(Collector):
@@ -51,7 +70,7 @@ class Exporter:
     Parameters
     ----------
     model
-        The model; those of ours have more to tell.
+        The model; those of ours have more to export.
     report
         Names of the report metrics.
     window
@@ -80,54 +99,46 @@ class Exporter:
         # The time each counter was made is of no use here and doubles the number of series.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self._intake = Intake(_PREFIX, source, labels)
-        self.registry.register(self._intake)
-        self._learned = self._counter("records_learned", "Records the model learnt from.")
-        self._predicted = self._counter("records_predicted", "Records the model gave a prediction for.")
-        self._unlabelled = self._counter("records_unlabelled", "Records predicted only, mostly without a target.")
-        self._ignored = self._counter(
-            "ignored_labels", "Records not learnt, for their class came past the limit of the model."
-        )
-        self._clipped = self._counter("clipped_targets", "Targets beyond 1e100, which were learnt as that.")
-        not_finite = self._counter(
+        counter = partial(Counter, namespace=_PREFIX, registry=self.registry)
+        gauge = partial(Gauge, namespace=_PREFIX, registry=self.registry)
+        histogram = partial(Histogram, namespace=_PREFIX, registry=self.registry)
+        self._lag = LagCollector(_PREFIX, source, labels)
+        self.registry.register(self._lag)
+        self._counters = {attrgetter(count): counter(*named) for count, named in _COUNTERS.items()}
+        not_finite = counter(
             "not_finite", "Predictions and losses of the model that were no finite numbers.", ["value"]
         )
-        self._not_finite = {name: not_finite.labels(name) for name in ("prediction", "loss")}
-        self._skipped = self._counter("records_skipped", "Empty lines and tombstones.")
-        self._dead = self._counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
-        # Bound beforehand: a rate needs the 0 before the first one.
-        self._dead_children = {reason: self._dead.labels(reason) for reason in REASONS}
-        self._observations = self._counter("loss_observations", "Losses that went into loss_sum.")
+        self._counters[attrgetter("n_not_finite")] = not_finite.labels("prediction")
+        self._counters[attrgetter("n_losses_not_finite")] = not_finite.labels("loss")
+        self._dead = counter("records_dead_lettered", "Records that could not be used, by reason.", ["reason"])
+        for reason in REASONS:  # a rate needs the 0 before the first one
+            self._dead.labels(reason)
+        self._observations = counter("loss_observations", "Losses that went into loss_sum.")
         self._loss_sum = _LossSum()
         self.registry.register(self._loss_sum)
-        self._loss = self._gauge("progressive_loss", "Mean of the model's own loss over the last labelled records.")
-        rolling = self._gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
+        self._loss = gauge("progressive_loss", "Mean of the model's own loss over the last labelled records.")
+        rolling = gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
         self._rolling = {name: rolling.labels(name, str(window)) for name in report}
-        self._lifetime = self._gauge("lifetime_records", "Records consumed since the first start.")
-        self._last_record = self._gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
-        self._memory = self._gauge("model_memory_bytes", "Memory the model takes.")
-        self._failures = self._counter("checkpoint_failures", "Checkpoints that could not be written.")
-        self._checkpoint_time = self._gauge(
+        self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
+        self._last_record = gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
+        self._memory = gauge("model_memory_bytes", "Memory the model takes.")
+        self._failures = counter("checkpoint_failures", "Checkpoints that could not be written.")
+        self._checkpoint_time = gauge(
             "checkpoint_last_success_timestamp_seconds", "When the last checkpoint was written."
         )
         self._checkpoint_time.set(math.nan)  # and not 1970: nothing was written yet
-        self._checkpoint_size = self._gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
-        self._predict_seconds = self._histogram(
-            "predict_duration_seconds", "Seconds a prediction takes, sampled.", _RECORD_BUCKETS
+        self._checkpoint_size = gauge("checkpoint_size_bytes", "Size of the last checkpoint.")
+        self._durations = {
+            attrgetter(one): histogram(*named, buckets=_RECORD_BUCKETS) for one, named in _DURATIONS.items()
+        }
+        self._checkpoint_seconds = histogram(
+            "checkpoint_duration_seconds", "Seconds a checkpoint takes.", buckets=_CHECKPOINT_BUCKETS
         )
-        self._learn_seconds = self._histogram(
-            "learn_duration_seconds",
-            "Seconds a record takes to be learnt (by our estimators: predicted and learnt), one sample a chunk.",
-            _RECORD_BUCKETS,
-        )
-        self._checkpoint_seconds = self._histogram(
-            "checkpoint_duration_seconds", "Seconds a checkpoint takes.", _CHECKPOINT_BUCKETS
-        )
-        build = self._gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
+        build = gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
         self._model = metrics_of(model, _PREFIX, self.registry)
-        self._ignored_inputs = (
-            self._counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
+        self._counters[attrgetter("n_ignored_inputs")] = (
+            counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
             if self._model is None
             else self._model.ignored_inputs
         )
@@ -135,45 +146,24 @@ class Exporter:
 
     def chunk(self, processed: Processed) -> None:
         """Count a chunk."""
-        counts = processed.account
-        self._intake.chunk(processed)
-        self._learned.inc(counts.learnt)
-        self._predicted.inc(counts.predicted)
-        self._unlabelled.inc(counts.unlabelled)
-        self._ignored.inc(processed.n_ignored)
-        self._ignored_inputs.inc(processed.n_ignored_inputs)
-        self._clipped.inc(processed.n_clipped)
-        self._not_finite["prediction"].inc(processed.n_not_finite)
-        self._not_finite["loss"].inc(processed.n_losses_not_finite)
-        self._skipped.inc(counts.skipped)
-        for reason, count in processed.dead.items():
-            if reason not in self._dead_children:
-                self._dead_children[reason] = self._dead.labels(reason)
-            self._dead_children[reason].inc(count)
+        self._lag.chunk(processed)
+        for count, counter in self._counters.items():
+            counter.inc(count(processed))
+        for reason, dead in processed.dead.items():
+            self._dead.labels(reason).inc(dead)
         self._observations.inc(len(processed.losses))
         if self._labels is not None and processed.late is not None:
             self._labels.chunk(processed.late)
-        if processed.predict_seconds is not None:
-            self._predict_seconds.observe(processed.predict_seconds)
-        if processed.learn_seconds is not None:
-            self._learn_seconds.observe(processed.learn_seconds)
+        for duration, histogram in self._durations.items():
+            if (seconds := duration(processed)) is not None:
+                histogram.observe(seconds)
 
     def refresh(
         self, lifetime: int, last_record: float, loss: float, loss_sum: float, rolling: Mapping[str, float]
     ) -> None:
         """Set the gauges; every half second is often enough.
 
-        Parameters
-        ----------
-        lifetime
-            Records consumed since the first start.
-        last_record
-            When the last record was dealt with, in seconds since 1970; NaN before the first.
-        loss, loss_sum
-            The progressive loss and the sum of all losses of this process.
-        rolling
-            The rolling metrics by name.
-
+        The time of the last record is in seconds since 1970, NaN before the first; losses are those of this process.
         """
         if self._model is not None:
             self._model.refresh()
@@ -190,7 +180,7 @@ class Exporter:
         """Set the memory of the model, in bytes."""
         self._memory.set(size)
 
-    def saved(self, saved: Saved, now: float) -> None:
+    def saved(self, saved: WrittenCheckpoint, now: float) -> None:
         """Note a checkpoint, written at `now` (seconds since 1970)."""
         self._checkpoint_time.set(now)
         self._checkpoint_size.set(saved.size)
@@ -203,12 +193,3 @@ class Exporter:
     def failed(self) -> None:
         """Count a checkpoint that could not be written."""
         self._failures.inc()
-
-    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Counter:
-        return Counter(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
-
-    def _gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Gauge:
-        return Gauge(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
-
-    def _histogram(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
-        return Histogram(f"{_PREFIX}_{name}", text, buckets=buckets, registry=self.registry)

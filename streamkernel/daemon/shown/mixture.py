@@ -1,4 +1,4 @@
-"""What an adaptive estimator tells of itself: the weight of each expert, and which inputs matter most."""
+"""The weight of each expert of an adaptive estimator, and its most important inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_INPUTS = 20
 
 
 def mixes(model: Model) -> bool:
-    """Say whether a model, or the last step of a pipeline, mixes experts and weighs its inputs."""
+    """Return whether a model, or the last step of a pipeline, mixes experts and weighs its inputs."""
     step = last_step(model)
     return hasattr(step, "expert_weights") and hasattr(step, "feature_importances_")
 
@@ -24,20 +24,9 @@ def experts_of(model: Model) -> dict[str, float]:
 
 
 def important_inputs(model: Model, most: int = MOST_INPUTS) -> dict[str, float]:
-    """Read the shares of the most important inputs.
+    """Return the shares of the most important inputs by name, the largest first.
 
-    Parameters
-    ----------
-    model
-        Any model.
-    most
-        How many inputs at most.
-
-    Returns
-    -------
-    shares
-        By name, the largest first; empty for models that do not weigh their inputs, and before they do.
-
+    It is empty for models that do not weigh their inputs, and before they do.
     """
     if not mixes(model):
         return {}

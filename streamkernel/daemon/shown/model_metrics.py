@@ -1,12 +1,10 @@
-"""What only our estimators have to tell Prometheus.
-
-The growing machine tells how its features came about; the adaptive one whom it listens to and which inputs matter.
-"""
+"""The Prometheus metrics that only our estimators have: steps of growth, weights of experts, importance of inputs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -21,16 +19,7 @@ __all__ = ["ModelMetrics", "metrics_of"]
 
 
 class ModelMetrics:
-    """The metrics of an estimator of ours.
-
-    Parameters
-    ----------
-    step
-        The estimator.
-    prefix
-        What the names begin with.
-    registry
-        Where they are registered.
+    """The metrics of an estimator of ours, with a prefix to their names, in a registry.
 
     Attributes
     ----------
@@ -41,17 +30,15 @@ class ModelMetrics:
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         self._step = step
-        self._features = Gauge(
-            f"{prefix}_random_features", "Random features (frequencies) of the model.", registry=registry
-        )
-        self.ignored_inputs = ignored = Counter(
-            f"{prefix}_ignored_inputs", "Inputs or labels past the model's limits, ignored.", registry=registry
-        )
+        self._counter = partial(Counter, namespace=prefix, registry=registry)
+        self._gauge = partial(Gauge, namespace=prefix, registry=registry)
+        self._features = self._gauge("random_features", "Random features (frequencies) of the model.")
+        self.ignored_inputs = self._counter("ignored_inputs", "Inputs or labels past the model's limits, ignored.")
         self._counters: dict[str, Any] = {}
         self._seen: dict[str, int] = {}
         for name in ("n_ignored_inputs", "n_ignored_labels"):
             if hasattr(self._step, name):
-                self._count(name, ignored)
+                self._count(name, self.ignored_inputs)
 
     def refresh(self) -> None:
         """Bring all up to date."""
@@ -74,14 +61,9 @@ class _Growth(ModelMetrics):
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
-        limit = Gauge(
-            f"{prefix}_max_features",
-            "The most random features the model may grow to; +Inf: no limit.",
-            registry=registry,
-        )
+        limit = self._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
         limit.set(math.inf if self._step.max_features is None else self._step.max_features)
-        text = "Steps that grew a new block or reused an old one."
-        blocks = Counter(f"{prefix}_feature_blocks", text, ["action"], registry=registry)
+        blocks = self._counter("feature_blocks", "Steps that grew a new block or reused an old one.", ["action"])
         self._count("n_grown", blocks.labels("grown"))
         self._count("n_reused", blocks.labels("reused"))
 
@@ -125,16 +107,7 @@ class _Mixture(ModelMetrics):
 
 
 def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
-    """Register what a model has to tell; None where it, or the last step of the pipeline, is none of ours.
-
-    Parameters
-    ----------
-    model
-        The model.
-    prefix, registry
-        As `ModelMetrics` has them.
-
-    """
+    """Register the metrics of a model; None where it, or the last step of the pipeline, is none of ours."""
     kind = _Growth if grows(model) else _Mixture if mixes(model) else None
     if kind is None:
         return None

@@ -24,18 +24,11 @@ _SENTENCES = {
 
 
 class Notices:
-    """Tells of predictions and losses that are not finite, and of targets that were not taken as they came.
-
-    Parameters
-    ----------
-    clock
-        Gives seconds, and never goes back.
-
-    """
+    """Logs predictions and losses that are not finite, and targets that were not taken as they came."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._untold = dict.fromkeys(_SENTENCES, 0)
+        self._unlogged = dict.fromkeys(_SENTENCES, 0)
         self._next = dict.fromkeys(_SENTENCES, -math.inf)
 
     def chunk(self, processed: Processed, offset: int) -> None:
@@ -44,8 +37,8 @@ class Notices:
             count = getattr(processed, name)
             if not count:
                 continue
-            self._untold[name] += count
+            self._unlogged[name] += count
             now = self._clock()
             if now >= self._next[name]:
-                _log.warning(sentence, self._untold[name], offset)
-                self._untold[name], self._next[name] = 0, now + _PAUSE_SECONDS
+                _log.warning(sentence, self._unlogged[name], offset)
+                self._unlogged[name], self._next[name] = 0, now + _PAUSE_SECONDS

@@ -1,4 +1,4 @@
-"""The picture of an evaluation: progressive loss above, feature count below."""
+"""The plot of an evaluation: progressive loss above, feature count below."""
 
 from __future__ import annotations
 
@@ -30,14 +30,7 @@ def require_matplotlib() -> None:
 
 
 def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
-    """Draw the curves of evaluations into a PNG file.
-
-    Parameters
-    ----------
-    evaluations
-        By the name that goes into the legend.
-    path
-        The file.
+    """Draw the curves of evaluations, by the name that goes into the legend, into a PNG file.
 
     Raises
     ------

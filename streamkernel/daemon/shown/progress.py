@@ -17,24 +17,9 @@ __all__ = ["show_progress"]
 def show_progress(
     title: str, total: int | None, start: int = 0, alone: bool = True
 ) -> Iterator[Callable[[View], None]]:
-    """Show a bar on standard error while the context is entered, or nothing where that is no terminal.
+    """Show a bar on standard error while the context is entered, or nothing where that is no terminal of ours alone.
 
-    Parameters
-    ----------
-    title
-        What stands in front.
-    total
-        The size of the source, as its offsets count; None: unknown, the bar pulses.
-    start
-        The offset to begin at.
-    alone
-        Whether the terminal is ours alone; nothing is shown where it is not.
-
-    Yields
-    ------
-    show
-        Takes each new picture.
-
+    The total and the start are offsets of the source; without a total, the bar pulses. What is yielded takes each view.
     """
     console = Console(stderr=True)
     if not (alone and console.is_terminal):

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
-from streamkernel.daemon.settings.config import Metrics
+from streamkernel.daemon.settings.config import MetricsConfig
 
 __all__ = ["Server", "ServerError"]
 
@@ -19,7 +19,7 @@ class ServerError(Exception):
 
 
 class Server:
-    """Serves until it is closed, from a thread of its own.
+    """HTTP server of the metrics, the probes and the status page, in a thread of its own until it is closed.
 
     Parameters
     ----------
@@ -28,26 +28,19 @@ class Server:
     registry
         The metrics.
     health
-        What the probes and the status page say.
+        What the probes and the status page answer from.
     limits
         What clients may take; how many connections, the settings say.
-
-    Attributes
-    ----------
-    port
-        Where it listens.
-    url
-        The address to ask.
 
     Raises
     ------
     ServerError
-        When the port is taken or a certificate cannot be read.
+        When the port is taken or a certificate cannot be used.
 
     """
 
     def __init__(
-        self, settings: Metrics, registry: CollectorRegistry, health: Health, limits: HttpLimits | None = None
+        self, settings: MetricsConfig, registry: CollectorRegistry, health: Health, limits: HttpLimits | None = None
     ) -> None:
         # Now, not above: a daemon without metrics does without the server and the time its import takes.
         from streamkernel.daemon.serving.application import make_application
@@ -74,7 +67,7 @@ class Server:
         self._server.close()
 
 
-def _tls_context(settings: Metrics) -> ssl.SSLContext | None:
+def _tls_context(settings: MetricsConfig) -> ssl.SSLContext | None:
     if settings.tls is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

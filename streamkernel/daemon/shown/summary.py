@@ -13,14 +13,7 @@ __all__ = ["summary_table"]
 
 
 def summary_table(views: Mapping[str, View]) -> Table:
-    """Make a table with one column for each run.
-
-    Parameters
-    ----------
-    views
-        The last picture of each run, by its name.
-
-    """
+    """Return a table with one column for each run: its last view, by its name."""
     table = Table(box=SIMPLE, show_header=len(views) > 1)
     table.add_column("")
     for name in views:

@@ -1,4 +1,4 @@
-"""What the daemon shows of itself: one picture for the progress bar, the status page, the table and the gauges."""
+"""The state of the daemon at one moment, for the progress bar, the status page, the table and the gauges."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.shown.page import html_page
 
 __all__ = ["View", "grows", "growth_of", "status_page"]
 
@@ -20,46 +21,23 @@ _GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "
 
 @dataclass(frozen=True)
 class View:
-    """The daemon at one moment.
+    """The daemon at one moment."""
 
-    Attributes
-    ----------
-    account
-        The counts of `Account`, since the first start.
-    taken
-        Records this process consumed.
-    seconds
-        Since this process took its first record.
-    offset
-        Where the source goes on.
-    loss, loss_sum
-        The progressive loss and the sum of all losses of this process.
-    overall, rolling
-        The report metrics of this process, over all its records and over the last ones.
-    growth
-        Features, blocks, grown and reused, where the model has them.
-    experts, inputs
-        The weights of its experts and the shares of its most important inputs, where the model has them.
-    labels
-        The counts of `LateAccount`, and how many records and labels wait; empty where there are no late labels.
-    checkpoint
-        A phrase on the last checkpoint.
-
-    """
-
-    account: Mapping[str, int] = field(default_factory=dict)
-    taken: int = 0
-    seconds: float = 0.0
-    offset: int = 0
-    loss: float = math.nan
-    loss_sum: float = 0.0
-    overall: Mapping[str, float] = field(default_factory=dict)
-    rolling: Mapping[str, float] = field(default_factory=dict)
+    account: Mapping[str, int] = field(default_factory=dict)  # the counts of `Account`, since the first start
+    taken: int = 0  # records this process consumed
+    seconds: float = 0.0  # since this process took its first record
+    offset: int = 0  # where the source goes on
+    loss: float = math.nan  # the progressive loss
+    loss_sum: float = 0.0  # of all losses of this process
+    overall: Mapping[str, float] = field(default_factory=dict)  # the report metrics over all records of this process
+    rolling: Mapping[str, float] = field(default_factory=dict)  # and over the last ones
+    # Features, blocks, grown and reused, where the model has them.
     growth: Mapping[str, int] = field(default_factory=dict)
-    experts: Mapping[str, float] = field(default_factory=dict)
-    inputs: Mapping[str, float] = field(default_factory=dict)
+    experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
+    inputs: Mapping[str, float] = field(default_factory=dict)  # the shares of its most important inputs
+    # The counts of `LateAccount`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
-    checkpoint: str = "off"
+    checkpoint: str = "off"  # a phrase on the last checkpoint
 
     @property
     def rate(self) -> float:
@@ -67,7 +45,7 @@ class View:
         return self.taken / self.seconds if self.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything by name."""
+        """Return everything by name."""
         return {
             "account": dict(self.account),
             "records": self.taken,
@@ -84,7 +62,7 @@ class View:
 
 
 def grows(model: Model) -> bool:
-    """Say whether a model, or the last step of a pipeline, is a kernel machine that grows."""
+    """Return whether a model, or the last step of a pipeline, is a kernel machine that grows."""
     step = last_step(model)
     return all(hasattr(step, attribute) for attribute in _GROWTH.values())
 
@@ -98,18 +76,7 @@ def growth_of(model: Model) -> dict[str, int]:
 
 
 def status_page(title: str, source: str, view: View) -> str:
-    """Make the page a person sees at ``/``.
-
-    Parameters
-    ----------
-    title
-        The configuration file.
-    source
-        What is read.
-    view
-        The latest picture.
-
-    """
+    """Return the status page: the configuration's name, what is read, and the latest view."""
     rows = [
         ("source", source),
         ("position", f"{view.offset:,}"),
@@ -123,14 +90,5 @@ def status_page(title: str, source: str, view: View) -> str:
         *((f"input: {name}", f"{share:.1%}") for name, share in itertools.islice(view.inputs.items(), _INPUTS_SHOWN)),
         ("last checkpoint", view.checkpoint),
     ]
-    cells = "\n".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows)
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5"><title>streamkernel</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;margin:2em}}th{{text-align:left;font-weight:normal;padding-right:2em}}
-td{{text-align:right;font-variant-numeric:tabular-nums}}</style></head>
-<body><h1>streamkernel {html.escape(title)}</h1>
-<table>
-{cells}
-</table>
-<p><a href="/metrics">metrics</a> <a href="/healthz">healthz</a> <a href="/readyz">readyz</a></p></body></html>
-"""
+    cells = (f"<th>{html.escape(name)}</th><td>{html.escape(value)}</td>" for name, value in rows)
+    return html_page(title, cells)

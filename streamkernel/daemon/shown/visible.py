@@ -20,14 +20,7 @@ _HIDDEN_BUT_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x08\x
 
 
 def visible(text: str, lines: bool = False) -> str:
-    r"""Write what does not show, or would steer a terminal, as Python writes it in a string.
-
-    Parameters
-    ----------
-    text
-        Anything.
-    lines
-        Whether line ends and tabs stay.
+    r"""Write what does not show, or would steer a terminal, as Python writes it in a string; or all but ends of lines.
 
     Examples
     --------

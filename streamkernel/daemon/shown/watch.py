@@ -27,27 +27,20 @@ _LINE_SECONDS = 60.0
 
 
 class Watch:
-    """Observes the loop.
+    """Observes the loop: makes a new view now and then, and gives it to the metrics, the progress bar and the log.
 
     Parameters
     ----------
     processor
-        The model and the books.
+        The model and the counts.
     exporter
         The metrics; None where none are served.
     checkpoint
         Gives a phrase on the last checkpoint.
     show
-        Takes each new picture, for the progress bar.
+        Takes each new view, for the progress bar.
     offset
         Where the source is read from.
-    clock
-        Gives seconds, and never goes back.
-
-    Attributes
-    ----------
-    view
-        The latest picture.
 
     """
 
@@ -69,7 +62,7 @@ class Watch:
         self._before_all = processor.taken
         self._start = self._turned = self._refreshed = clock()
         self._measure_at = -math.inf
-        self._told = 0
+        self._logged = 0
         self._line_at = _FIRST_LINE
         self._line_after = self._start + _LINE_SECONDS
         self._offset = offset
@@ -93,9 +86,9 @@ class Watch:
         taken = self._processor.taken - self._before_all
         if self._turned - self._refreshed >= _REFRESH_SECONDS:
             self.refresh()
-        if taken >= self._line_at or (self._turned >= self._line_after and taken > self._told):
+        if taken >= self._line_at or (self._turned >= self._line_after and taken > self._logged):
             view = self.refresh()
-            self._told = taken
+            self._logged = taken
             self._line_at = max(2 * taken, _FIRST_LINE)
             self._line_after = self._turned + _LINE_SECONDS
             features = f", {view.growth['features']:,} features" if view.growth else ""
@@ -107,7 +100,7 @@ class Watch:
         return f"the loop has not turned for {silence:.0f} s" if silence > _SILENCE_SECONDS else None
 
     def refresh(self) -> View:
-        """Take a new picture, and show it."""
+        """Make a new view, and show it."""
         now = self._refreshed = self._clock()
         processor = self._processor
         self.view = View(

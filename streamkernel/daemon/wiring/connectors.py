@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from connectors.ports import Sink, Source, SourceError
 from streamkernel.daemon.settings import config as settings
 from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.stream.lines import shortened
-
-if TYPE_CHECKING:
-    from streamkernel.daemon.settings.config import CheckpointConfig, Limits
 
 __all__ = ["make_sink", "make_source", "order_log"]
 
@@ -19,9 +15,12 @@ __all__ = ["make_sink", "make_source", "order_log"]
 
 
 def make_source(
-    source: settings.Source, limits: Limits, key: str = "source", checkpoint: CheckpointConfig | None = None
+    source: settings.SourceConfig,
+    limits: settings.LimitsConfig,
+    key: str = "source",
+    checkpoint: settings.CheckpointConfig | None = None,
 ) -> Source:
-    """Make a source, unopened.
+    """Return a source, unopened.
 
     Parameters
     ----------
@@ -39,71 +38,50 @@ def make_source(
 
     """
     try:
-        if isinstance(source, settings.CsvSource):
-            from connectors.files.csv import CsvSource
-
-            return CsvSource(
-                path=source.path,
-                target=source.target,
-                target_type=source.target_type,
-                delimiter=source.delimiter,
-                encoding=source.encoding,
-                multiline=source.multiline,
-                follow=source.follow,
-                max_record_bytes=limits.max_record_bytes,
-                max_string=limits.max_string,
-            )
-        if isinstance(source, settings.JsonlSource):
-            from connectors.files.jsonlines import JsonLinesSource
-
-            return JsonLinesSource(
-                path=source.path,
-                target=source.target,
-                target_type=source.target_type,
-                follow=source.follow,
-                max_record_bytes=limits.max_record_bytes,
-                max_string=limits.max_string,
-            )
-        if isinstance(source, settings.KafkaSource):
-            from connectors.kafka.reading.source import KafkaSource
-
-            return KafkaSource(
-                topic=source.topic,
-                bootstrap_servers=source.bootstrap_servers,
-                partitions=source.partitions,
-                start=source.start,
-                on_gap=source.on_gap,
-                include=source.include,
-                target=source.target,
-                target_type=source.target_type,
-                options=source.options.given(),
-                order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
-                checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
-                max_record_bytes=limits.max_record_bytes,
-                max_string=limits.max_string,
-                max_batch_bytes=limits.max_batch_bytes,
-            )
-        from connectors.river import RiverSource
-
-        return RiverSource(dataset=source.dataset, args=source.args, max_string=limits.max_string)
+        return _source(source, limits, key, checkpoint)
     except (SourceError, ValueError) as error:
         raise ConfigError([f"{key}: {error}"]) from None
 
 
-def order_log(checkpoint: CheckpointConfig, key: str = "source") -> Path:
-    """Tell where the order is logged in which the source at a key of the configuration hands out its partitions."""
+def _source(
+    source: settings.SourceConfig,
+    limits: settings.LimitsConfig,
+    key: str,
+    checkpoint: settings.CheckpointConfig | None,
+) -> Source:
+    # The fields of a section are arguments of its connector, but for those that the daemon makes something of.
+    given = {name: value for name, value in source if name not in ("kind", "group", "order", "options")}
+    if isinstance(source, settings.RiverSourceConfig):
+        from connectors.river import RiverSource
+
+        return RiverSource(**given, max_string=limits.max_string)
+    given |= {"max_record_bytes": limits.max_record_bytes, "max_string": limits.max_string}
+    if isinstance(source, settings.CsvSourceConfig):
+        from connectors.files.csv import CsvSource
+
+        return CsvSource(**given)
+    if isinstance(source, settings.JsonlSourceConfig):
+        from connectors.files.jsonlines import JsonLinesSource
+
+        return JsonLinesSource(**given)
+    from connectors.kafka.reading.source import KafkaSource
+
+    return KafkaSource(
+        **given,
+        options=source.options.given(),
+        order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
+        checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
+        max_batch_bytes=limits.max_batch_bytes,
+    )
+
+
+def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Path:
+    """Return the file that logs the order in which the source at a key hands out its partitions."""
     return Path(checkpoint.directory) / ("order.log" if key == "source" else f"order-{key.partition('.')[0]}.log")
 
 
-def make_sink(sink: settings.Sink | settings.DeadLetters | None, key: str) -> Sink:
-    """Make a sink, unopened; one that drops everything where there are no settings.
-
-    Parameters
-    ----------
-    sink
-        Its settings.
-    key
-        Where they stand in the configuration.
+def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key: str) -> Sink:
+    """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
     Raises
     ------
@@ -111,25 +89,22 @@ def make_sink(sink: settings.Sink | settings.DeadLetters | None, key: str) -> Si
         Where its settings cannot be.
 
     """
-    if isinstance(sink, settings.JsonlSink):
+    if isinstance(sink, settings.JsonlSinkConfig):
         from connectors.files.sinks import JsonLinesSink
 
         return JsonLinesSink(sink.path, sink.existing)
-    if isinstance(sink, settings.CsvSink):
+    if isinstance(sink, settings.CsvSinkConfig):
         from connectors.files.sinks import CsvSink
 
         return CsvSink(sink.path, sink.existing)
-    if isinstance(sink, settings.KafkaSink):
+    if isinstance(sink, settings.KafkaSinkConfig):
         from connectors.kafka.writing.sink import KafkaSink
 
+        given = {name: value for name, value in sink if name not in ("kind", "options", "max_rate", "max_rate_window")}
         try:
             return KafkaSink(
-                topic=sink.topic,
-                bootstrap_servers=sink.bootstrap_servers,
-                transactional_id=sink.transactional_id,
-                compression=sink.compression,
+                **given,
                 options=sink.options.given(),
-                existing=sink.existing,
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else None,
             )

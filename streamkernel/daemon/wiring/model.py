@@ -68,12 +68,10 @@ class _Builder:
             built = self.value((*path, key), value)
             if len(self.problems) == noted and key not in unknown:
                 made[key] = built
-        if len(self.problems) > before:
-            # What is right so far may be wrong for the class: all of it is told at once.
-            if isinstance(positional, list):
-                self._find_more(path, cls, positional, made)
+        if not isinstance(positional, list):
             raise _Refused
-        return self._construct(path, cls, name, positional, made)
+        # What is right so far may be wrong for the class: all of it is noted at once.
+        return self._construct(path, cls, name, positional, made, incomplete=len(self.problems) > before)
 
     def value(self, path: _Path, written: object) -> Any:
         """Build a value; one that cannot be built is noted and None, so that the others are looked at too."""
@@ -112,52 +110,44 @@ class _Builder:
         return unknown
 
     def _construct(
-        self, path: _Path, cls: type[base.Base], name: str, positional: Sequence[object], values: dict[str, Any]
-    ) -> base.Base:
-        try:
-            inspect.signature(cls).bind(*positional, **values)
-        except TypeError as error:
-            raise self.refuse(path, f"{name}: {error}") from None
-        try:
-            return cls(*positional, **values)
-        except Exception as error:  # whatever a constructor raises is about the values the file gave it
-            argument, text = _argument_of(error, cls)
-            if argument is None:
-                raise self.refuse(path, f"{name}: {text}") from None
-            refused = self.refuse((*path, argument), text)
-            if argument in values:
-                left = {key: value for key, value in values.items() if key != argument}
-                self._find_more(path, cls, positional, left, (argument,))
-            raise refused from None
-
-    def _find_more(
         self,
         path: _Path,
         cls: type[base.Base],
+        name: str,
         positional: Sequence[object],
         values: dict[str, Any],
-        told: tuple[str, ...] = (),
-    ) -> None:
-        """Note what else is wrong with arguments, where some are wrong already; `values` are the others."""
-        values = dict(values)
+        incomplete: bool,
+    ) -> base.Base:
+        """Call the constructor, without one wrong argument after the other, until nothing more is found wrong.
+
+        Some arguments are missing where it is incomplete, because they are wrong themselves.
+        """
+        removed: list[str] = []
         while True:
             try:
                 inspect.signature(cls).bind(*positional, **values)
-                cls(*positional, **values)
-            except Exception as error:  # as above
+                made = cls(*positional, **values)
+            except Exception as error:  # whatever a constructor raises is about the values the file gave it
                 argument, text = _argument_of(error, cls)
                 # What is not about a value of the file, or is about one that is not there now, may be no mistake of it.
-                if argument not in values or any(re.search(rf"\b{one}\b", text) for one in told):
-                    return
-                self.refuse((*path, argument), text)
+                if incomplete and (argument not in values or any(re.search(rf"\b{one}\b", text) for one in removed)):
+                    raise _Refused from None
+                if argument is None:
+                    raise self.refuse(path, f"{name}: {text}") from None
+                refused = self.refuse((*path, argument), text)
+                if argument not in values:
+                    raise refused from None
                 del values[argument]
-                told = (*told, argument)
+                removed.append(argument)
+                incomplete = True
             else:
-                return
+                if incomplete:
+                    raise _Refused
+                return made
 
 
 def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, str]:
-    """Give the argument an error of a constructor names, and what it says of it."""
+    """Return the argument an error of a constructor names, and what it says of it."""
     text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
     named = _NAMES_ITS_ARGUMENT.match(text)
     if named and named["name"] in inspect.signature(cls).parameters:
@@ -166,7 +156,7 @@ def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, st
 
 
 def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
-    """Build the model.
+    """Return the model of a configuration: the estimator itself where there is one step, else a pipeline.
 
     Parameters
     ----------
@@ -174,11 +164,6 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         What stands under ``model:``, top to bottom.
     imports
         What stands under ``imports:``.
-
-    Returns
-    -------
-    model
-        The estimator itself where there is one step, else a pipeline.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from connectors.ports import Source
 from streamkernel.daemon.base.model import Model, Task, task_of
-from streamkernel.daemon.settings.config import Config, CsvSource, JsonlSource, KafkaSource
+from streamkernel.daemon.settings.config import Config, RiverSourceConfig
 from streamkernel.daemon.settings.document import Document, read
 from streamkernel.daemon.settings.files import problems as file_problems
 from streamkernel.daemon.settings.plan import Plan
@@ -22,14 +22,9 @@ __all__ = ["plan_of", "prepare"]
 
 
 def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
-    """Read, check and build a configuration; nothing is opened, written or started.
+    """Return what the configuration at a path asks for; nothing is opened, written or started.
 
-    Parameters
-    ----------
-    path
-        The YAML file.
-    environment
-        Where ``${VAR}`` is looked up.
+    Variables are looked up in the environment.
 
     Raises
     ------
@@ -41,58 +36,48 @@ def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
 
 
 def plan_of(path: Path, document: Document) -> Plan:
-    """Check and build a configuration that was read.
-
-    Parameters
-    ----------
-    path
-        Where it came from.
-    document
-        What it says.
-
-    Raises
-    ------
-    ConfigError
-        With every mistake there is, one line each.
-
-    """
+    """Return what a document that was read from a path asks for; see `prepare`."""
     config, problems = validate(document)
     if config is not None:
         problems += file_problems(config, path)
     model, model_problems = _model(document, problems)
     problems = _first_for_each_key([*document.problems, *problems, *model_problems])
     if config is not None:
-        source, labels, connector_problems = _connectors(config)
+        sources, connector_problems = _connectors(config)
         problems += connector_problems
     if model is not None and config is not None:
         task = task_of(model)
         problems += _task_problems(config, task)
-        if source is not None and not problems:
+        if not problems:
             report = config.metrics.report if config.metrics is not None else None
-            names = tuple(report or REPORTS[task])
-            return Plan(path, config, document.raw, source, model, task, names, document.redact, labels)
+            return Plan(
+                path=path,
+                config=config,
+                raw=document.raw,
+                source=sources["source"],
+                model=model,
+                task=task,
+                report=tuple(report or REPORTS[task]),
+                redact=document.redact,
+                labels=sources.get("labels.source"),
+            )
     raise ConfigError([document.redact(document.as_written(line)) for line in problems])
 
 
-def _connectors(config: Config) -> tuple[Source | None, Source | None, list[str]]:
-    """Make the sources of records and of late labels, unopened, and try what the sinks are made of."""
-    source = labels = None
-    problems = []
-    try:
-        source = make_source(config.source, config.limits, checkpoint=config.checkpoint)
-    except ConfigError as error:
-        problems += error.lines
-    try:
-        if config.labels is not None:
-            labels = make_source(config.labels.source, config.limits, "labels.source", config.checkpoint)
-    except ConfigError as error:
-        problems += error.lines
-    for key in ("predictions", "dead_letters"):
+def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
+    """Make the sources, unopened, by the key of their section, and try what the sinks are made of."""
+    sources, problems = {}, []
+    for key, source in config.sources.items():
         try:
-            make_sink(getattr(config, key), key)
+            sources[key] = make_source(source, config.limits, key, config.checkpoint)
         except ConfigError as error:
             problems += error.lines
-    return source, labels, problems
+    for key, sink in config.outputs.items():
+        try:
+            make_sink(sink, key)
+        except ConfigError as error:
+            problems += error.lines
+    return sources, problems
 
 
 def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[str]]:
@@ -116,14 +101,9 @@ def _first_for_each_key(lines: list[str]) -> list[str]:
 
 def _task_problems(config: Config, task: Task) -> list[str]:
     problems = []
-    sources = {"source": config.source}
-    if config.labels is not None:
-        sources["labels.source"] = config.labels.source
-    for key, source in sources.items():
+    for key, source in config.sources.items():
         # Records that bring no target of their own need no type for it.
-        if not isinstance(source, CsvSource | JsonlSource | KafkaSource) or (
-            config.labels is not None and source.target is None
-        ):
+        if isinstance(source, RiverSourceConfig) or (config.labels is not None and source.target is None):
             continue
         if task == "regression" and source.target_type != "float":
             problems.append(f"{key}.target_type: must be float for a regressor, is {source.target_type}")

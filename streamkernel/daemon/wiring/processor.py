@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamkernel.daemon.base.model import last_step
 from streamkernel.daemon.late.alternation import Alternation
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.settings.config import Metrics, NoDeadLetters
+from streamkernel.daemon.settings.config import MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.dead_letters import DeadLetterRate
@@ -20,8 +20,8 @@ __all__ = ["feed_of", "make_processor"]
 
 def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
     """Set a model and its books up as a configuration says."""
-    bad = plan.config.dead_letters or NoDeadLetters(kind="none")
-    shown = plan.config.metrics or Metrics()
+    bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
+    shown = plan.config.metrics or MetricsConfig()
     max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
     books = (
         learner_for(start.model, learn=plan.config.mode == "learn", names=_names(plan, start)),
@@ -42,7 +42,7 @@ def _names(plan: Plan, start: resume.Start) -> Names:
 
 
 def feed_of(plan: Plan, start: resume.Start) -> Feed:
-    """Give what the loop reads: the open source, or it and that of the labels in turn."""
+    """Return what the loop reads: the open source, or it and that of the labels in turn."""
     if plan.labels is None or start.late is None:
         return plan.source
     return Alternation(plan.source, plan.labels, start.late.label_next)

@@ -1,7 +1,4 @@
-"""What `--fresh` does: try all that a run would fail with, then set aside what the run before left.
-
-That is its checkpoints, and the outputs that they know.
-"""
+"""`--fresh`: tries all that a run would fail with, then sets aside its checkpoints and the outputs that they know."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.recovery.header import mark_of
-from streamkernel.daemon.settings.config import Source as SourceSettings
+from streamkernel.daemon.settings.config import SourceConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
@@ -28,20 +25,12 @@ from streamkernel.daemon.wiring.model import try_model
 __all__ = ["set_aside", "verify_fresh"]
 
 _OLD = ".old"
-_KEYS = ("predictions", "dead_letters")
 
 
 def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
-    """Raise what a run would fail with as soon as its checkpoints were set aside, changing nothing.
+    """Raise what a run would fail with once the checkpoints of a locked store were set aside; change nothing.
 
     A broker that is not there is waited for by the run, and so it is no reason here.
-
-    Parameters
-    ----------
-    plan
-        The configuration.
-    store
-        The checkpoints, under lock.
 
     Raises
     ------
@@ -54,9 +43,8 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
 
     """
     try_model(plan)
-    _open_source(plan, "source", plan.config.source)
-    if plan.config.labels is not None:
-        _open_source(plan, "labels", plan.config.labels.source)
+    for key, source in plan.config.sources.items():
+        _open_source(plan, key, source)
     for output in _outputs(plan, store):
         output.sink.find_problem_anew(output.mark, output.before, stays=output.stays)
     if plan.config.metrics is not None:
@@ -64,17 +52,10 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
 
 
 def set_aside(plan: Plan, store: CheckpointStore) -> None:
-    """Put the outputs out of the way that the checkpoints know, then the checkpoints themselves.
+    """Set aside the outputs that the checkpoints of a locked store know, then the checkpoints themselves.
 
     After a kill in between, the checkpoints are there to do the rest by. What was set aside before goes only when
     there is something to take its place, so that the outputs with ``.old`` to their names are always known.
-
-    Parameters
-    ----------
-    plan
-        The configuration.
-    store
-        The checkpoints, under lock.
 
     Raises
     ------
@@ -91,8 +72,8 @@ def set_aside(plan: Plan, store: CheckpointStore) -> None:
 
 
 @dataclass(frozen=True)
-class _Output:
-    """An output, and what the checkpoints to be set aside and those set aside before say of it."""
+class _KnownOutput:
+    """An output, and what the checkpoints to be set aside and those set aside before have of it."""
 
     sink: Sink
     mark: Mark | None
@@ -100,7 +81,7 @@ class _Output:
     stays: bool
 
 
-def _outputs(plan: Plan, store: CheckpointStore) -> list[_Output]:
+def _outputs(plan: Plan, store: CheckpointStore) -> list[_KnownOutput]:
     """List the outputs; none where there is no checkpoint to set aside."""
     found = _found(store)
     if not found:
@@ -108,15 +89,15 @@ def _outputs(plan: Plan, store: CheckpointStore) -> list[_Output]:
     last = _recorded(path for path in found if path.suffix == ".skc")
     before = _recorded(sorted(store.directory.glob(f"checkpoint-*.skc{_OLD}"))) or {}
     outputs = []
-    for key in _KEYS:
+    for key, output in plan.config.outputs.items():
         written = plan.raw.get(key) or {}
         mark = None if last is None else mark_of(last, key, written)
-        sink = make_sink(getattr(plan.config, key), key)
-        outputs.append(_Output(sink, mark, mark_of(before, key, written), last is not None and mark is None))
+        sink = make_sink(output, key)
+        outputs.append(_KnownOutput(sink, mark, mark_of(before, key, written), last is not None and mark is None))
     return outputs
 
 
-def _open_source(plan: Plan, key: str, written: SourceSettings) -> None:
+def _open_source(plan: Plan, key: str, written: SourceConfig) -> None:
     path = getattr(written, "path", None)
     if path is not None and (str(path) == "-" or is_special(Path(path))):
         return  # what is taken from there does not come again

@@ -1,4 +1,4 @@
-"""How many records were taken, and how many are still to come: two metrics that add up at every scrape."""
+"""The lag: how many records were taken, and how many are still to come, two metrics that add up at every scrape."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 from connectors.ports import Position, Source
 from streamkernel.daemon.stream.chunks import Processed
 
-__all__ = ["Intake"]
+__all__ = ["LagCollector"]
 
 
-class Intake(Collector):
+class LagCollector(Collector):
     """`records_consumed_total` and `consumer_lag_records`, of one moment: a record counts in one of them.
 
     A record that was handed out and is being learnt is still to come. The loop counts, and the thread of a scrape asks.
@@ -28,8 +28,8 @@ class Intake(Collector):
 
     Examples
     --------
-    >>> intake = Intake("streamkernel", None, None)
-    >>> [family.name for family in intake.collect()]
+    >>> lag = LagCollector("streamkernel", None, None)
+    >>> [family.name for family in lag.collect()]
     ['streamkernel_records_consumed', 'streamkernel_consumer_lag_records']
 
     """
@@ -53,7 +53,7 @@ class Intake(Collector):
                 _count(self._late, late.next, late.account.taken)
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
-        """Give both metrics."""
+        """Return both metrics."""
         consumed = CounterMetricFamily(f"{self._prefix}_records_consumed", "Records taken from the source.")
         lag = GaugeMetricFamily(
             f"{self._prefix}_consumer_lag_records",
@@ -68,7 +68,7 @@ class Intake(Collector):
         return [consumed, lag]
 
     def describe(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
-        """Give the names of both, for a scrape that asks for some metrics only."""
+        """Return the names of both, for a scrape that asks for some metrics only."""
         return self.collect()
 
 

@@ -1,4 +1,4 @@
-"""When a checkpoint is due, and what to do when a disk or a broker does not take what belongs to it."""
+"""The writer of checkpoints: when one is due, and what to do when a disk or a broker does not take it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 
-__all__ = ["Saved", "Saver"]
+__all__ = ["CheckpointWriter", "WrittenCheckpoint"]
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Saved:
+class WrittenCheckpoint:
     """A checkpoint that was written: its file, its size in bytes, how long it took and how far it reaches."""
 
     name: str
@@ -28,7 +28,7 @@ class Saved:
     consumed: int
 
 
-class Saver:
+class CheckpointWriter:
     """Writes checkpoints at fixed numbers of records and after a time, whichever comes first.
 
     Parameters
@@ -39,8 +39,6 @@ class Saver:
         A checkpoint falls on each multiple, counted from the first start: a killed run cuts as one that was not.
     every_seconds
         The longest time between two, where records came.
-    clock
-        Gives seconds, and never goes back.
 
     Attributes
     ----------
@@ -63,12 +61,12 @@ class Saver:
         self._every_seconds = every_seconds
         self._clock = clock
         self._backoff = Backoff(clock)
-        self._told = False
+        self._logged = False
         self._saved_at = clock()
         self._moved = False
         self._whole = True
         self.consumed: int | None = None
-        self.last: Saved | None = None
+        self.last: WrittenCheckpoint | None = None
 
     def resumed(self, consumed: int, whole: bool = True) -> None:
         """Note how far the checkpoint reaches that this process started from, and whether all of it was taken over."""
@@ -76,7 +74,7 @@ class Saver:
         self._whole = whole
 
     def room(self, consumed: int) -> int:
-        """Give the number of records until the next multiple."""
+        """Return the number of records until the next multiple."""
         return self._every_records - consumed % self._every_records
 
     def moved(self) -> None:
@@ -84,11 +82,11 @@ class Saver:
         self._moved = True
 
     def holds(self, consumed: int) -> bool:
-        """Say whether everything up to a record is saved."""
+        """Return whether everything up to a record is saved."""
         return consumed == self.consumed and not self._moved
 
     def due(self, consumed: int) -> bool:
-        """Say whether it is time."""
+        """Return whether it is time."""
         if self._backoff.waiting or self.holds(consumed):
             return False
         if self._moved:
@@ -97,23 +95,12 @@ class Saver:
         return (self.consumed or 0) < passed or self._clock() - self._saved_at >= self._every_seconds
 
     def save(self, consumed: int, snapshot: Callable[[], tuple[Mapping[str, Any], bytes]]) -> bool:
-        """Write a checkpoint.
+        """Write a checkpoint that reaches up to a record.
 
-        One that reaches no further than the one before takes its place: a daemon that dies soon after each start, and
-        writes one at each of them, would otherwise rotate all older ones away.
-
-        Parameters
-        ----------
-        consumed
-            How far it reaches.
-        snapshot
-            Makes the outputs durable, then gives the header and the payload.
-
-        Returns
-        -------
-        saved
-            False where the disk is full or failing or a broker does not answer; the checkpoints before stay, and it is
-            tried again later.
+        The snapshot makes the outputs durable and gives header and payload. One that reaches no further than the
+        checkpoint before takes its place: a daemon that dies soon after each start, and writes one at each of them,
+        would otherwise rotate all older ones away. Returned is False where the disk is full or failing or a broker
+        does not answer: the checkpoints before stay, and it is tried again later.
 
         Raises
         ------
@@ -145,16 +132,16 @@ class Saver:
                 "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
                 *(consumed, error, pause),
             )
-            self._told |= first
+            self._logged |= first
             return False
-        if self._told:
+        if self._logged:
             _log.info("checkpoints are written again, this one at record %d", consumed)
-        self._told = False
+        self._logged = False
         self._backoff.succeeded()
         self._moved = False
         self._whole = True
         self._saved_at = self._clock()
         self.consumed = consumed
-        self.last = Saved(path.name, size, time.perf_counter() - start, consumed)
+        self.last = WrittenCheckpoint(path.name, size, time.perf_counter() - start, consumed)
         _log.debug("checkpoint %s at record %d, %d bytes, %.3f s", path.name, consumed, size, self.last.seconds)
         return True

@@ -11,7 +11,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.group.child import Child
 
-__all__ = ["Crew"]
+__all__ = ["Supervisor"]
 
 _log = logging.getLogger(__name__)
 
@@ -22,8 +22,8 @@ _WELL_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
 
 
-class Crew:
-    """Keeps one child running for each partition that is wanted.
+class Supervisor:
+    """Keeps one child running for each partition that is assigned to the member.
 
     Parameters
     ----------
@@ -31,13 +31,11 @@ class Crew:
         Starts the child of a partition.
     grace
         Seconds a child may take to end after it is told to.
-    clock
-        Gives seconds, and never goes back.
 
     Attributes
     ----------
-    wanted
-        The partitions that are ours.
+    assigned
+        The partitions of this member.
     children
         By partition, also those that are ending.
 
@@ -54,14 +52,14 @@ class Crew:
         self._clock = clock
         self._backoffs: dict[int, Backoff] = {}
         self._saved: dict[int, int] = {}
-        self.wanted: frozenset[int] = frozenset()
+        self.assigned: frozenset[int] = frozenset()
         self.children: dict[int, Child] = {}
 
-    def want(self, partitions: Collection[int]) -> None:
-        """Say which partitions are ours from now on; the children of others finish."""
-        self.wanted = frozenset(partitions)
+    def assign(self, partitions: Collection[int]) -> None:
+        """Take over which partitions are ours from now on; the children of others finish."""
+        self.assigned = frozenset(partitions)
         for partition, child in self.children.items():
-            if partition not in self.wanted:
+            if partition not in self.assigned:
                 child.stop(self._grace)
 
     def kill(self, partitions: Collection[int]) -> None:
@@ -75,13 +73,8 @@ class Crew:
                 )
                 child.kill()
 
-    def watch(self) -> dict[int, int]:
-        """Look after the children: take in what they report, start those that are missing.
-
-        Returns
-        -------
-        saved
-            By partition, the offsets a restart would go on at, where they have changed.
+    def poll(self) -> dict[int, int]:
+        """Read what the children report, start those that are missing, and return the newly saved offsets by partition.
 
         Raises
         ------
@@ -89,75 +82,66 @@ class Crew:
             When a child cannot go on; the message is one sentence.
 
         """
-        failure = self._attend()
+        failure = self._collect()
         if failure is not None:
             raise DaemonError(failure)
-        for partition in sorted(self.wanted - self.children.keys()):
+        for partition in sorted(self.assigned - self.children.keys()):
             if partition not in self._backoffs or not self._backoffs[partition].waiting:
                 self.children[partition] = self._start(partition)
         saved, self._saved = self._saved, {}
         return saved
 
-    def dismiss(self) -> dict[int, int]:
-        """Let all children finish, and wait for them.
-
-        Returns
-        -------
-        saved
-            As `watch` gives it.
-
-        """
-        self.want(())
+    def stop(self) -> dict[int, int]:
+        """Let all children finish, wait for them, and return the offsets that were saved by partition."""
+        self.assign(())
         while self.children:
-            self._attend()
+            self._collect()
             time.sleep(_LOOK_SECONDS)
         return self._saved
 
     @property
     def reading(self) -> bool:
         """Whether all partitions that are ours are being read."""
-        return all(
-            partition in self.children and self.children[partition].reading and self.children[partition].told is None
-            for partition in self.wanted
-        )
+        children = map(self.children.get, self.assigned)
+        return all(child is not None and child.reading and child.stop_signal is None for child in children)
 
     def addresses(self) -> Mapping[int, tuple[str, int]]:
-        """Give by partition where its metrics are served."""
+        """Return by partition where its metrics are served."""
         # A copy: whoever asks is another thread.
         children = sorted(self.children.copy().items())
         return {partition: child.address for partition, child in children if child.address is not None}
 
-    def _attend(self) -> str | None:
+    def _collect(self) -> str | None:
         """Take in what the children report, and who has ended; give why nobody can go on, None where they can."""
         failure = None
         for partition, child in list(self.children.items()):
-            child.hear()
+            child.read_reports()
             status = child.ended()
             saved = child.newly_saved()
             if saved is not None:
                 self._saved[partition] = saved
             if status is not None:
                 del self.children[partition]
-                failure = self._bury(partition, child, status) or failure
+                failure = self._settle(partition, child, status) or failure
         return failure
 
-    def _bury(self, partition: int, child: Child, status: int) -> str | None:
+    def _settle(self, partition: int, child: Child, status: int) -> str | None:
         if child.overdue:
             _log.warning(
                 "partition %d: was not done after %.0f s and is killed: what was learnt since its last checkpoint is "
                 "learnt again",
                 *(partition, self._grace),
             )
-        elif child.told is not None:
+        elif child.stop_signal is not None:
             if status > 0:
                 _log.warning("partition %d: ended with a failure: %s", partition, child.failure or f"status {status}")
         elif status > 0:
             return f"partition {partition}: {child.failure or f'its process ended with status {status}'}"
         else:
-            self._put_off(partition, child, status)
+            self._delay_restart(partition, child, status)
         return None
 
-    def _put_off(self, partition: int, child: Child, status: int) -> None:
+    def _delay_restart(self, partition: int, child: Child, status: int) -> None:
         """Say when a child is started again that somebody, or something, ended."""
         backoff = self._backoffs.setdefault(partition, Backoff(self._clock))
         if self._clock() - child.started > _WELL_SECONDS:

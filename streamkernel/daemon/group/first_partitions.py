@@ -13,20 +13,13 @@ import socket
 from collections.abc import Collection
 from pathlib import Path
 
-__all__ = ["came_later", "note_beginning"]
+__all__ = ["is_added", "note_first_partitions"]
 
 _NAME = "first-partitions.json"
 
 
-def note_beginning(directory: Path, partitions: Collection[int]) -> None:
-    """Write down which partitions there are, unless that was done before.
-
-    Parameters
-    ----------
-    directory
-        The checkpoint directory of all members; made where it is missing.
-    partitions
-        The partitions the topic has now.
+def note_first_partitions(directory: Path, partitions: Collection[int]) -> None:
+    """Write down which partitions the topic has, in the directory of all members, unless that was done before.
 
     Raises
     ------
@@ -37,9 +30,9 @@ def note_beginning(directory: Path, partitions: Collection[int]) -> None:
     --------
     >>> import pathlib, tempfile
     >>> directory = pathlib.Path(tempfile.mkdtemp())
-    >>> note_beginning(directory, [0, 1])
-    >>> note_beginning(directory, [0, 1, 2])
-    >>> came_later(directory, 1), came_later(directory, 2)
+    >>> note_first_partitions(directory, [0, 1])
+    >>> note_first_partitions(directory, [0, 1, 2])
+    >>> is_added(directory, 1), is_added(directory, 2)
     (False, True)
 
     """
@@ -58,7 +51,7 @@ def note_beginning(directory: Path, partitions: Collection[int]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def came_later(directory: Path, partition: int) -> bool:
-    """Tell whether a partition was added since the group was first at work."""
+def is_added(directory: Path, partition: int) -> bool:
+    """Return whether a partition was added since the group was first at work."""
     path = directory / _NAME
     return path.exists() and partition not in json.loads(path.read_text())

@@ -1,0 +1,103 @@
+"""Settings that are fine alone and cannot be together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
+from streamkernel.daemon.settings.config import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
+from streamkernel.daemon.settings.grouped import OWN_NAMES, PLACEHOLDER
+from streamkernel.daemon.settings.kafka import GROUP_OPTIONS
+from streamkernel.daemon.settings.problems import shown
+
+__all__ = ["conflicts"]
+
+
+def conflicts(config: Config) -> list[str]:
+    """Return one line for each setting that another one rules out, of a configuration valid in each section."""
+    lines = []
+    labels = config.labels
+    if labels is not None and getattr(labels.source, "path", None) == getattr(config.source, "path", None) == "-":
+        lines.append("labels.source.path: standard input is read by source already")
+    for key, source in config.sources.items():
+        if getattr(source, "order", None) == "logged" and config.checkpoint is None:
+            lines.append(f"{key}.order: logged needs a checkpoint, the order is kept in its directory")
+    if labels is not None:
+        lines += _of_labels(labels, getattr(config.source, "target", None))
+    if config.mode == "predict" and config.checkpoint is None:
+        lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
+    return [*lines, *_of_groups(config), *_of_topics(config)]
+
+
+def _of_labels(labels: LabelsConfig, target: str | None) -> Iterator[str]:
+    label = getattr(labels.source, "target", "")
+    if label is None:
+        yield "labels.source.target: required, it names the field that holds the label"
+    if labels.key in (label, target):
+        yield f"labels.key: must not be a target, got {shown(labels.key)}"
+
+
+def _of_groups(config: Config) -> Iterator[str]:
+    """Yield what cannot be together with a group, and what makes no sense without one."""
+    if config.labels is not None and isinstance(config.labels.source, KafkaSourceConfig):
+        if config.labels.source.group is not None:
+            yield "labels.source.group: not for labels, which are read by whoever reads their records"
+        yield from _without_group("labels.source", config.labels.source)
+    source = config.source
+    if not isinstance(source, KafkaSourceConfig):
+        return
+    if source.group is None:
+        yield from _without_group("source", source)
+        return
+    if config.checkpoint is None:
+        yield "checkpoint: required with source.group, a partition's model changes hands through it"
+    if source.partitions != "all":
+        yield "source.partitions: must be all with source.group, which shares them out"
+    if source.order != "arrival":
+        yield "source.order: not with source.group, where each model reads one partition, which is in order"
+    if "group_id" in source.options.given():
+        yield "source.options.group_id: not with source.group, to which the offsets are committed anyway"
+    if config.labels is not None:
+        yield "labels: not with source.group, a label could come to another partition than its record"
+    for section, key in OWN_NAMES:
+        name = getattr(config.outputs[section], key, None)
+        if name is not None and PLACEHOLDER not in name:
+            yield f"{section}.{key}: must contain {PLACEHOLDER} with source.group, each partition needs its own"
+
+
+def _without_group(key: str, source: KafkaSourceConfig) -> Iterator[str]:
+    for name in GROUP_OPTIONS:
+        if name in source.options.given():
+            yield f"{key}.options.{name}: has a meaning only with source.group"
+
+
+def _of_topics(config: Config) -> Iterator[str]:
+    """Yield outputs to a topic that another section uses, and transactions that would not end in time."""
+    used: dict[str, KafkaSourceConfig | KafkaSinkConfig] = {
+        key: source for key, source in config.sources.items() if isinstance(source, KafkaSourceConfig)
+    }
+    for key, output in config.outputs.items():
+        if not isinstance(output, KafkaSinkConfig):
+            continue
+        for other, section in used.items():
+            if set(section.bootstrap_servers).isdisjoint(output.bootstrap_servers):
+                continue
+            if section.topic == output.topic:
+                yield f"{key}.topic: must differ from {other}.topic"
+            if output.transactional_id and getattr(section, "transactional_id", None) == output.transactional_id:
+                yield f"{key}.transactional_id: must differ from {other}.transactional_id"
+        if output.transactional_id is not None:
+            yield from _of_transactions(key, output, config)
+        used[key] = output
+
+
+def _of_transactions(key: str, output: KafkaSinkConfig, config: Config) -> Iterator[str]:
+    if config.checkpoint is None:
+        yield f"{key}.transactional_id: needs a checkpoint, with each of which a transaction is committed"
+        return
+    timeout = output.options.transaction_timeout_ms or TRANSACTION_TIMEOUT_MS
+    if timeout < 2000 * config.checkpoint.every_seconds:
+        yield (
+            f"{key}.options.transaction_timeout_ms: must be at least twice checkpoint.every_seconds "
+            f"({config.checkpoint.every_seconds:g} s), is {timeout}"
+        )
