@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"state", "losses"},
+    {"finite", "losses", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},

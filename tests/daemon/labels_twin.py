@@ -17,7 +17,7 @@ from streamkernel.daemon.stream.dead_letters import DeadLetterRate
 from streamkernel.daemon.stream.late_chunks import LateProcessor
 from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-from streamkernel.estimators.base import Outcome
+from streamkernel.estimators.base import AdvanceResult
 
 
 class Counting(base.Classifier):
@@ -47,7 +47,7 @@ class Counting(base.Classifier):
 class Advancing(Counting):
     """The same as an estimator of ours is: a call that is refused changes nothing."""
 
-    def advance(self, xs: list[dict[str, Any]], ys: list[str | None]) -> Outcome:
+    def advance(self, xs: list[dict[str, Any]], ys: list[str | None]) -> AdvanceResult:
         if any("bad" in x for x in xs) or "bad" in ys:
             raise ValueError("a bad record" if any("bad" in x for x in xs) else "a bad label")
         labels, given, losses = [], [], []
@@ -59,7 +59,10 @@ class Advancing(Counting):
             if y is not None:
                 losses[-1] = self_loss(p, y)
                 self.learn_one(x, y)
-        return Outcome(labels, given, np.array(losses))
+        return AdvanceResult(labels, given, np.array(losses))
+
+    def loss_of(self, y: str, prediction: dict[str, float]) -> float:
+        return self_loss(prediction, y)
 
 
 def self_loss(p: dict[str, float], y: str) -> float:

@@ -145,7 +145,7 @@ class TestMarker:
 RAISING = """
 import numpy as np
 from river import dummy
-from streamkernel.estimators.base import Outcome
+from streamkernel.estimators.base import AdvanceResult
 
 class Raising(dummy.PriorClassifier):
     '''Learns by the chunk, as the estimators of streamkernel do, and is no match for one record.'''
@@ -154,7 +154,7 @@ class Raising(dummy.PriorClassifier):
         for x in xs:
             if x.get("die"):
                 raise OverflowError("too large")
-        return Outcome(["p"] * len(xs), None, np.zeros(len(xs)))
+        return AdvanceResult(["p"] * len(xs), None, np.zeros(len(xs)))
 """
 
 

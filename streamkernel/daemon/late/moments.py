@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamkernel.daemon.base.finite import clamped, clipped
+from streamkernel.finite import clamped, clipped
 
 __all__ = ["Moments"]
 

@@ -12,21 +12,19 @@ from typing import Any
 
 import numpy as np
 from river import base, proba
-from river.optim.losses import BinaryLoss, Squared
+from river.optim.losses import Squared
 
 from streamkernel.daemon.base.events import Said
-from streamkernel.daemon.base.finite import LARGEST, clipped, loss_of
 from streamkernel.daemon.base.model import Model, last_step, task_of
 from streamkernel.daemon.stream.lesson import Lesson
 from streamkernel.daemon.stream.names import Names
 from streamkernel.daemon.stream.quality import log_losses
-from streamkernel.losses import Softmax
+from streamkernel.finite import LARGEST, clipped, loss_of_number
 
 __all__ = ["Learner", "Lesson", "Said", "learner_for"]
 
 Target = str | int | float | bool | None
 
-_SMALLEST_PROBABILITY = 1e-15
 _SQUARED = Squared()
 
 
@@ -181,22 +179,9 @@ class _OurLearner(Learner):
     def loss(self, y: Any, said: Said, deviation: float) -> float:
         if said.label is None:
             return math.nan
-        own = getattr(self.model, "loss", None)
-        given = said.probabilities
-        if given is None:
-            return loss_of(own or _SQUARED, float(y), said.label, deviation)
-        if y not in given:
-            return math.nan
-        p = min(max(given[y], _SMALLEST_PROBABILITY), 1.0 - _SMALLEST_PROBABILITY)
-        if isinstance(own, BinaryLoss):
-            side = self._call.classes.index(y)
-            score = math.log(p / (1.0 - p))
-            return float(own(bool(side), score if side else -score))
-        if own is None or isinstance(own, Softmax):
-            return -math.log(p)
-        # The logarithms of the probabilities are the scores, but for a constant.
-        scores = np.log(np.maximum(list(given.values()), _SMALLEST_PROBABILITY))
-        return float(own(np.array([list(given).index(y)]), scores[None, :])[0])
+        if said.probabilities is None:
+            return float(self._call.loss_of(y, said.label, deviation))
+        return float(self._call.loss_of(y, said.probabilities))
 
 
 class _RiverLearner(Learner):
@@ -303,7 +288,7 @@ class _RiverLearner(Learner):
 
     def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None) -> float:
         if not self._classifies:
-            return math.nan if label is None or not math.isfinite(label) else loss_of(_SQUARED, float(y), label)
+            return math.nan if label is None or not math.isfinite(label) else loss_of_number(_SQUARED, float(y), label)
         if given is None:
             return float(label != y)
         return float(log_losses([y], [given])[0])

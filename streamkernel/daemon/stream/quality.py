@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from river import stats
 
-from streamkernel.daemon.base.finite import LARGEST, clamped, finite_mean, finite_sum
 from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
+from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
 __all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
 
