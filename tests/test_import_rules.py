@@ -25,12 +25,13 @@ APART = ({"adaptive"}, {"growth"}), ({"records"}, {"kernels", "expansion"})
 STACKS = {
     "streamkernel/daemon": [
         {"base"},
-        {"checkpoints", "late", "settings"},
+        {"checkpoints", "settings"},
         {"serving", "stream"},
+        {"labels"},
+        {"recovery"},
         {"shown"},
-        {"group", "recovery"},
-        {"wiring"},
-        {"anew", "failure", "herald"},
+        {"group", "wiring"},
+        {"anew", "failure", "lifecycle"},
         {"runtime"},
         {"check", "evaluate", "partition"},
         {"cli"},

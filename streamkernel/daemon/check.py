@@ -140,8 +140,8 @@ def _directories(plan: Plan) -> list[Path | None]:
 def _resumed(plan: Plan, start: resume.Start) -> None:
     """See whether files can be read on where the checkpoint says; what is in topics is looked at by a run."""
     places = [("source", plan.config.source, start.positions)]
-    if plan.config.labels is not None and start.late is not None:
-        places.append(("labels", plan.config.labels.source, start.late.positions))
+    if plan.config.labels is not None and start.join is not None:
+        places.append(("labels", plan.config.labels.source, start.join.positions))
     for key, written, positions in places:
         if positions and getattr(written, "path", "-") != "-":
             with make_source(written, plan.config.limits, key) as source:
@@ -167,7 +167,7 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
         return f"checkpoint: {directory}, none yet"
     number, start = found
     starts.append(start)
-    return f"checkpoint: {directory}, a run goes on from number {number}, record {start.account.consumed:,}"
+    return f"checkpoint: {directory}, a run goes on from number {number}, record {start.counts.consumed:,}"
 
 
 def _writable(path: Path) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS
-from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.stream.chunks import LateChunk
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.stream.chunk_result import LabelChunk
 
 __all__ = ["LabelMetrics"]
 
@@ -19,7 +19,7 @@ class LabelMetrics:
 
     Parameters
     ----------
-    ledger
+    join
         What waits.
     prefix
         What the names begin with.
@@ -28,8 +28,8 @@ class LabelMetrics:
 
     """
 
-    def __init__(self, ledger: Ledger, prefix: str, registry: CollectorRegistry) -> None:
-        self._ledger = ledger
+    def __init__(self, join: LabelJoin, prefix: str, registry: CollectorRegistry) -> None:
+        self._join = join
 
         def counter(name: str, text: str) -> Counter:
             return Counter(f"{prefix}_labels_{name}", text, registry=registry)
@@ -61,8 +61,8 @@ class LabelMetrics:
         self._pending = gauge("pending", "Records that wait for their label.")
         self._pending_bytes = gauge("pending_bytes", "Size of the records that wait for their label.")
         self._waiting = gauge("waiting", "Labels that wait for their record.")
-        gauge("max_pending", "The most records, and labels, that may wait.").set(ledger.limit)
-        gauge("max_pending_bytes", "The most bytes of records, and of labels, that may wait.").set(ledger.max_bytes)
+        gauge("max_pending", "The most records, and labels, that may wait.").set(join.limit)
+        gauge("max_pending_bytes", "The most bytes of records, and of labels, that may wait.").set(join.max_bytes)
         self._delay = Histogram(
             f"{prefix}_label_delay_seconds",
             "Seconds a record waited for its label, one sample a chunk.",
@@ -71,10 +71,10 @@ class LabelMetrics:
         )
         self.refresh()
 
-    def chunk(self, late: LateChunk) -> None:
+    def chunk(self, late: LabelChunk) -> None:
         """Count a chunk."""
         for name, counter in self._counters.items():
-            counter.inc(getattr(late.account, name))
+            counter.inc(getattr(late.counts, name))
         for reason, count in late.dead.items():
             self._dead.labels(reason).inc(count)
         if late.delay is not None:
@@ -82,6 +82,6 @@ class LabelMetrics:
 
     def refresh(self) -> None:
         """Bring the gauges up to date."""
-        self._pending.set(len(self._ledger.pending))
-        self._pending_bytes.set(self._ledger.pending.n_bytes)
-        self._waiting.set(len(self._ledger.waiting))
+        self._pending.set(len(self._join.pending))
+        self._pending_bytes.set(self._join.pending.n_bytes)
+        self._waiting.set(len(self._join.waiting))

@@ -25,7 +25,7 @@ class View:
     Attributes
     ----------
     account
-        The counts of `Account`, since the first start.
+        The counts of `RecordCounts`, since the first start.
     taken
         Records this process consumed.
     seconds
@@ -41,7 +41,7 @@ class View:
     experts, inputs
         The weights of its experts and the shares of its most important inputs, where the model has them.
     labels
-        The counts of `LateAccount`, and how many records and labels wait; empty where there are no late labels.
+        The counts of `LabelCounts`, and how many records and labels wait; empty where there are no late labels.
     checkpoint
         A phrase on the last checkpoint.
 

@@ -8,33 +8,34 @@ from typing import Any
 
 from connectors.encode import to_json
 from connectors.ports import Position, Record
-from streamkernel.daemon.stream.lesson import Lesson
+from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["dead_letter", "label_letter", "label_origin", "predictions", "shortened"]
 
 
-def predictions(records: Sequence[Record], lesson: Lesson) -> list[dict[str, Any]]:
+def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[str, Any]]:
     """Make the lines of the predictions.
 
     Parameters
     ----------
     records
         Records the model gave a prediction for.
-    lesson
-        What it said to each of them.
+    result
+        The predictions, one for each of them.
 
     Returns
     -------
     lines
-        One a record: its position, what the model said, and what came, if it is known. Classifiers add the
-        probability of each class, regressors with a distribution the standard deviation.
+        One a record: its position, its prediction, and its target, if it is known. Classifiers add the probability of
+        each class, regressors with a distribution the standard deviation.
 
     Examples
     --------
+    >>> import numpy as np
     >>> here, there = Position("", 0, 12), Position("", 0, 20)
-    >>> predictions([Record({}, None, here, there, b"")], Lesson(["a"], [{"a": 1.0}]))
+    >>> predictions([Record({}, None, here, there, b"")], AdvanceResult(["a"], [{"a": 1.0}], np.zeros(1)))
     [{'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}]
-    >>> predictions([Record({}, 2.5, here, there, b"")], Lesson([2.0], deviations=[0.75]))
+    >>> predictions([Record({}, 2.5, here, there, b"")], AdvanceResult([2.0], None, np.zeros(1), np.array([0.75])))
     [{'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}]
 
     """
@@ -46,14 +47,14 @@ def predictions(records: Sequence[Record], lesson: Lesson) -> list[dict[str, Any
             "prediction": label,
             "target": record.y,
         }
-        for record, label in zip(records, lesson.predictions, strict=True)
+        for record, label in zip(records, result.predictions, strict=True)
     ]
-    if lesson.probabilities is not None:
+    if result.probabilities is not None:
         # Labels that are no text become text as JSON has them: true, 3.
-        for line, probabilities in zip(lines, lesson.probabilities, strict=True):
+        for line, probabilities in zip(lines, result.probabilities, strict=True):
             line["probabilities"] = probabilities
-    if lesson.deviations is not None:
-        for line, deviation in zip(lines, lesson.deviations, strict=True):
+    if result.deviations is not None:
+        for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
             line["std"] = deviation
     return lines
 

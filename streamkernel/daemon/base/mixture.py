@@ -1,4 +1,4 @@
-"""What an adaptive estimator tells of itself: the weight of each expert, and which inputs matter most."""
+"""Readings of an adaptive estimator: the weight of each expert, and which inputs matter most."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOST_INPUTS = 20
 
 
 def mixes(model: Model) -> bool:
-    """Say whether a model, or the last step of a pipeline, mixes experts and weighs its inputs."""
+    """Return whether a model, or the last step of a pipeline, mixes experts and weighs its inputs."""
     step = last_step(model)
     return hasattr(step, "expert_weights") and hasattr(step, "feature_importances_")
 
 
 def experts_of(model: Model) -> dict[str, float]:
-    """Read the weight of each expert, by name; empty for other models and before the first labelled record."""
+    """Return the weight of each expert, by name; empty for other models and before the first labelled record."""
     return dict(last_step(model).expert_weights) if mixes(model) else {}  # type: ignore[attr-defined]
 
 
 def important_inputs(model: Model, most: int = MOST_INPUTS) -> dict[str, float]:
-    """Read the shares of the most important inputs.
+    """Return the shares of the most important inputs.
 
     Parameters
     ----------

@@ -1,0 +1,130 @@
+"""What became of a chunk of records, for the outputs, the metrics and the positions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from connectors.ports import Label, Position, Record
+from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
+from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.lines import dead_letter, predictions
+from streamkernel.estimators.base import AdvanceResult
+
+__all__ = ["ChunkResult", "LabelChunk"]
+
+
+@dataclass(slots=True)
+class LabelChunk:
+    """What became of the labels of a chunk, and of the records that wait for one.
+
+    Attributes
+    ----------
+    counts
+        Those of the chunk alone.
+    dead
+        Dead letters among the labels, by reason.
+    dead_numbers
+        Which of the chunk's labels they are, the first being 1.
+    delay
+        How long the last record that was learnt had waited, in seconds; None where none was.
+    next
+        Where the source of the labels goes on; None where none was taken.
+
+    """
+
+    counts: LabelCounts
+    dead: Counter[str] = field(default_factory=Counter)
+    dead_numbers: list[int] = field(default_factory=list)
+    delay: float | None = None
+    next: Position | None = None
+
+
+@dataclass(slots=True)
+class ChunkResult:
+    """What became of a chunk of records.
+
+    Attributes
+    ----------
+    counts
+        Those of the chunk alone.
+    dead
+        Dead letters by reason.
+    dead_numbers
+        Which of the chunk's records they are, the first being 1.
+    lines, letters
+        What to write to the predictions and to the dead letters.
+    line_origins, letter_origins
+        Where the record of each of them begins.
+    targets, predictions, probabilities
+        What the report metrics compare: each target that is known now, and what was predicted for it before;
+        probabilities are None for regressors and models that give none.
+    losses
+        Finite losses of the records that have one.
+    n_not_finite, n_losses_not_finite
+        Records of which a prediction, and losses that, were no finite numbers.
+    n_clipped
+        Targets so large that their squares overflow.
+    n_ignored_inputs
+        Inputs of a model of River's whose names came past the daemon's limit.
+    n_ignored
+        Records that were not learnt, for their class came past the model's limit; they count as unlabelled.
+    next
+        Where the source goes on; None where nothing was done.
+    predict_seconds, learn_seconds
+        Seconds a record, where they were measured.
+    late
+        What became of late labels; None where there are none.
+
+    """
+
+    counts: RecordCounts = field(default_factory=RecordCounts)
+    dead: Counter[str] = field(default_factory=Counter)
+    dead_numbers: list[int] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    letters: list[dict[str, Any]] = field(default_factory=list)
+    line_origins: list[Position] = field(default_factory=list)
+    letter_origins: list[Position] = field(default_factory=list)
+    targets: list[Label] = field(default_factory=list)
+    predictions: list[Any] = field(default_factory=list)
+    probabilities: list[Any] | None = None
+    losses: list[float] = field(default_factory=list)
+    next: Position | None = None
+    predict_seconds: float | None = None
+    learn_seconds: float | None = None
+    late: LabelChunk | None = None
+    n_not_finite: int = 0
+    n_losses_not_finite: int = 0
+    n_clipped: int = 0
+    n_ignored_inputs: int = 0
+    n_ignored: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Records and labels taken from their sources."""
+        return self.counts.consumed + (0 if self.late is None else self.late.counts.taken)
+
+    def add_learned(self, learned: Learned) -> None:
+        """Add what was counted and measured while events went through the model."""
+        self.n_not_finite += learned.n_not_finite
+        self.n_clipped += learned.n_clipped
+        self.n_ignored_inputs += learned.n_ignored_inputs
+        self.n_ignored += learned.n_ignored
+        self.predict_seconds = self.predict_seconds or learned.predict_seconds
+        self.learn_seconds = self.learn_seconds or learned.learn_seconds
+
+    def add_predictions(self, records: Sequence[Record], result: AdvanceResult) -> None:
+        """Add the lines of records and their predictions."""
+        self.lines += predictions(records, result)
+        self.line_origins += [record.position for record in records]
+        self.counts.predicted += len(records)
+
+    def add_dead_letter(self, record: Record, reason: str, detail: str, number: int) -> None:
+        """Add a dead letter of a record, which is the chunk's so manieth."""
+        self.counts.dead += 1
+        self.dead[reason] += 1
+        self.dead_numbers.append(number)
+        self.letters.append(dead_letter(record.position, reason, detail, record.raw))
+        self.letter_origins.append(record.position)
