@@ -1,4 +1,4 @@
-"""The listener of a run: what is told to whoever started the daemon."""
+"""The lifecycle of a run, as whoever started the daemon is told of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LifecycleListener"]
 
 
 class LifecycleListener:
-    """Is told how a run gets on; this one is of a daemon that stands alone and tells nobody.
+    """A listener to the lifecycle of a run; this one is of a daemon that stands alone, and tells nobody.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ import yaml
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.ports import Position
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.checkpoints.payload import dump_model
+from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.checkpoints.store import FORMAT_VERSION, CheckpointStore
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.runtime import run
@@ -125,7 +125,9 @@ def _make_kafka(config: Path) -> None:
     store = CheckpointStore(Path("state"))
     with contextlib.closing(store):
         store.lock()
-        store.write(header(plan, plan.model, account, [7, 90, 301], positions, marks), dump_model(plan.model, []))
+        payload, digest = dump_with_digest(plan.model)
+        about = header(plan, plan.model, account, [7, 90, 301], positions, marks, digest=digest)
+        store.write(about, payload)
     Path("state/lock").unlink()
 
 

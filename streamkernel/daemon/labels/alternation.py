@@ -1,4 +1,4 @@
-"""Two sources as one: a record, a label, a record, a label."""
+"""A merge of two sources: a record, a label, a record, a label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE = 0.02
 
 
 class Alternation:
-    """Hands out the records of two sources in turn.
+    """A merge of two sources, whose records are handed out in turn.
 
     After a record comes a label, after a label a record; where one source has nothing, the other one goes on. Of two
     files that end, the order is always the same, however they are polled, and wherever a run was stopped and went on.

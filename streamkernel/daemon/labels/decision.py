@@ -13,7 +13,7 @@ __all__ = ["Decision", "EarlyLabel", "LabelStatus", "PendingEntry"]
 
 
 class LabelStatus(Enum):
-    """What a record or a label turns out to be."""
+    """The status of a record or a label in the join."""
 
     SKIPPED = auto()  # blank
     DEAD = auto()

@@ -23,7 +23,7 @@ __all__ = ["LabelJoin"]
 
 
 class LabelJoin:
-    """Records that wait for labels, labels that wait for records, and the keys of those that found one another.
+    """A join of records and late labels by key: what waits on either side, and the keys that are done with.
 
     Parameters
     ----------

@@ -91,12 +91,12 @@ class KeyedQueue(Generic[Value]):
         return key in self._values
 
     def __iter__(self) -> Iterator[tuple[str, Value]]:
-        """Give all keys and values, the oldest first."""
+        """Return all keys and values, the oldest first."""
         values = self._values
         return iter([place for place in self._places if values.get(place[0]) is place[1]])
 
     def get(self, key: str) -> Value | None:
-        """Give a value; None where there is none."""
+        """Return a value; None where there is none."""
         return self._values.get(key)
 
     def put(self, key: str, value: Value) -> None:
@@ -114,7 +114,7 @@ class KeyedQueue(Generic[Value]):
         return value
 
     def oldest(self) -> tuple[str, Value] | None:
-        """Give the oldest key and value; None where there are none."""
+        """Return the oldest key and value; None where there are none."""
         while self._places:
             place = self._places[0]
             if self._stands(place):

@@ -55,7 +55,7 @@ class _Table:
         self._next = 0
 
     def take(self, value: tuple[Any, ...]) -> int:
-        """Give the place of a value, which has one more user now."""
+        """Return the place of a value, which has one more user now."""
         identity = _identity(value)
         place = self._places.get(identity)
         if place is None:
@@ -77,7 +77,7 @@ class _Table:
         return self._values[place]
 
     def dump(self) -> list[list[Any]]:
-        """Give places and values as JSON has them."""
+        """Return places and values as JSON has them."""
         return [[place, [tag(item) for item in value]] for place, value in self._values.items()]
 
     def load(self, dumped: Any) -> None:
@@ -91,7 +91,7 @@ class _Table:
             self._next = max(self._next, place + 1)
 
     def use(self, place: int) -> tuple[Any, ...]:
-        """Give the value at a place a file speaks of, which has one more user now."""
+        """Return the value at a place a file speaks of, which has one more user now."""
         self._users[place] += 1
         return self._values[place]
 
@@ -102,7 +102,7 @@ class _Table:
 
 
 def _identity(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give what a value is known by: True and 1 are equal, and are two labels; whole numbers may collide by design."""
+    """Return the identity of a value: True and 1 are equal, and are two labels; whole numbers may collide by design."""
     kinds = set(map(type, value))
     if int not in kinds:
         return (value, *map(type, value)) if kinds != {str} else value
@@ -171,7 +171,7 @@ class Packer:
             self._classes.release(classes)
 
     def dump(self) -> dict[str, Any]:
-        """Give what the records share, as JSON has it."""
+        """Return what the records share, as JSON has it."""
         return {"names": self._names.dump(), "classes": self._classes.dump()}
 
     def load(self, tables: Mapping[str, Any], records: Iterable[bytes]) -> list[PendingRecord]:

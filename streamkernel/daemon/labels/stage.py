@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from connectors.ports import Fault, Label, Position, Record
+from connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
 from streamkernel.daemon.labels.decision import Decision, LabelStatus
 from streamkernel.daemon.labels.join import LabelJoin
@@ -14,7 +14,6 @@ from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.daemon.stream.learner import Learner
-from streamkernel.daemon.stream.lines import label_letter, label_origin
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["JoinStage"]
@@ -100,7 +99,7 @@ class JoinStage:
     def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
         decision = Decision(record, None, 0, 0, LabelStatus.DEAD, fault=fault)
         self._count(decision, done)
-        self._bury(decision, done)
+        self._dead_letter(decision, done)
 
     def close(self, done: ChunkResult) -> bool:
         late = _late(done)
@@ -136,7 +135,7 @@ class JoinStage:
         self.join.keep(again)
         self._commit([again], result, done)
         # Its own text is gone: a line that says the same is written.
-        self._bury_label(early.position, fault, self.join.written(early, key), done)
+        done.add_label_letter(early.position, *fault, self.join.written(early, key))
 
     def _commit(self, decisions: Sequence[Decision], result: AdvanceResult, done: ChunkResult) -> None:
         """Count and score what the model took, as decided, and let what waits know its prediction."""
@@ -145,7 +144,7 @@ class JoinStage:
         for decision in decisions:
             self._count(decision, done)
             if decision.status is LabelStatus.DEAD:
-                self._bury(decision, done)
+                self._dead_letter(decision, done)
                 continue
             if decision.status in _PREDICTED:
                 chosen[decision.row] = True
@@ -213,22 +212,14 @@ class JoinStage:
         else:
             done.losses.append(self._learner.loss(y, prediction, join.moments.deviation))
 
-    def _bury(self, decision: Decision, done: ChunkResult) -> None:
+    def _dead_letter(self, decision: Decision, done: ChunkResult) -> None:
         """Make a dead letter of a record or a label that was counted."""
         record, fault = decision.record, decision.fault
         assert fault is not None
         if isinstance(record, LabelRecord):
-            self._bury_label(record.position, fault, record.raw, done)
+            done.add_label_letter(record.position, *fault, record.raw)
         else:
             done.add_dead_letter(record, *fault, done.counts.consumed)
-
-    def _bury_label(self, position: Position, fault: Fault, raw: bytes, done: ChunkResult) -> None:
-        late = _late(done)
-        late.counts.dead += 1
-        late.dead[fault.reason] += 1
-        late.dead_numbers.append(late.counts.taken)
-        done.letters.append(label_letter(position, *fault, raw))
-        done.letter_origins.append(label_origin(position))
 
 
 def _late(done: ChunkResult) -> LabelChunk:

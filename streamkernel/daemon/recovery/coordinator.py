@@ -1,4 +1,4 @@
-"""The coordinator of checkpoints: in which order a checkpoint is made, and what is safe when a run ends."""
+"""The coordinator of checkpoints: in which order one is made, and what is safe when a run ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RETRY_SECONDS = 0.2
 
 
 class CheckpointObserver:
-    """Is told of checkpoints; this one takes no note."""
+    """An observer of checkpoints; this one takes no note."""
 
     def resumed(self, written: float) -> None:
         """Take note of when the checkpoint was written that the run starts from, in seconds since 1970."""

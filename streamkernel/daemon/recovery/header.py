@@ -1,4 +1,4 @@
-"""What a checkpoint says about the run that wrote it, and whether a configuration may go on from it."""
+"""The header of a checkpoint: which run wrote it, and whether a configuration may go on from it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def mark_of(outputs: Mapping[str, Mapping[str, Any]], key: str, written: Mapping
 
 
 def _fitted_sections(plan: Plan) -> dict[str, Any]:
-    """Give what of the configuration the state depends on, as the file has it: variables unreplaced.
+    """Return what of the configuration the state depends on, as the file has it: variables unreplaced.
 
     Whether the model fits is seen from the model itself, when it is restored: there, defaults are filled in.
     """
@@ -148,7 +148,7 @@ def _output(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _describe(model: Model, digest: str | None) -> dict[str, Any]:
-    """Give what a checkpoint tells about the model without being loaded."""
+    """Return what a checkpoint tells about the model without being loaded."""
     step = last_step(model)
     about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}
     for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):

@@ -1,4 +1,4 @@
-"""Where a run begins: anew, or at the newest checkpoint that this configuration may go on from."""
+"""The start of a run: anew, or at the newest checkpoint that this configuration may go on from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Start:
-    """Where a run begins.
+    """The state a run starts from, new or restored.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Start:
     written: float = math.nan
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
-        """Give the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
+        """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
         return mark_of(self.outputs, key, written)
 
 
@@ -147,7 +147,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
 
 
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:
-    """Say whether the late labels of a checkpoint are to go on; a model that serves may do without."""
+    """Return whether the late labels of a checkpoint are to go on; a model that serves may do without."""
     try:
         check_labels(header, plan)
     except UnfitError as error:

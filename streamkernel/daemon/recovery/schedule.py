@@ -1,4 +1,4 @@
-"""When a checkpoint is due: at fixed numbers of records, after a time, and again after one that failed."""
+"""The schedule of checkpoints: at fixed numbers of records, after a time, and again after one that failed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SavedCheckpoint:
 
 
 class CheckpointSchedule:
-    """Says when a checkpoint is due: at multiples of a number of records, or after a time, whichever comes first.
+    """A schedule of checkpoints: at multiples of a number of records, or after a time, whichever comes first.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What became of a chunk of records, for the outputs, the metrics and the positions."""
+"""The result of a chunk of records: counts, lines, dead letters and scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors.ports import Label, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
-from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.learned import Measured
 from streamkernel.daemon.stream.lines import dead_letter, predictions
 from streamkernel.estimators.base import AdvanceResult
 
@@ -18,7 +18,7 @@ __all__ = ["ChunkResult", "LabelChunk"]
 
 @dataclass(slots=True)
 class LabelChunk:
-    """What became of the labels of a chunk, and of the records that wait for one.
+    """The result of the late labels of a chunk, and of the records that wait for one.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class LabelChunk:
 
 
 @dataclass(slots=True)
-class ChunkResult:
-    """What became of a chunk of records.
+class ChunkResult(Measured):
+    """The result of a chunk of records, for the outputs, the metrics and the positions.
 
     Attributes
     ----------
@@ -63,18 +63,10 @@ class ChunkResult:
         probabilities are None for regressors and models that give none.
     losses
         Finite losses of the records that have one.
-    n_not_finite, n_losses_not_finite
-        Records of which a prediction, and losses that, were no finite numbers.
-    n_clipped
-        Targets so large that their squares overflow.
-    n_ignored_inputs
-        Inputs of a model of River's whose names came past the daemon's limit.
-    n_ignored
-        Records that were not learnt, for their class came past the model's limit; they count as unlabelled.
+    n_losses_not_finite
+        Losses that were no finite numbers.
     next
         Where the source goes on; None where nothing was done.
-    predict_seconds, learn_seconds
-        Seconds a record, where they were measured.
     late
         What became of late labels; None where there are none.
 
@@ -92,28 +84,13 @@ class ChunkResult:
     probabilities: list[Any] | None = None
     losses: list[float] = field(default_factory=list)
     next: Position | None = None
-    predict_seconds: float | None = None
-    learn_seconds: float | None = None
     late: LabelChunk | None = None
-    n_not_finite: int = 0
     n_losses_not_finite: int = 0
-    n_clipped: int = 0
-    n_ignored_inputs: int = 0
-    n_ignored: int = 0
 
     @property
     def taken(self) -> int:
         """Records and labels taken from their sources."""
         return self.counts.consumed + (0 if self.late is None else self.late.counts.taken)
-
-    def add_learned(self, learned: Learned) -> None:
-        """Add what was counted and measured while events went through the model."""
-        self.n_not_finite += learned.n_not_finite
-        self.n_clipped += learned.n_clipped
-        self.n_ignored_inputs += learned.n_ignored_inputs
-        self.n_ignored += learned.n_ignored
-        self.predict_seconds = self.predict_seconds or learned.predict_seconds
-        self.learn_seconds = self.learn_seconds or learned.learn_seconds
 
     def add_predictions(self, records: Sequence[Record], result: AdvanceResult) -> None:
         """Add the lines of records and their predictions."""
@@ -122,9 +99,19 @@ class ChunkResult:
         self.counts.predicted += len(records)
 
     def add_dead_letter(self, record: Record, reason: str, detail: str, number: int) -> None:
-        """Add a dead letter of a record, which is the chunk's so manieth."""
+        """Add a dead letter of the record with this number in the chunk, the first being 1."""
         self.counts.dead += 1
         self.dead[reason] += 1
         self.dead_numbers.append(number)
         self.letters.append(dead_letter(record.position, reason, detail, record.raw))
         self.letter_origins.append(record.position)
+
+    def add_label_letter(self, position: Position, reason: str, detail: str, raw: bytes) -> None:
+        """Add a dead letter of the last label that was counted, or of an earlier one that waited until now."""
+        assert self.late is not None
+        self.late.counts.dead += 1
+        self.late.dead[reason] += 1
+        self.late.dead_numbers.append(self.late.counts.taken)
+        self.letters.append(dead_letter(position, reason, detail, raw, source="labels"))
+        # One topic may hold both: the place of a label is told from that of a record in the same stream.
+        self.letter_origins.append(position._replace(stream=f"labels:{position.stream}"))

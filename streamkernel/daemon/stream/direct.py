@@ -16,7 +16,7 @@ __all__ = ["DirectStage"]
 
 
 class DirectStage:
-    """Makes one event of each record that can be used: it is predicted and, where it has a target, learnt."""
+    """The stage without late labels: each usable record is one event, predicted and, with a target, learnt."""
 
     taken = 0
 

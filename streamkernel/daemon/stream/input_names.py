@@ -41,7 +41,7 @@ class InputNames:
         self._known: set[Any] = set()
 
     def knows(self, x: Mapping[str, Any]) -> bool:
-        """Say whether all names of a record have come before in this process: then there is nothing to bound."""
+        """Return whether all names of a record have come before in this process: then there is nothing to bound."""
         return self._known.issuperset(x)
 
     def bound(self, x: Mapping[str, Any], learn: bool) -> tuple[Mapping[str, Any], int]:
@@ -81,7 +81,7 @@ class InputNames:
         return {name: value for name, value in x.items() if name not in ignored}, len(ignored)
 
     def to_text(self) -> str:
-        """Give what a checkpoint keeps of them: sixteen hexadecimal digits for each name."""
+        """Return what a checkpoint keeps of them: sixteen hexadecimal digits for each name."""
         return "".join(sorted(self._digests))
 
 

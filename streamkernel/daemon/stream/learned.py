@@ -1,4 +1,4 @@
-"""What came of a chunk of events on its way through the model."""
+"""The result of a chunk of events that went through the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["Learned", "part_of"]
+__all__ = ["Learned", "Measured", "part_of"]
 
 
 def _nothing() -> AdvanceResult:
@@ -20,17 +20,11 @@ def _nothing() -> AdvanceResult:
 
 
 @dataclass(slots=True)
-class Learned:
-    """The predictions of events, those that were refused, and what was counted and measured on the way.
+class Measured:
+    """What was counted and measured while events went through the model.
 
     Attributes
     ----------
-    result
-        The predictions, as long as what was done of the events; None and NaN where an event was refused.
-    refused
-        A short code and a sentence why the model cannot take an event, by its place.
-    stopped
-        Whether the events after these were left for a stop that was asked for.
     predict_seconds, learn_seconds
         Seconds an event, or None where they were not measured.
     n_not_finite
@@ -41,13 +35,10 @@ class Learned:
     n_ignored_inputs
         Inputs of events that were learnt without them, for their names came past the limit of the daemon.
     n_ignored
-        Events that were not learnt, for their class came past the model's limit.
+        Events that were not learnt, for their class came past the model's limit; they count as unlabelled.
 
     """
 
-    result: AdvanceResult = field(default_factory=_nothing)
-    refused: dict[int, tuple[str, str]] = field(default_factory=dict)
-    stopped: bool = False
     predict_seconds: float | None = None
     learn_seconds: float | None = None
     n_not_finite: int = 0
@@ -55,12 +46,41 @@ class Learned:
     n_ignored_inputs: int = 0
     n_ignored: int = 0
 
+    def add(self, other: Measured) -> None:
+        """Add the counts of more events; of the seconds, the first ones measured stay."""
+        self.predict_seconds = self.predict_seconds or other.predict_seconds
+        self.learn_seconds = self.learn_seconds or other.learn_seconds
+        self.n_not_finite += other.n_not_finite
+        self.n_clipped += other.n_clipped
+        self.n_ignored_inputs += other.n_ignored_inputs
+        self.n_ignored += other.n_ignored
+
+
+@dataclass(slots=True)
+class Learned(Measured):
+    """The predictions of events, those that were refused, and what was counted and measured on the way.
+
+    Attributes
+    ----------
+    result
+        The predictions, as long as what was done of the events; None and NaN where an event was refused.
+    refused
+        A short code and a sentence why the model cannot take an event, by its place.
+    stopped
+        Whether the events after these were left for a stop that was asked for.
+
+    """
+
+    result: AdvanceResult = field(default_factory=_nothing)
+    refused: dict[int, tuple[str, str]] = field(default_factory=dict)
+    stopped: bool = False
+
     def drop_not_finite(self) -> None:
         """Take predictions and deviations that are no finite numbers out of the result, and count their events.
 
         Examples
         --------
-        >>> learned = Learned(AdvanceResult([1.0, float("inf")], None, np.zeros(2)))
+        >>> learned = Learned(result=AdvanceResult([1.0, float("inf")], None, np.zeros(2)))
         >>> learned.drop_not_finite()
         >>> learned.result.predictions, learned.n_not_finite
         ([1.0, None], 1)

@@ -28,7 +28,7 @@ def _never() -> bool:
 
 
 class Learner(ABC):
-    """A model on its way through a stream.
+    """A model that predicts and learns chunks of events.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Learner(ABC):
 
 
 class AdvancingLearner(Learner):
-    """An estimator with `advance`, as ours are: it takes whole chunks, and how they are cut changes nothing."""
+    """A learner of estimators with `advance`, as ours are: whole chunks at once; how they are cut changes nothing."""
 
     def _advance(
         self,
@@ -143,11 +143,11 @@ class AdvancingLearner(Learner):
         except ValueError as error:
             if len(xs) == 1:
                 nothing = AdvanceResult([None], None, np.full(1, math.nan))
-                return Learned(nothing, {0: ("refused", str(error))})
+                return Learned(result=nothing, refused={0: ("refused", str(error))})
             return self._one_by_one(xs, ys, stopped, until_refused)
         seconds = (time.perf_counter() - start) / len(xs)
         learned = Learned(
-            result,
+            result=result,
             predict_seconds=None if self.learn else seconds,
             learn_seconds=seconds if self.learn else None,
             n_clipped=n_clipped,
@@ -162,13 +162,13 @@ class AdvancingLearner(Learner):
         for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
             one = self._advance([x], [y], stopped, None, until_refused)
             parts.append(one.result)
-            whole.n_not_finite += one.n_not_finite
-            whole.n_clipped += one.n_clipped
+            whole.add(one)
             if one.refused:
                 whole.refused[place] = one.refused[0]
             whole.stopped = stopped()
             if whole.stopped or (until_refused and whole.refused):
                 break
+        whole.predict_seconds = whole.learn_seconds = None  # a single record is no measure of a chunk
         whole.result = _joined(parts, not self.of_numbers)
         return whole
 

@@ -10,7 +10,7 @@ from connectors.encode import to_json
 from connectors.ports import Position, Record
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["dead_letter", "label_letter", "label_origin", "predictions", "shortened"]
+__all__ = ["dead_letter", "predictions", "shortened"]
 
 
 def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[str, Any]]:
@@ -39,8 +39,7 @@ def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[s
     [{'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}]
 
     """
-    # The target also where it is None: a CSV file has the columns of its first line. The position as `_shown` has it,
-    # a call of which would cost a tenth of the line.
+    # The target also where it is None: a CSV file has the columns of its first line.
     lines: list[dict[str, Any]] = [
         {
             "position": {"partition": record.position.partition, "offset": record.position.offset},
@@ -59,7 +58,7 @@ def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[s
     return lines
 
 
-def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dict[str, Any]:
+def dead_letter(position: Position, reason: str, detail: str, raw: bytes, source: str | None = None) -> dict[str, Any]:
     """Make a line of the dead letters, with all that is needed to mend the record and send it again.
 
     Parameters
@@ -72,6 +71,8 @@ def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dic
         One sentence.
     raw
         The record as it stood in the source: text where it is UTF-8, else base64.
+    source
+        Which source the position counts in, for a late label ``"labels"``; None: that of the records.
 
     Examples
     --------
@@ -84,38 +85,11 @@ def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dic
         encoding, text = "utf-8", raw.decode()
     except UnicodeDecodeError:
         encoding, text = "base64", base64.b64encode(raw).decode()
-    return {"position": _shown(position), "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
-
-
-def label_letter(position: Position, reason: str, detail: str, raw: bytes) -> dict[str, Any]:
-    """Make a line of the dead letters of a late label; its position names the source it counts in.
-
-    Parameters
-    ----------
-    position, reason, detail, raw
-        As `dead_letter` has them.
-
-    Examples
-    --------
-    >>> label_letter(Position("", 0, 12), "key", "there is no id", b"{}")["position"]
-    {'partition': 0, 'offset': 12, 'source': 'labels'}
-
-    """
-    line = dead_letter(position, reason, detail, raw)
-    line["position"]["source"] = "labels"
-    return line
-
-
-def label_origin(position: Position) -> Position:
-    """Tell the place of a late label from that of a record in the same stream: one topic may hold both.
-
-    Examples
-    --------
-    >>> label_origin(Position("s", 0, 12)).stream
-    'labels:s'
-
-    """
-    return position._replace(stream=f"labels:{position.stream}")
+    # Without the stream: a file that grows is known by more and more of its first bytes, and a line by none of them.
+    where: dict[str, Any] = {"partition": position.partition, "offset": position.offset}
+    if source is not None:
+        where["source"] = source
+    return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
 
 
 def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -148,8 +122,3 @@ def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
         if kept == 0 or len(to_json(line)) <= most:
             return line
         kept = kept // 8 * 4  # what is left of base64 can be decoded
-
-
-def _shown(position: Position) -> dict[str, int]:
-    # Without the stream: a file that grows is known by more and more of its first bytes, and a line by none of them.
-    return {"partition": position.partition, "offset": position.offset}

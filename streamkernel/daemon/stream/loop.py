@@ -34,7 +34,7 @@ class TooManyDeadLettersError(DaemonError):
 
 
 class Feed(Protocol):
-    """Where the records come from: an open source, or two in turn."""
+    """A feed of records: an open source, or two in turn."""
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `connectors.ports.Source.poll`."""
@@ -45,7 +45,7 @@ class Feed(Protocol):
 
 
 class Observer(Protocol):
-    """What is told of the progress of the loop."""
+    """An observer of the loop."""
 
     def chunk(self, done: ChunkResult) -> None:
         """Take note of a chunk that is done."""
@@ -55,7 +55,7 @@ class Observer(Protocol):
 
 
 class Checkpoints(Protocol):
-    """What writes the checkpoints."""
+    """The checkpoints, as the loop asks for them."""
 
     def room(self, taken: int) -> int | None:
         """Return how many records may come before the next checkpoint; None: any number."""

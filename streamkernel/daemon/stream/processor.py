@@ -20,7 +20,7 @@ __all__ = ["Processor", "Stage"]
 
 
 class Stage(Protocol):
-    """What makes events of records, and settles what became of them once they went through the model."""
+    """A stage between source and model: makes events of records, and settles them once the model is done with them."""
 
     @property
     def taken(self) -> int:
@@ -42,10 +42,10 @@ class Stage(Protocol):
         """End a chunk; say whether there were more dead letters among late labels than is borne."""
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
-        """Give what the model would be shown of a record, inputs and targets; nothing is changed."""
+        """Return what the model would be shown of a record, inputs and targets; nothing is changed."""
 
     def to_json(self) -> dict[str, int]:
-        """Give the counts of late labels by name; empty where there are none."""
+        """Return the counts of late labels by name; empty where there are none."""
 
 
 class Processor:
@@ -114,7 +114,7 @@ class Processor:
                 events.xs, events.ys, stopped, predict=events.predict, until_refused=events.until_refused
             )
             crash.point("mid-batch")
-            done.add_learned(learned)
+            done.add(learned)
             left = left[self.stage.settle(events, learned, done) :]
             if learned.stopped:
                 break

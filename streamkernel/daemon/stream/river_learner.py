@@ -28,7 +28,7 @@ _SQUARED = Squared()
 
 
 class RiverLearner(Learner):
-    """A model of River's, predicted and taught record by record, as River's own loop does it.
+    """A learner of River's models, which predict and learn record by record, as in River's own loop.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class RiverLearner(Learner):
 
 
 def _label(found: Any) -> Any:
-    """Give what a model predicted, which may be anything, where it has a place in a line and in a metric."""
+    """Return what a model predicted, which may be anything, where it has a place in a line and in a metric."""
     if found is None or isinstance(found, str | int | float | np.generic):
         return found
     raise TypeError(f"the model predicted {found!r:.40}, which is no label")

@@ -1,4 +1,4 @@
-"""The outputs of the daemon, and what happens when a disk or a broker does not take them."""
+"""The sinks of the daemon, and what happens when a disk or a broker does not take their lines."""
 
 from __future__ import annotations
 
