@@ -198,11 +198,11 @@ class JoinStage:
         y, join = decision.y, self.join
         assert y is not None
         assert done.probabilities is not None
-        done.targets.append(y)
-        done.predictions.append(prediction.label)
-        # A record that came before the first label has no prediction, and counts in no metric.
-        given = {} if prediction.label is None else prediction.probabilities
-        done.probabilities.append(given)
+        done.counts.learnt += 1
+        if prediction.label is not None:  # a record before the first label has none
+            done.targets.append(y)
+            done.predictions.append(prediction.label)
+            done.probabilities.append(prediction.probabilities)
         if not join.learn:
             return
         if self._learner.of_numbers:

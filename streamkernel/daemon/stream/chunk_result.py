@@ -59,7 +59,7 @@ class ChunkResult(Measured):
     line_origins, letter_origins
         Where the record of each of them begins.
     targets, predictions, probabilities
-        What the report metrics compare: each target that is known now, and what was predicted for it before;
+        What the report metrics compare: targets that are known now, and the predictions that were made for them;
         probabilities are None for regressors and models that give none.
     losses
         Finite losses of the records that have one.

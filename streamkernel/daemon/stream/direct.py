@@ -46,7 +46,7 @@ class DirectStage:
         done.next = record.next
 
     def close(self, done: ChunkResult) -> bool:
-        done.counts.unlabelled = done.counts.predicted - len(done.targets)
+        done.counts.unlabelled = done.counts.predicted - done.counts.learnt
         return False
 
     def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
@@ -85,4 +85,5 @@ class DirectStage:
             labelled = [target is not None for target in targets]
             targets, labels = list(compress(targets, labelled)), list(compress(labels, labelled))
             probabilities = None if probabilities is None else list(compress(probabilities, labelled))
+        done.counts.learnt = len(targets)
         done.targets, done.predictions, done.probabilities = targets, labels, probabilities  # the chunk's only pass

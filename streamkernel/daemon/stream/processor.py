@@ -128,10 +128,10 @@ class Processor:
         return self._closed(done)
 
     def _closed(self, done: ChunkResult) -> ChunkResult:
-        """Add a chunk to the counts and scores."""
+        """Add a chunk to the counts and scores, and return it."""
         self.overrun |= self.stage.close(done)
         counts = done.counts
-        counts.learnt = len(done.targets) - done.n_ignored if self.learner.learn else 0
+        counts.learnt = counts.learnt - done.n_ignored if self.learner.learn else 0
         counts.unlabelled += done.n_ignored
         for number in done.dead_numbers:
             self.overrun |= self.rate.add(self.counts.consumed + number)
