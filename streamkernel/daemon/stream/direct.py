@@ -80,10 +80,9 @@ class DirectStage:
     def _score(self, records: Sequence[Record], result: AdvanceResult, done: ChunkResult) -> None:
         """Add the predictions of records that have a target to what the report metrics compare."""
         targets: list[Any] = [record.y for record in records]
-        labels, probabilities = result.predictions, result.probabilities
         if None in targets:
             labelled = [target is not None for target in targets]
-            targets, labels = list(compress(targets, labelled)), list(compress(labels, labelled))
-            probabilities = None if probabilities is None else list(compress(probabilities, labelled))
+            targets, result = list(compress(targets, labelled)), part_of(result, labelled)
         done.counts.learnt = len(targets)
-        done.targets, done.predictions, done.probabilities = targets, labels, probabilities  # the chunk's only pass
+        # There is one pass a chunk: nothing was added before.
+        done.targets, done.predictions, done.probabilities = targets, result.predictions, result.probabilities
