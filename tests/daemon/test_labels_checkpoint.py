@@ -98,7 +98,7 @@ def full() -> tuple[dict[str, Any], bytes]:
     return json.loads(json.dumps(header)), blob
 
 
-def ledger_with(**given: Any) -> LabelJoin:
+def join_with(**given: Any) -> LabelJoin:
     """A join in which a record, a label and a settled key stand, as it would be with something odd in it."""
     daemon = Daemon(6, Counting(), LabelJoin("id", "y", 3600.0, 6, clock=lambda: 0.0))
     daemon.take([event(False, 0, "p", None, "good"), event(True, 0, "q", "a", "good")])
@@ -239,7 +239,7 @@ class TestWriting:
     )
     def test_what_would_be_refused_is_not_written(self, odd: dict[str, Any], reason: str) -> None:
         with pytest.raises(CheckpointError, match="cannot be written to a checkpoint: ") as caught:
-            dump(ledger_with(**odd))
+            dump(join_with(**odd))
         assert reason in str(caught.value)
         assert "\n" not in str(caught.value)
 
@@ -249,7 +249,7 @@ class TestWriting:
         saids(),
     )
     def test_what_is_written_is_read(self, label: Any, moments: Moments, said: Prediction) -> None:
-        odd = ledger_with(label=label, moments=moments, predicted=said)
+        odd = join_with(label=label, moments=moments, predicted=said)
         try:
             header, blob = dump(odd)
         except CheckpointError:

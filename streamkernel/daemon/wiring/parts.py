@@ -40,14 +40,7 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
 
 
 def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
-    """Serve metrics and probes until the stack is left; give host and port.
-
-    Raises
-    ------
-    ServerError
-        Where they cannot be served.
-
-    """
+    """Serve metrics and probes until the stack is left, and return host and port."""
     settings = plan.config.metrics
     assert settings is not None
     server = Server(settings, exporter.registry, health)
@@ -57,16 +50,7 @@ def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> t
 
 
 def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Feed:
-    """Open the sources where the run begins, and give what the loop reads.
-
-    Raises
-    ------
-    SourceError
-        Where one cannot be opened.
-    Stopped
-        Where a signal came.
-
-    """
+    """Open the sources where the run begins, and return what the loop reads."""
     if not plan.source.resumable:
         start.positions = {}
     stack.enter_context(plan.source).open(start.positions)
@@ -79,16 +63,7 @@ def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) 
 
 
 def open_sinks(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Sinks:
-    """Open the outputs, each at the mark it goes on from.
-
-    Raises
-    ------
-    SinkError
-        Where one cannot be opened.
-    Stopped
-        Where a signal came.
-
-    """
+    """Open the outputs, each at the mark it goes on from."""
     settings = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
     made = {key: make_sink(one, key) for key, one in settings.items()}
     sinks = Sinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
