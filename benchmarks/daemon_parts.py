@@ -22,14 +22,14 @@ from connectors.files.bytes import PlainFile
 from connectors.files.lines import Lines
 from connectors.files.source import LineSource
 from streamkernel import KernelClassifier
-from streamkernel.daemon.recovery.keeping import Keeper
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.shown.watch import Watch
-from streamkernel.daemon.stream.chunks import ChunkProcessor
+from streamkernel.daemon.stream.in_flight import InFlightMarker
 from streamkernel.daemon.stream.loop import Loop
-from streamkernel.daemon.stream.marker import Marker
-from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 
 WHOLE = "the rest (the loop itself, pacing)"
@@ -39,10 +39,10 @@ PARTS: dict[str, list[tuple[type, str]]] = {
     "decode, make the records": [(LineSource, "poll")],
     "model (`advance`)": [(KernelClassifier, "advance")],
     "quality and progressive loss": [(Quality, "add"), (ProgressiveLoss, "add")],
-    "prediction lines, accounting": [(ChunkProcessor, "process")],
-    "encode and write the outputs": [(Outbox, "write")],
-    "checkpoints": [(Keeper, "save_when_due")],
-    "write-ahead marker": [(Marker, "set"), (Marker, "clear")],
+    "prediction lines, accounting": [(Processor, "process")],
+    "encode and write the outputs": [(Sinks, "write")],
+    "checkpoints": [(CheckpointCoordinator, "save_when_due")],
+    "write-ahead marker": [(InFlightMarker, "set"), (InFlightMarker, "clear")],
     "metrics, log, status": [(Watch, "chunk"), (Watch, "turn")],
     WHOLE: [(Loop, "run")],
 }

@@ -21,12 +21,13 @@ from benchmarks.memory import resident
 from benchmarks.report import machine, table, write
 from streamkernel.daemon.checkpoints.payload import dump_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.late.saved import dump, restore
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.snapshot import dump, restore
+from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.stream.chunks import ChunkProcessor
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.loop import Feed
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
@@ -54,7 +55,7 @@ def write_stream(folder: Path, records: int, pending: int) -> None:
             labels.write(json.dumps({"id": key, "label": y}) + "\n")
 
 
-def started(folder: Path, late: bool, pending: int) -> tuple[ChunkProcessor, Feed]:
+def started(folder: Path, late: bool, pending: int) -> tuple[Processor, Feed]:
     """The daemon without its outputs."""
     path = folder / ("records.jsonl" if late else "labelled.jsonl")
     source = {"kind": "jsonl", "path": str(path), "target": None if late else "label"}
@@ -82,35 +83,36 @@ def best(call: Callable[[], object], clock: Callable[[], float] = time.process_t
     return 1e3 * min(took)
 
 
-def advance(processor: ChunkProcessor, feed: Feed, records: int) -> None:
+def advance(processor: Processor, feed: Feed, records: int) -> None:
     """Take records until there were so many."""
-    while processor.account.consumed < records:
+    while processor.counts.consumed < records:
         processor.process(feed.poll(CHUNK, 0.0))
 
 
-def advanced(folder: Path, late: bool, records: int, pending: int) -> tuple[list[str], ChunkProcessor]:
+def advanced(folder: Path, late: bool, records: int, pending: int) -> tuple[list[str], Processor]:
     """A row of the first table, and the daemon as it is then."""
     processor, feed = started(folder, late, pending)
     advance(processor, feed, 1)  # loads what is compiled
     before = resident()
     advance(processor, feed, pending)
-    grown, taken = resident() - before, processor.account.consumed
+    grown, taken = resident() - before, processor.counts.consumed
     milliseconds = best(lambda: advance(processor, feed, records), times=1)
-    waiting = 0 if processor.late is None else len(processor.late.pending)
-    rate = 1e3 * (processor.account.consumed - taken) / milliseconds
+    waiting = processor.stage.to_json().get("pending", 0)
+    rate = 1e3 * (processor.counts.consumed - taken) / milliseconds
     return ["late" if late else "with the record", f"{waiting:,}", f"{rate:,.0f}", f"{grown:.0f}"], processor
 
 
-def checkpointed(folder: Path, processor: ChunkProcessor) -> list[str]:
+def checkpointed(folder: Path, processor: Processor) -> list[str]:
     """A row of the second table."""
-    payload, late = dump_model(processor.learner.model), processor.late
+    payload, stage = dump_model(processor.learner.model), processor.stage
     waiting, collect, read = 0, 0.0, 0.0
-    if late is not None:
+    if isinstance(stage, JoinStage):
+        late = stage.join
         waiting = len(late.pending)
         header, blob = dump(late)
         payload += blob
         collect = best(lambda: dump(late))
-        read = best(lambda: restore(Ledger(late.key, late.target, late.timeout, late.limit), header, blob), times=1)
+        read = best(lambda: restore(LabelJoin(late.key, late.target, late.timeout, late.limit), header, blob), times=1)
     store = CheckpointStore(folder / f"state-{waiting}")
     store.lock()
     written = [best(lambda: store.write({}, payload), clock) for clock in (time.process_time, time.perf_counter)]

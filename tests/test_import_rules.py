@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"state", "losses"},
+    {"finite", "losses", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},
@@ -25,12 +25,13 @@ APART = ({"adaptive"}, {"growth"}), ({"records"}, {"kernels", "expansion"})
 STACKS = {
     "streamkernel/daemon": [
         {"base"},
-        {"checkpoints", "late", "settings"},
+        {"checkpoints", "settings"},
         {"serving", "stream"},
+        {"labels"},
+        {"recovery"},
         {"shown"},
-        {"group", "recovery"},
-        {"wiring"},
-        {"failure", "fresh", "herald"},
+        {"group", "wiring"},
+        {"failure", "fresh", "lifecycle"},
         {"runtime"},
         {"check", "evaluate", "migrate", "partition"},
         {"cli"},

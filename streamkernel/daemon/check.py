@@ -121,7 +121,7 @@ def _directories(plan: Plan) -> list[Path | None]:
 
 def _resumed(plan: Plan, start: resume.Start) -> None:
     """See whether files can be read on where the checkpoint says; what is in topics is looked at by a run."""
-    places = {"source": start.positions, "labels.source": {} if start.late is None else start.late.positions}
+    places = {"source": start.positions, "labels.source": {} if start.join is None else start.join.positions}
     for key, written in plan.config.sources.items():
         positions = places[key]
         if positions and getattr(written, "path", "-") != "-":
@@ -148,7 +148,7 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
         return f"checkpoint: {directory}, none yet"
     number, start = found
     starts.append(start)
-    return f"checkpoint: {directory}, a run goes on from number {number}, record {start.account.consumed:,}"
+    return f"checkpoint: {directory}, a run goes on from number {number}, record {start.counts.consumed:,}"
 
 
 def _file(key: str, path: str) -> str:

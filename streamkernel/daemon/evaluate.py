@@ -15,9 +15,9 @@ from streamkernel.daemon.shown.evaluation import Evaluation
 from streamkernel.daemon.shown.progress import show_progress
 from streamkernel.daemon.shown.view import growth_of
 from streamkernel.daemon.shown.watch import Watch
-from streamkernel.daemon.stream.chunks import Processed
+from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Loop
-from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
@@ -29,13 +29,13 @@ _log = logging.getLogger(__name__)
 _POINT_RECORDS = 50
 
 
-class _Cuts:
-    """Keeps nothing, but cuts the stream where the curves have their points."""
+class _NoCheckpoints:
+    """Saves nothing, but cuts the stream where the curves have their points."""
 
     def room(self, taken: int) -> int:
         return _POINT_RECORDS - taken % _POINT_RECORDS
 
-    def begun(self) -> bool:
+    def save_start(self) -> bool:
         return True
 
     def save_when_due(self) -> None:
@@ -52,18 +52,18 @@ class _Recorder(Watch):
         super().__init__(*args, **keywords)
         self.evaluation = Evaluation(self.view)
 
-    def chunk(self, processed: Processed) -> None:
-        super().chunk(processed)
+    def chunk(self, done: ChunkResult) -> None:
+        super().chunk(done)
         if self._processor.taken % _POINT_RECORDS == 0:
             self.point()
 
     def point(self) -> None:
         curves = self.evaluation
-        if curves.records and curves.records[-1] == self._processor.account.consumed:
+        if curves.records and curves.records[-1] == self._processor.counts.consumed:
             # Labels that come after the last record move the end of the curve.
             for curve in (curves.records, curves.loss, curves.features):
                 del curve[-1:]
-        curves.records.append(self._processor.account.consumed)
+        curves.records.append(self._processor.counts.consumed)
         curves.loss.append(self._processor.loss.mean())
         growth = growth_of(self._processor.learner.model)
         if "features" in growth:
@@ -97,7 +97,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
     start = resume.begin(plan)
     processor = make_processor(plan, start)
-    outbox = Outbox({"predictions": NullSink(), "dead_letters": NullSink()})
+    sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
     with contextlib.ExitStack() as stack:
         for written, source in sources:
             stack.enter_context(source).open()
@@ -106,7 +106,9 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         total = plan.source.total
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
             recorder = _Recorder(processor, None, show=show)
-            Loop(feed_of(plan, start), processor, outbox, start.positions, recorder, _Cuts(), stopped=stopped).run()
+            Loop(
+                feed_of(plan, start), processor, sinks, start.positions, recorder, _NoCheckpoints(), stopped=stopped
+            ).run()
             recorder.point()
             recorder.evaluation.view = recorder.refresh()
     evaluation = recorder.evaluation

@@ -12,10 +12,10 @@ from typing import Any
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
-from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.checkpoints.payload import dump_with_digest, load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
-from streamkernel.daemon.late.saved import part
+from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
 from streamkernel.daemon.settings.document import parse
 from streamkernel.daemon.settings.grouped import partition_directories
@@ -69,8 +69,9 @@ def _migrate(directory: Path, imports: Sequence[str]) -> str:
         before, model, waiting = found
         if before.format == FORMAT_VERSION:
             return f"{directory}: checkpoint {before.number} is of format {FORMAT_VERSION}: nothing is to be done"
-        header = {**before.header, "model": describe_model(model), "versions": versions()}
-        payload = dump_model(model, imports) + waiting
+        written, digest = dump_with_digest(model, imports)
+        header = {**before.header, "model": describe_model(model, digest), "versions": versions()}
+        payload = written + waiting
         path = store.write(header, payload)
         _verify(path, header, payload, imports)
     return (
@@ -108,6 +109,6 @@ def _verify(path: Path, header: Mapping[str, Any], payload: bytes, imports: Sequ
     """Read what was written, model and all."""
     again, model, _ = _load(read(path), imports)
     if (again.format, again.header, again.payload) != (FORMAT_VERSION, header, payload) or (
-        describe_model(model) != header["model"]
+        describe_model(model, dump_with_digest(model, imports)[1]) != header["model"]
     ):
         raise CheckpointError(f"{path}: does not hold what was written: remove it, the one before is as it was")

@@ -19,7 +19,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter
-from streamkernel.daemon.herald import Herald
+from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.document import parse
 from streamkernel.daemon.settings.grouped import partition_document
@@ -50,7 +50,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
         if isinstance(plan.source, KafkaSource):
             plan.source.came_later = is_added(Path(document.values["checkpoint"]["directory"]).parent, partition)
         start_logging(plan.config.log, plan.redact, partition)
-        run(plan, herald=_Partition(reporter, member))
+        run(plan, listener=_Partition(reporter, member))
     except Stopped as stop:
         _log.info("%s", stop)
     except Exception as error:
@@ -61,7 +61,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     return 0
 
 
-class _Partition(Herald):
+class _Partition(LifecycleListener):
     """Reports to the member, and waits for the partition until nobody else holds it."""
 
     alone = False

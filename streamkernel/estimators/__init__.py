@@ -2,8 +2,14 @@
 
 from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
 from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
-from streamkernel.estimators.base import Outcome
+from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.regressor import KernelRegressor
 
-__all__ = ["AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor", "Outcome"]
+__all__ = [
+    "AdaptiveKernelClassifier",
+    "AdaptiveKernelRegressor",
+    "AdvanceResult",
+    "KernelClassifier",
+    "KernelRegressor",
+]

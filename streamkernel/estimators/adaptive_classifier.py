@@ -1,5 +1,6 @@
 """The recommended classifier."""
 
+import math
 from typing import Any
 
 from river import base
@@ -7,7 +8,7 @@ from river import base
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.machine import Answered, LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.base import Outcome, most_probable
+from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.frames import Frame
@@ -167,11 +168,39 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
         frame = Frame(X)
         return frame.series(most_probable(self._targets.labels, self._machine.predict(frame)))
 
-    def _outcome(self, advanced: Answered) -> Outcome:
+    def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
+        """Compute the model's own loss of a prediction made before its label was known.
+
+        It is no `loss`: that is the constructor's argument.
+
+        Parameters
+        ----------
+        y
+            The label that came.
+        prediction
+            What `predict_proba_one` gave.
+
+        Returns
+        -------
+        The loss; NaN where the label has no probability, for it was not known yet.
+
+        Examples
+        --------
+        >>> from streamkernel import AdaptiveKernelClassifier
+        >>> model = AdaptiveKernelClassifier(seed=1)
+        >>> round(model.loss_of("yes", {"no": 0.25, "yes": 0.75}), 3), model.loss_of("yes", {"no": 1.0})
+        (0.288, nan)
+
+        """
+        if y not in prediction:
+            return math.nan
+        return -math.log(min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY))
+
+    def _outcome(self, advanced: Answered) -> AdvanceResult:
         labels = self._targets.labels
         probabilities = [
             dict(zip(labels[:known], row, strict=False))
             for known, row in zip(advanced.known.tolist(), advanced.said.tolist(), strict=True)
         ]
         predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
-        return Outcome(predictions, probabilities, advanced.losses)
+        return AdvanceResult(predictions, probabilities, advanced.losses)

@@ -7,11 +7,15 @@ from river.optim.losses import Squared
 
 from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.machine import Answered, NumberMachine
+from streamkernel.compute.moments import deviation
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
-from streamkernel.estimators.base import Outcome
+from streamkernel.estimators.base import AdvanceResult
+from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.targets import Numbers
+
+_SQUARED = Squared()
 
 
 class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor):
@@ -140,5 +144,30 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         frame = Frame(X)
         return frame.series(self._machine.predict(frame)[:, 0].copy())
 
-    def _outcome(self, advanced: Answered) -> Outcome:
-        return Outcome(advanced.said[:, 0].tolist(), None, advanced.losses, advanced.said[:, 1])
+    def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
+        """Compute the model's own loss of a prediction made before its target was known.
+
+        It is no `loss`: that is the constructor's argument of the growing regressor.
+
+        Parameters
+        ----------
+        y
+            The target that came.
+        prediction
+            What `predict_one` gave.
+        unit
+            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
+
+        Examples
+        --------
+        >>> from streamkernel import AdaptiveKernelRegressor
+        >>> model = AdaptiveKernelRegressor(seed=1)
+        >>> model.loss_of(3.0, 1.0), model.loss_of(3.0, 1.0, unit=2.0)
+        (4.0, 1.0)
+
+        """
+        unit = float(deviation(self._machine.experts.moments)) if unit is None else unit
+        return loss_of_number(_SQUARED, float(y), prediction, unit)
+
+    def _outcome(self, advanced: Answered) -> AdvanceResult:
+        return AdvanceResult(advanced.said[:, 0].tolist(), None, advanced.losses, advanced.said[:, 1])

@@ -16,22 +16,25 @@ from streamkernel.records.inputs import Inputs
 from streamkernel.records.intake import Records
 from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
 
+#: What a label counts as at least, and the others together, in the loss of a prediction.
+LEAST_PROBABILITY = 1e-15
+
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a model said of records before it learnt them.
+class AdvanceResult:
+    """The predictions of records, each made before the record was learnt, and the losses they had.
 
     Attributes
     ----------
     predictions
-        A label (None before the first) or a number each.
+        A label (None before the first) or a number for each record.
     probabilities
-        A distribution over the labels each; None for regressors.
+        A distribution over the labels for each record; None for regressors.
     losses
         The model's own loss of each record, float64 of shape (n,); NaN where there is no label.
     deviations
-        The deviation of the last errors before each record, float64 of shape (n,), 0 before the first; None for models
-        that do not tell it.
+        The standard deviation of each prediction, that of the last errors before the record, float64 of shape (n,), 0
+        before the first; None for models without a distribution.
 
     """
 
@@ -84,7 +87,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     # Learning ---------------------------------------------------------------------------------------------------------
 
-    def advance(self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None) -> Outcome:
+    def advance(
+        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any], ws: Sequence[float] | None = None
+    ) -> AdvanceResult:
         """Predict records, then learn them, one after the other.
 
         However a stream is cut into calls, of this or of `learn_one` and `learn_many`, the state ends up the same, bit
@@ -109,7 +114,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return self._outcome(self._machine.advance(xs, ys, ws))
 
     @abc.abstractmethod
-    def _outcome(self, advanced: Any) -> Outcome:
+    def _outcome(self, advanced: Any) -> AdvanceResult:
         """Scores as labels, probabilities or numbers."""
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:

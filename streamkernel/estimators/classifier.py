@@ -1,12 +1,14 @@
 """Kernel classification: logistic, support vector and softmax machines."""
 
+import math
 from typing import Any
 
+import numpy as np
 from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss
 
-from streamkernel.estimators.base import Outcome, most_probable
+from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth
 from streamkernel.growth.machine import Advanced, Machine
@@ -175,10 +177,47 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
         frame = Frame(X)
         return frame.series(most_probable(*self._distribution(frame)))
 
+    def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
+        """Compute the model's own loss of a prediction made before its label was known.
+
+        It is no `loss`: that is the constructor's argument.
+
+        Parameters
+        ----------
+        y
+            The label that came.
+        prediction
+            What `predict_proba_one` gave.
+
+        Returns
+        -------
+        The loss; NaN where the label has no probability, for it was not known yet.
+
+        Examples
+        --------
+        >>> from streamkernel import KernelClassifier
+        >>> model = KernelClassifier(seed=1)
+        >>> round(model.loss_of("yes", {"no": 0.25, "yes": 0.75}), 3), model.loss_of("yes", {"no": 1.0})
+        (0.288, nan)
+
+        """
+        if y not in prediction:
+            return math.nan
+        p = min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
+        if isinstance(self.loss, BinaryLoss):
+            side = self._targets.labels.index(y)
+            score = math.log(p / (1.0 - p))
+            return float(self.loss(bool(side), score if side else -score))
+        if self.loss is None or isinstance(self.loss, Softmax):
+            return -math.log(p)
+        # The logarithms of the probabilities are the scores, but for a constant.
+        scores = np.log(np.maximum(list(prediction.values()), LEAST_PROBABILITY))
+        return float(self._targets.loss(np.array([list(prediction).index(y)]), scores[None, :])[0])
+
     def _distribution(self, frame: Frame) -> tuple[list[Any], Array]:
         return self._targets.distribution(self._machine.predict(frame))
 
-    def _outcome(self, advanced: Advanced) -> Outcome:
+    def _outcome(self, advanced: Advanced) -> AdvanceResult:
         probabilities = self._targets.probabilities(advanced.encoded, advanced.scores)
         predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
-        return Outcome(predictions, probabilities, advanced.losses)
+        return AdvanceResult(predictions, probabilities, advanced.losses)

@@ -6,13 +6,16 @@ from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 
-from streamkernel.estimators.base import Outcome
+from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.finite import loss_of_number
 from streamkernel.growth import Growth
 from streamkernel.growth.machine import Advanced, Machine
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.targets import Numbers
+
+_SQUARED = Squared()
 
 
 class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
@@ -134,5 +137,30 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
         frame = Frame(X)
         return frame.series(self._targets.numbers(self._machine.predict(frame)))
 
-    def _outcome(self, advanced: Advanced) -> Outcome:
-        return Outcome(self._targets.values(advanced.encoded, advanced.scores), None, advanced.losses)
+    def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
+        """Compute the model's own loss of a prediction made before its target was known.
+
+        It is no `loss`: that is the constructor's argument of the growing regressor.
+
+        Parameters
+        ----------
+        y
+            The target that came.
+        prediction
+            What `predict_one` gave.
+        unit
+            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
+
+        Examples
+        --------
+        >>> from streamkernel import KernelRegressor
+        >>> model = KernelRegressor(seed=1)
+        >>> model.loss_of(3.0, 1.0), model.loss_of(3.0, 1.0, unit=2.0)
+        (4.0, 1.0)
+
+        """
+        unit = self._targets.deviation if unit is None else unit
+        return loss_of_number(self.loss or _SQUARED, float(y), prediction, unit)
+
+    def _outcome(self, advanced: Advanced) -> AdvanceResult:
+        return AdvanceResult(self._targets.values(advanced.encoded, advanced.scores), None, advanced.losses)

@@ -149,7 +149,7 @@ def test_a_log_that_does_not_tell_and_one_that_tells_too_much_are_found() -> Non
     [
         ("connectors.kafka.writing.sink:KafkaSink.write", 0, True, False),
         ("kafka:KafkaProducer.send", 2, False, True),
-        ("streamkernel.daemon.stream.learner:_OurLearner.teach", 2, False, False),
+        ("streamkernel.daemon.stream.learner:AdvancingLearner._advance", 2, False, False),
     ],
     ids=["lines are dropped", "a line is sent twice", "records are learnt twice"],
 )

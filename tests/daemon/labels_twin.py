@@ -10,14 +10,15 @@ import numpy as np
 from river import base
 
 from connectors.ports import Fault, Position, Record
-from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.stream.dead_letters import DeadLetterRate
-from streamkernel.daemon.stream.late_chunks import LateProcessor
-from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.stage import JoinStage
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
-from streamkernel.estimators.base import Outcome
+from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.estimators.base import AdvanceResult
 
 
 class Counting(base.Classifier):
@@ -47,7 +48,7 @@ class Counting(base.Classifier):
 class Advancing(Counting):
     """The same as an estimator of ours is: a call that is refused changes nothing."""
 
-    def advance(self, xs: list[dict[str, Any]], ys: list[str | None]) -> Outcome:
+    def advance(self, xs: list[dict[str, Any]], ys: list[str | None]) -> AdvanceResult:
         if any("bad" in x for x in xs) or "bad" in ys:
             raise ValueError("a bad record" if any("bad" in x for x in xs) else "a bad label")
         labels, given, losses = [], [], []
@@ -59,7 +60,10 @@ class Advancing(Counting):
             if y is not None:
                 losses[-1] = self_loss(p, y)
                 self.learn_one(x, y)
-        return Outcome(labels, given, np.array(losses))
+        return AdvanceResult(labels, given, np.array(losses))
+
+    def loss_of(self, y: str, prediction: dict[str, float]) -> float:
+        return self_loss(prediction, y)
 
 
 def self_loss(p: dict[str, float], y: str) -> float:
@@ -171,18 +175,18 @@ class Twin:
 class Daemon:
     """The real thing in the same terms."""
 
-    def __init__(self, limit: int, model: Counting, ledger: Ledger | None = None) -> None:
+    def __init__(self, limit: int, model: Counting, join: LabelJoin | None = None) -> None:
         self.model = model
-        self.late = ledger or Ledger("id", "y", 3600.0, limit)
+        self.join = join or LabelJoin("id", "y", 3600.0, limit)
         self.quality = Quality("classification", ["accuracy", "log_loss"], 10_000)
-        self.processor = LateProcessor(
-            learner_for(model),
+        learner = learner_for(model)
+        self.processor = Processor(
+            learner,
             self.quality,
             ProgressiveLoss(10_000),
             DeadLetterRate(1.0, 10_000),
-            Account(),
-            self.late,
-            DeadLetterRate(1.0, 10_000),
+            RecordCounts(),
+            JoinStage(self.join, learner, DeadLetterRate(1.0, 10_000)),
         )
         self.lines: list[tuple[int, Any, Any]] = []
         self.letters: list[tuple[str, int, str]] = []
@@ -206,10 +210,10 @@ class Daemon:
         return done.taken
 
     def agrees_with(self, twin: Twin) -> None:
-        late, account = self.late, self.processor.account
+        late, account = self.join, self.processor.counts
         assert self.model.learnt == twin.model.learnt
         assert account.to_json() == {name: twin.records[name] for name in account.to_json()}
-        assert late.account.to_json() == {name: twin.labels[name] for name in late.account.to_json()}
+        assert late.counts.to_json() == {name: twin.labels[name] for name in late.counts.to_json()}
         assert self.lines == twin.lines
         assert self.letters == twin.letters
         assert [key for key, _ in late.pending] == list(twin.pending)
@@ -220,9 +224,9 @@ class Daemon:
         balances(late, account)
 
 
-def balances(late: Ledger, account: Account) -> None:
+def balances(late: LabelJoin, account: RecordCounts) -> None:
     """Every record and every label is accounted for."""
-    counts = late.account
+    counts = late.counts
     assert counts.balances(len(late.pending), len(late.waiting))
     at_once = account.learnt - counts.matched
     assert account.consumed == account.skipped + account.dead + account.unlabelled + at_once + counts.kept

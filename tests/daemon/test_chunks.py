@@ -13,14 +13,15 @@ from river.base import Classifier
 
 from connectors.ports import Fault, Position, Record
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
-from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream import pace
-from streamkernel.daemon.stream.chunks import ChunkProcessor
-from streamkernel.daemon.stream.dead_letters import DeadLetterRate
+from streamkernel.daemon.stream import batch_size
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
+from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.garbage import rare_collections
-from streamkernel.daemon.stream.learner import _RiverLearner, learner_for
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.river_learner import RiverLearner, learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import Log
 from tests.daemon.conftest import Home, write_stream
@@ -66,7 +67,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home.configure(source={"kind": kind, "path": str(path), "target": "y"}, model=[MODELS[model]])
     results, metrics = [], []
     for most in (1, 7, 512):
-        monkeypatch.setattr(pace, "_MOST", most)
+        monkeypatch.setattr(batch_size, "_MOST", most)
         view = run(prepare(home.config), fresh=True)
         results.append(home.result())
         metrics.append({**view.overall, **view.rolling, "loss": view.loss})
@@ -81,9 +82,9 @@ def test_whole_chunks_leave_the_state_that_rivers_loop_leaves(model: Classifier)
     draw = random.Random(2)
     xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(700)]
     ys = [None if draw.random() < 0.05 else x["a"] * x["b"] > 0 for x in xs]
-    chunks, loop = learner_for(model.clone()), _RiverLearner(model.clone())
-    said = chunks.teach(xs, ys)
-    told = loop.teach(xs, ys)
+    chunks, loop = learner_for(model.clone()), RiverLearner(model.clone())
+    said = chunks.advance(xs, ys).result
+    told = loop.advance(xs, ys).result
     assert chunks.model.state_digest() == loop.model.state_digest()  # type: ignore[union-attr]
     assert said.predictions == told.predictions
     assert said.probabilities is not None
@@ -92,13 +93,14 @@ def test_whole_chunks_leave_the_state_that_rivers_loop_leaves(model: Classifier)
         assert ours == pytest.approx(rivers, rel=1e-4, abs=1e-6)
 
 
-def processor() -> ChunkProcessor:
-    return ChunkProcessor(
+def processor() -> Processor:
+    return Processor(
         learner_for(KernelClassifier(loss=Log(), seed=1)),
         Quality("classification", ["accuracy", "macro_f1", "log_loss"], window=30),
         ProgressiveLoss(30),
         DeadLetterRate(0.5, 20),
-        Account(),
+        RecordCounts(),
+        DirectStage(),
     )
 
 
@@ -124,7 +126,7 @@ def test_every_kind_of_record_in_one_chunk() -> None:
     assert done.losses == [loss for part in parts for loss in part.losses]
     assert done.dead == sum((part.dead for part in parts), type(done.dead)())
     assert done.next == parts[-1].next == Position("here", 0, 200)
-    assert done.account == whole.account == single.account
+    assert done.counts == whole.counts == single.counts
     assert (whole.overrun, whole.rate.recent) == (single.overrun, single.rate.recent)
     assert whole.quality.overall() == pytest.approx(single.quality.overall(), rel=1e-12)
     assert whole.quality.rolling() == single.quality.rolling()

@@ -5,19 +5,22 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from connectors.memory import MemorySink
+from connectors.memory import MemorySink, MemorySource
 from connectors.ports import Position, SinkError
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.checkpoints.writer import CheckpointWriter
-from streamkernel.daemon.recovery import keeping
+from streamkernel.daemon.recovery import coordinator
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 
@@ -80,28 +83,43 @@ class FullSink(MemorySink):
             raise SinkError(f"out.jsonl: cannot be written: {error.strerror}") from None
 
 
+class Saver(CheckpointCoordinator):
+    """The coordinator of a run without a model: how far the run is, is said by whoever saves."""
+
+    def __init__(self, store: FullStore, clock: Clock) -> None:
+        checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
+        plan: Any = SimpleNamespace(config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None)
+        processor: Any = SimpleNamespace(taken=0, counts=RecordCounts())
+        super().__init__(plan, store, processor, Sinks({}), Start(None), clock=clock)  # type: ignore[arg-type]
+        self.clock, self.disk, self.store = clock, store.disk, store
+
+    def save(self, consumed: int) -> bool:  # type: ignore[override]
+        self._processor.taken = consumed  # type: ignore[misc]
+        return super().save()
+
+    def due(self, consumed: int) -> bool:
+        assert self.schedule is not None
+        return self.schedule.due(consumed)
+
+    def _snapshot(self, marks: Any) -> tuple[dict[str, Any], bytes]:  # noqa: ARG002
+        return {}, b"model"
+
+
 @pytest.fixture
-def saver(tmp_path: Path) -> Iterator[CheckpointWriter]:
-    clock, disk = Clock(), Disk()
-    store = FullStore(tmp_path, disk)
+def saver(tmp_path: Path) -> Iterator[Saver]:
+    store = FullStore(tmp_path, Disk())
     store.lock()
-    made = CheckpointWriter(store, every_records=100, every_seconds=30, clock=clock)
-    made.clock, made.disk, made.store = clock, disk, store  # type: ignore[attr-defined]
-    yield made
+    yield Saver(store, Clock())
     store.close()
 
 
-def snapshot() -> tuple[dict[str, Any], bytes]:
-    return {}, b"model"
-
-
 def test_it_is_tried_again_after_1_2_4_and_at_most_60_seconds(saver: Any) -> None:
-    assert saver.save(0, snapshot)
+    assert saver.save(0)
     saver.disk.full = True
     pauses = []
     for consumed in range(100, 2000, 100):
         assert saver.due(consumed)
-        assert not saver.save(consumed, snapshot)
+        assert not saver.save(consumed)
         since = saver.clock.now
         while not saver.due(consumed):
             saver.clock.now += 0.5
@@ -110,16 +128,16 @@ def test_it_is_tried_again_after_1_2_4_and_at_most_60_seconds(saver: Any) -> Non
     assert set(pauses[7:]) == {60}
     assert [path.name for path in saver.store.directory.glob("*.skc")] == ["checkpoint-000000000000.skc"]
     saver.disk.full = False
-    assert saver.save(2000, snapshot)
+    assert saver.save(2000)
     assert not saver.due(2000)
     assert saver.due(2100)
 
 
 def test_a_checkpoint_is_due_at_multiples_and_after_a_time(saver: Any) -> None:
-    saver.save(0, snapshot)
+    saver.save(0)
     assert [saver.room(consumed) for consumed in (0, 1, 99, 100, 250)] == [100, 99, 1, 100, 50]
     assert [saver.due(consumed) for consumed in (0, 99, 100)] == [False, False, True]
-    saver.save(130, snapshot)
+    saver.save(130)
     assert [saver.due(consumed) for consumed in (130, 199, 200)] == [False, False, True]
     saver.clock.now += 29.9
     assert not saver.due(131)
@@ -131,7 +149,7 @@ def test_a_checkpoint_is_due_at_multiples_and_after_a_time(saver: Any) -> None:
 def test_other_errors_are_not_borne(saver: Any) -> None:
     saver.disk.full, saver.disk.number = True, errno.EACCES
     with pytest.raises(CheckpointError, match=r"at record 0 cannot be written: .* the disk says no; mend that"):
-        saver.save(0, snapshot)
+        saver.save(0)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
@@ -147,7 +165,7 @@ def test_disk_trouble_is_known_also_below_other_errors(number: int) -> None:
 
 def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
     clock, disk = Clock(), Disk()
-    box = Outbox({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock, max_waiting_bytes=4)
+    box = Sinks({"predictions": FullSink(disk), "dead_letters": MemorySink()}, clock, max_waiting_bytes=4)
     box.write({"predictions": [{"n": 0}], "dead_letters": []})
     disk.full = True
     for number in (1, 2, 3):
@@ -172,7 +190,7 @@ def test_lines_wait_in_memory_and_none_is_lost_or_double() -> None:
 def test_a_sink_that_fails_for_another_reason_stops_the_daemon() -> None:
     disk = Disk(errno.EPIPE)
     disk.full = True
-    box = Outbox({"predictions": FullSink(disk)})
+    box = Sinks({"predictions": FullSink(disk)})
     with pytest.raises(SinkError):
         box.write({"predictions": [{"n": 0}]})
 
@@ -210,7 +228,7 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
 def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stream(home.folder / "stream.csv", 1000)
     monkeypatch.chdir(home.folder)
-    monkeypatch.setattr(keeping.time, "sleep", lambda _: None)
+    monkeypatch.setattr(coordinator.time, "sleep", lambda _: None)
     write = CheckpointStore.write
 
     def only_the_first(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from river import base
 
 from streamkernel import AdaptiveKernelRegressor, KernelRegressor
-from streamkernel.daemon.base.events import Said
-from streamkernel.daemon.late import saved
-from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.base.events import Prediction
+from streamkernel.daemon.labels import snapshot
+from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.stream.classes import ClassNumbers
-from streamkernel.daemon.stream.learner import learner_for
 from streamkernel.daemon.stream.quality import REPORTS, ProgressiveLoss, Quality
+from streamkernel.daemon.stream.river_learner import learner_for
 from tests.daemon.conftest import Home, Launcher
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -35,15 +35,15 @@ def all_finite(values: Any) -> bool:
 @example([0.0, 5e-324, 0.0])
 @example([1e200] * 3)
 def test_the_moments_of_late_targets_are_finite_and_come_back(targets: list[float]) -> None:
-    ledger = Ledger("id", "y", 60.0, 10)
+    join = LabelJoin("id", "y", 60.0, 10)
     for target in targets:
-        ledger.moments = ledger.moments.after(target)
-        assert all_finite(ledger.moments)
-        assert 0 < ledger.moments.deviation < math.inf
-    header, blob = saved.dump(ledger)
-    again = Ledger("id", "y", 60.0, 10)
-    saved.restore(again, json.loads(json.dumps(header, allow_nan=False)), blob)
-    assert again.moments == ledger.moments
+        join.moments = join.moments.after(target)
+        assert all_finite(join.moments)
+        assert 0 < join.moments.deviation < math.inf
+    header, blob = snapshot.dump(join)
+    again = LabelJoin("id", "y", 60.0, 10)
+    snapshot.restore(again, json.loads(json.dumps(header, allow_nan=False)), blob)
+    assert again.moments == join.moments
 
 
 @settings(deadline=None)
@@ -78,7 +78,7 @@ def test_the_sum_and_the_mean_of_any_losses_are_finite(losses: list[float], wind
 @example(1.0, 2.0, 0.0)
 def test_the_loss_of_what_was_said_before_is_finite(y: float, said: float, deviation: float) -> None:
     for model in (KernelRegressor(), AdaptiveKernelRegressor(), Constant(0.0)):
-        assert math.isfinite(learner_for(model).loss(y, Said(said), deviation))
+        assert math.isfinite(learner_for(model).loss(y, Prediction(said), deviation))
 
 
 class Constant(base.Regressor):
@@ -97,11 +97,11 @@ class Constant(base.Regressor):
 
 def test_a_prediction_that_is_no_finite_number_is_none_and_counted() -> None:
     model = Constant(1.0, math.inf, math.nan, 1.6e308)
-    lesson = learner_for(model).teach([{}] * 4, [1e200, 2.0, 3.0, -1e200])
-    assert lesson.predictions == [1.0, None, None, 1.6e308]
-    assert (lesson.n_not_finite, lesson.n_clipped) == (2, 2)
+    learned = learner_for(model).advance([{}] * 4, [1e200, 2.0, 3.0, -1e200])
+    assert learned.result.predictions == [1.0, None, None, 1.6e308]
+    assert (learned.n_not_finite, learned.n_clipped) == (2, 2)
     assert model.learnt == [1e100, 2.0, 3.0, -1e100]
-    assert [math.isfinite(loss) for loss in lesson.losses] == [True, False, False, True]
+    assert [math.isfinite(loss) for loss in learned.result.losses] == [True, False, False, True]
 
 
 class TestClasses:

@@ -97,7 +97,7 @@ def test_an_output_knows_the_records_of_a_file_that_grew(
 
     home = homes("one")
     monkeypatch.chdir(home.folder)
-    monkeypatch.setattr("streamkernel.daemon.runtime.make_sink", lambda *_: Topic())
+    monkeypatch.setattr("streamkernel.daemon.wiring.parts.make_sink", lambda *_: Topic())
     stream = home.folder / "stream.csv"
     config = home.configure(model=MODEL, checkpoint={"directory": "out/state", "every_records": 10_000})
     stream.write_text("a,y\n" + "1,0\n" * 100)
@@ -107,7 +107,7 @@ def test_an_output_knows_the_records_of_a_file_that_grew(
 
     told.append([])
     with monkeypatch.context() as patch:
-        patch.setattr("streamkernel.daemon.recovery.keeping.Keeper.finish", power_fails)
+        patch.setattr("streamkernel.daemon.recovery.coordinator.CheckpointCoordinator.finish", power_fails)
         with pytest.raises(Stopped):
             run(prepare(config), max_records=50)
     stream.write_text(stream.read_text() + "2,1\n" * 5000)

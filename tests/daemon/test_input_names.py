@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.learner import learner_for
-from streamkernel.daemon.stream.names import Names
+from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import Home, Launcher
@@ -82,7 +82,7 @@ def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home, monke
 
 class TestNames:
     def test_the_first_ones_to_be_learnt_have_the_room(self) -> None:
-        names = Names(3)
+        names = InputNames(3)
         assert names.bound({"p": 1, "q": 1, "r": 1}, learn=False) == ({"p": 1, "q": 1, "r": 1}, 0)
         assert names.bound({"p": 1, "q": 1, "r": 1, "s": 1}, learn=False)[1] == 1
         assert names.bound({"a": 1, "b": 2}, learn=True) == ({"a": 1, "b": 2}, 0)
@@ -91,20 +91,20 @@ class TestNames:
         assert names.bound({"p": 1, "a": 2}, learn=False) == ({"a": 2}, 1)
 
     def test_a_restart_knows_them(self) -> None:
-        names = Names(4)
+        names = InputNames(4)
         names.bound({"a": 1, "\ud800": 2, 7: 3, "7": 4}, learn=True)  # type: ignore[dict-item]
-        again = Names(4, names.to_text())
+        again = InputNames(4, names.to_text())
         assert again.bound({"b": 1, 7: 2, "\ud800": 3}, learn=False) == ({7: 2, "\ud800": 3}, 1)  # type: ignore[dict-item]
         assert again.to_text() == names.to_text()
 
     def test_a_lower_limit_takes_none_away(self) -> None:
-        names = Names(4)
+        names = InputNames(4)
         names.bound({"a": 1, "b": 1}, learn=True)
-        assert Names(1, names.to_text()).bound({"a": 1, "c": 1, "b": 1}, learn=True) == ({"a": 1, "b": 1}, 1)
+        assert InputNames(1, names.to_text()).bound({"a": 1, "c": 1, "b": 1}, learn=True) == ({"a": 1, "b": 1}, 1)
 
     def test_a_model_that_only_serves_is_given_no_more_than_there_is_room_for(self) -> None:
         from river.naive_bayes import GaussianNB
 
-        learner = learner_for(GaussianNB(), learn=False, names=Names(2))
-        assert learner.teach([{"a": 1.0, "b": 1.0, "c": 1.0}] * 2, ["p", "q"]).n_ignored_inputs == 0
-        assert learner.names == ""
+        learner = learner_for(GaussianNB(), learn=False, names=InputNames(2))
+        assert learner.advance([{"a": 1.0, "b": 1.0, "c": 1.0}] * 2, ["p", "q"]).n_ignored_inputs == 0
+        assert learner.input_names == ""

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.base.events import Said
+from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.late.moments import Moments
-from streamkernel.daemon.late.packed import Kept, Packer
-from streamkernel.daemon.late.saved import dump, part, restore
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.moments import Moments
+from streamkernel.daemon.labels.packed import Packer, PendingRecord
+from streamkernel.daemon.labels.snapshot import dump, part, restore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
@@ -35,14 +35,14 @@ SHARE = st.floats(0.0, 1.0)
 
 
 @st.composite
-def saids(draw: st.DrawFn) -> Said:
+def saids(draw: st.DrawFn) -> Prediction:
     if draw(st.booleans()):
-        return Said(draw(st.none() | st.floats() | LABEL))
+        return Prediction(draw(st.none() | st.floats() | LABEL))
     given = draw(st.dictionaries(LABEL, SHARE, min_size=1, max_size=5))
-    return Said(draw(st.none() | st.sampled_from(list(given)) | LABEL), given)
+    return Prediction(draw(st.none() | st.sampled_from(list(given)) | LABEL), given)
 
 
-KEPT = st.builds(Kept, TEXT, st.floats(0.0, 1e12), st.dictionaries(TEXT, INPUT, max_size=8), saids())
+KEPT = st.builds(PendingRecord, TEXT, st.floats(0.0, 1e12), st.dictionaries(TEXT, INPUT, max_size=8), saids())
 
 
 def typed(value: Any) -> Any:
@@ -57,7 +57,7 @@ def typed(value: Any) -> Any:
 class TestPacking:
     @settings(max_examples=200)
     @given(st.lists(KEPT, max_size=6))
-    def test_every_bit_comes_back(self, many: list[Kept]) -> None:
+    def test_every_bit_comes_back(self, many: list[PendingRecord]) -> None:
         packer = Packer()
         packed = [packer.pack(kept) for kept in many]
         # Of a label that equals another one, as True does 1, the model's distribution has one.
@@ -77,7 +77,9 @@ class TestPacking:
         sizes = []
         for number in range(1000):
             x = {f"a_field_with_a_name_{i}": draw.gauss(0, 1) for i in range(20)}
-            kept = Kept(f"order {number}", 1000.5 * number, x, Said("fraud", {"fine": 0.25, "fraud": 0.75}))
+            kept = PendingRecord(
+                f"order {number}", 1000.5 * number, x, Prediction("fraud", {"fine": 0.25, "fraud": 0.75})
+            )
             sizes.append(len(packer.pack(kept)))
         assert max(sizes) < 220  # of which the 22 numbers take 176
         tables = packer.dump()
@@ -85,41 +87,41 @@ class TestPacking:
 
 
 def full() -> tuple[dict[str, Any], bytes]:
-    """A ledger with some of everything, as a checkpoint has it."""
-    daemon = Daemon(6, Counting(), Ledger("id", "y", 3600.0, 6, clock=lambda: 0.0))
+    """A join with some of everything, as a checkpoint has it."""
+    daemon = Daemon(6, Counting(), LabelJoin("id", "y", 3600.0, 6, clock=lambda: 0.0))
     keys = [("p", None), ("q", "a"), ("r", None), ("s", None), (None, None), ("t", None), ("u", None), ("p", None)]
     records = [event(False, number, key, y, "good") for number, (key, y) in enumerate(keys)]
     records = [record._replace(x={**record.x, "word": "red", "count": 3, "flag": True}) for record in records]
     labels = [event(True, number, key, "b", "good") for number, key in enumerate(["r", "v", "w", "q", "r", "v"])]
     daemon.take([*records, *labels, event(False, 99, "x", None, "good"), event(False, 100, "y", None, "good")])
-    header, blob = dump(daemon.late)
+    header, blob = dump(daemon.join)
     assert (header["pending"], header["waiting"]) == (6, 2)
     return json.loads(json.dumps(header)), blob
 
 
-def ledger_with(**given: Any) -> Ledger:
-    """A ledger in which a record, a label and a settled key stand, as it would be with something odd in it."""
-    daemon = Daemon(6, Counting(), Ledger("id", "y", 3600.0, 6, clock=lambda: 0.0))
+def join_with(**given: Any) -> LabelJoin:
+    """A join in which a record, a label and a settled key stand, as it would be with something odd in it."""
+    daemon = Daemon(6, Counting(), LabelJoin("id", "y", 3600.0, 6, clock=lambda: 0.0))
     daemon.take([event(False, 0, "p", None, "good"), event(True, 0, "q", "a", "good")])
     if "label" in given:
-        early = daemon.late.waiting.pop("q")
+        early = daemon.join.waiting.pop("q")
         assert early is not None
-        daemon.late.waiting.put("q", early._replace(y=given["label"]))
+        daemon.join.waiting.put("q", early._replace(y=given["label"]))
     if "predicted" in given:
-        entry = daemon.late.pending.get("p")
+        entry = daemon.join.pending.get("p")
         assert entry is not None
         assert entry.data is not None
-        daemon.late.release(entry)
-        entry.data = daemon.late.packer.pack(Kept("p", 0.0, {"a": 1.0}, Said(*given["predicted"])))
-    daemon.late.moments = given.get("moments", daemon.late.moments)
-    daemon.late.account.taken += given.get("taken", 0)
-    return daemon.late
+        daemon.join.release(entry)
+        entry.data = daemon.join.packer.pack(PendingRecord("p", 0.0, {"a": 1.0}, Prediction(*given["predicted"])))
+    daemon.join.moments = given.get("moments", daemon.join.moments)
+    daemon.join.counts.taken += given.get("taken", 0)
+    return daemon.join
 
 
-def taken(header: dict[str, Any], blob: bytes) -> Ledger:
-    ledger = Ledger("id", "y", 3600.0, 6)
-    restore(ledger, header, blob)
-    return ledger
+def taken(header: dict[str, Any], blob: bytes) -> LabelJoin:
+    join = LabelJoin("id", "y", 3600.0, 6)
+    restore(join, header, blob)
+    return join
 
 
 HEAD, REST = full()[1].split(b"\n", 1)
@@ -238,7 +240,7 @@ class TestWriting:
     )
     def test_what_would_be_refused_is_not_written(self, odd: dict[str, Any], reason: str) -> None:
         with pytest.raises(CheckpointError, match="cannot be written to a checkpoint: ") as caught:
-            dump(ledger_with(**odd))
+            dump(join_with(**odd))
         assert reason in str(caught.value)
         assert "\n" not in str(caught.value)
 
@@ -247,8 +249,8 @@ class TestWriting:
         st.builds(Moments, st.integers(0), st.floats(), st.floats()),
         saids(),
     )
-    def test_what_is_written_is_read(self, label: Any, moments: Moments, said: Said) -> None:
-        odd = ledger_with(label=label, moments=moments, predicted=said)
+    def test_what_is_written_is_read(self, label: Any, moments: Moments, said: Prediction) -> None:
+        odd = join_with(label=label, moments=moments, predicted=said)
         try:
             header, blob = dump(odd)
         except CheckpointError:
@@ -260,9 +262,9 @@ class TestWriting:
 
 class TestHostile:
     def test_what_is_whole_is_taken(self) -> None:
-        ledger = taken(*full())
-        assert (len(ledger.pending), len(ledger.waiting), len(ledger.settled)) == (6, 2, 2)
-        assert dump(ledger)[1] == full()[1]
+        join = taken(*full())
+        assert (len(join.pending), len(join.waiting), len(join.settled)) == (6, 2, 2)
+        assert dump(join)[1] == full()[1]
         assert dump(taken(*records_altered(lambda *_: None)))[0]["pending"] == 6
 
     @pytest.mark.parametrize("how", HOSTILE)
@@ -287,13 +289,13 @@ class TestHostile:
             else:
                 damaged[place:place] = data.draw(st.binary(min_size=1, max_size=5))
         try:
-            ledger = taken(header, bytes(damaged))
+            join = taken(header, bytes(damaged))
         except CheckpointError:
             return
-        assert ledger.account.balances(len(ledger.pending), len(ledger.waiting))
-        for key, entry in ledger.pending:
+        assert join.counts.balances(len(join.pending), len(join.waiting))
+        for key, entry in join.pending:
             assert entry.data is not None
-            assert ledger.packer.unpack(entry.data).key == key
+            assert join.packer.unpack(entry.data).key == key
 
     @pytest.mark.parametrize("header", [{}, {"bytes": -1}, {"bytes": "9"}, {"bytes": 10**9}, {"bytes": True}, []])
     def test_more_than_there_is_is_refused(self, header: Any) -> None:
@@ -407,6 +409,6 @@ def test_the_cost_of_a_pending_record_is_bounded() -> None:
         x = {"id": f"transaction-{number:08d}", **{f"field_{i}": draw.gauss(0, 1) for i in range(20)}}
         records.append(event(False, number, None, None, "good")._replace(x=x))
     daemon.take(records)
-    header, blob = dump(daemon.late)
+    header, blob = dump(daemon.join)
     assert header["pending"] == 5000
     assert header["bytes"] == len(blob) < 225 * 5000

@@ -15,11 +15,11 @@ from river.optim.losses import Huber
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.base.events import Said
+from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.evaluate import evaluate as evaluate_plan
-from streamkernel.daemon.late.moments import Moments
+from streamkernel.daemon.labels.moments import Moments
 from streamkernel.daemon.shown.evaluation import Evaluation
-from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.losses import Log, SquaredHinge
@@ -112,11 +112,11 @@ def test_labels_after_the_last_record_move_the_end_of_the_curve(home: Home) -> N
 def test_the_loss_of_a_label_at_once_is_the_same_when_it_comes_late(model: Any, stream: Any) -> None:
     xs, ys = (list(part) for part in zip(*stream, strict=True))
     learner = learner_for(model)
-    lesson = learner.teach(xs, ys)
-    assert lesson.probabilities is not None
-    for y, label, p, loss in zip(ys, lesson.predictions, lesson.probabilities, lesson.losses, strict=True):
+    result = learner.advance(xs, ys).result
+    assert result.probabilities is not None
+    for y, label, p, loss in zip(ys, result.predictions, result.probabilities, result.losses, strict=True):
         if y in p:
-            assert learner.loss(y, Said(label, p), 1.0) == pytest.approx(loss, rel=1e-4, abs=1e-6)
+            assert learner.loss(y, Prediction(label, p), 1.0) == pytest.approx(loss, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ def test_the_loss_of_a_label_at_once_is_the_same_when_it_comes_late(model: Any, 
 def test_the_loss_of_a_number_has_the_same_unit(model: Any) -> None:
     xs, ys = (list(part) for part in zip(*datasets.TrumpApproval().take(500), strict=True))
     learner = learner_for(model)
-    lesson = learner.teach(xs, ys)
+    learned = learner.advance(xs, ys)
     moments, late = Moments(), []
-    for y, said in zip(ys, lesson.predictions, strict=True):
+    for y, said in zip(ys, learned.result.predictions, strict=True):
         moments = moments.after(y)
-        late.append(learner.loss(y, Said(said), moments.deviation))
+        late.append(learner.loss(y, Prediction(said), moments.deviation))
     # At once, the prediction has the unit before its target and the target the one after it.
-    assert sum(late[100:]) == pytest.approx(sum(lesson.losses[100:]), rel=0.05)
+    assert sum(late[100:]) == pytest.approx(sum(learned.result.losses[100:]), rel=0.05)
 
 
 def test_a_label_nobody_knew_of_has_no_own_loss() -> None:
     learner = learner_for(KernelClassifier(seed=1))
-    learner.teach([{"a": 1.0}, {"a": 2.0}], ["p", "q"])
-    assert math.isnan(learner.loss("q", Said("p", {"p": 1.0}), 1.0))
-    assert math.isnan(learner.loss("q", Said(None), 1.0))
-    assert learner.loss("q", Said("p", {"p": 0.75, "q": 0.25}), 1.0) == pytest.approx(math.log(4))
+    learner.advance([{"a": 1.0}, {"a": 2.0}], ["p", "q"])
+    assert math.isnan(learner.loss("q", Prediction("p", {"p": 1.0}), 1.0))
+    assert math.isnan(learner.loss("q", Prediction(None), 1.0))
+    assert learner.loss("q", Prediction("p", {"p": 0.75, "q": 0.25}), 1.0) == pytest.approx(math.log(4))
 
 
 def test_labels_without_an_end_are_refused(home: Home) -> None:

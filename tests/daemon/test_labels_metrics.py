@@ -9,7 +9,7 @@ import time
 from prometheus_client import generate_latest
 from river import linear_model
 
-from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.view import View, status_page
 from tests.daemon.conftest import Home, Launcher
@@ -20,8 +20,8 @@ from tests.daemon.test_metrics import get, values_of
 
 def test_a_chunk_is_counted() -> None:
     now = [0.0]
-    daemon = Daemon(2, Counting(), Ledger("id", "y", 3600.0, 2, clock=lambda: now[0]))
-    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, daemon.late)
+    daemon = Daemon(2, Counting(), LabelJoin("id", "y", 3600.0, 2, clock=lambda: now[0]))
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, daemon.join)
     values = values_of(generate_latest(exporter.registry).decode())
     assert values["labels_max_pending"] == 2
     assert values["labels_dead_lettered_total{reason=key}"] == values["record_keys_refused_total{reason=missing}"] == 0
@@ -52,7 +52,7 @@ def test_a_chunk_is_counted() -> None:
 
 
 def test_promtool_finds_no_fault(promtool: str) -> None:
-    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, Ledger("id", "y", 3600.0, 2))
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, LabelJoin("id", "y", 3600.0, 2))
     ended = subprocess.run(
         [promtool, "check", "metrics"], input=generate_latest(exporter.registry), capture_output=True, check=False
     )

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from connectors.memory import MemorySource
 from connectors.ports import Position, Record, Source, SourceError
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.late import held
-from streamkernel.daemon.late.alternation import Alternation
-from streamkernel.daemon.late.held import Held, Journal
-from streamkernel.daemon.late.keys import key_of
+from streamkernel.daemon.labels import keyed_queue
+from streamkernel.daemon.labels.alternation import Alternation
+from streamkernel.daemon.labels.keyed_queue import KeyedQueue, UndoLog
+from streamkernel.daemon.labels.keys import key_of
 
 
 def memory(count: int) -> MemorySource:
@@ -153,7 +153,7 @@ KEYS = st.sampled_from("abcdef")
 CHANGES = st.lists(st.tuples(st.sampled_from(["put", "pop", "oldest", "tidy"]), KEYS), max_size=40)
 
 
-def changed(values: Held[list[int]], plain: dict[str, list[int]], changes: list[tuple[str, str]]) -> None:
+def changed(values: KeyedQueue[list[int]], plain: dict[str, list[int]], changes: list[tuple[str, str]]) -> None:
     for what, key in changes:
         if what == "put" and key not in plain:
             plain[key] = [0]
@@ -166,7 +166,7 @@ def changed(values: Held[list[int]], plain: dict[str, list[int]], changes: list[
     agree(values, plain)
 
 
-def agree(values: Held[list[int]], plain: dict[str, list[int]]) -> None:
+def agree(values: KeyedQueue[list[int]], plain: dict[str, list[int]]) -> None:
     assert list(values) == list(plain.items())
     assert len(values) == len(plain)
     assert (values.oldest() or (None,))[0] == next(iter(plain), None)
@@ -176,8 +176,8 @@ def agree(values: Held[list[int]], plain: dict[str, list[int]]) -> None:
 @settings(max_examples=200)
 @given(st.lists(st.tuples(CHANGES, CHANGES), max_size=6))
 def test_what_is_taken_back_was_never_there(rounds: list[tuple[Any, Any]]) -> None:
-    journal = Journal()
-    values: Held[list[int]] = Held(journal)
+    journal = UndoLog()
+    values: KeyedQueue[list[int]] = KeyedQueue(journal)
     plain: dict[str, list[int]] = {}
     for stand, fall in rounds:
         changed(values, plain, stand)
@@ -193,8 +193,8 @@ def test_what_is_taken_back_was_never_there(rounds: list[tuple[Any, Any]]) -> No
 
 
 def test_what_is_taken_out_of_the_middle_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "_FEW", 10)
-    values: Held[list[int]] = Held(Journal())
+    monkeypatch.setattr(keyed_queue, "_FEW", 10)
+    values: KeyedQueue[list[int]] = KeyedQueue(UndoLog())
     values.put("the first", [0])
     for number in range(1000):
         values.put(str(number), [number])

@@ -15,7 +15,7 @@ import pytest
 
 from streamkernel import KernelClassifier
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream import pace
+from streamkernel.daemon.stream import batch_size
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import adds_up, outcome, sections, write_pair
@@ -120,7 +120,7 @@ def test_the_length_of_the_chunks_changes_no_byte(
     home.configure(**sections(kind, target_type="bool", max_pending=120), model=MODELS[model])
     results, marks = [], []
     for most in (1, 7, 512):
-        monkeypatch.setattr(pace, "_MOST", most)
+        monkeypatch.setattr(batch_size, "_MOST", most)
         view = run(prepare(home.config), fresh=True)
         results.append(outcome(home)[1:])
         marks.append({**view.overall, **view.rolling, "loss": view.loss})

@@ -28,16 +28,16 @@ from river import linear_model, tree
 
 from connectors import Position
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
-from streamkernel.daemon.base.accounts import Account, LateAccount
+from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.config import MetricsConfig
 from streamkernel.daemon.shown.lag import LagCollector
 from streamkernel.daemon.shown.metrics import Exporter
 from streamkernel.daemon.shown.server import Server, ServerError
 from streamkernel.daemon.shown.view import View, status_page
-from streamkernel.daemon.stream.chunks import LateChunk, Processed
+from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 
@@ -118,8 +118,8 @@ def test_the_names_are_these_and_no_others() -> None:
     assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | ADAPTIVE
     assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS
     assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
-    ledger = Ledger("id", "y", 60.0, 10)
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, ledger)) == ALWAYS | LATE
+    join = LabelJoin("id", "y", 60.0, 10)
+    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LATE
 
 
 def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Launcher) -> None:
@@ -170,8 +170,8 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
 
 def test_a_chunk_is_counted() -> None:
     exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10)
-    account = Account(consumed=9, predicted=6, learnt=4, unlabelled=2, skipped=1, dead=2)
-    processed = Processed(account, losses=[0.5, 0.25], learn_seconds=3e-6)
+    account = RecordCounts(consumed=9, predicted=6, learnt=4, unlabelled=2, skipped=1, dead=2)
+    processed = ChunkResult(account, losses=[0.5, 0.25], learn_seconds=3e-6)
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
     exporter.refresh(100, 5.0, 0.375, -0.75, {"accuracy": 0.5})
@@ -200,9 +200,9 @@ class TestLag:
         assert not [name for name in self.scrape(exporter) if name.startswith("consumer_lag_records")]
         source.known = {("clicks", 0): 100, ("clicks", 3): 50}
         labels.known = {("bought", 3): 9}
-        late = LateChunk(LateAccount(taken=4), next=Position("b", 3, 4))
-        exporter.chunk(Processed(Account(consumed=7), next=Position("c", 3, 7), late=late))
-        exporter.chunk(Processed(Account(consumed=2), next=Position("c", 3, 9), late=LateChunk(LateAccount())))
+        late = LabelChunk(LabelCounts(taken=4), next=Position("b", 3, 4))
+        exporter.chunk(ChunkResult(RecordCounts(consumed=7), next=Position("c", 3, 7), late=late))
+        exporter.chunk(ChunkResult(RecordCounts(consumed=2), next=Position("c", 3, 9), late=LabelChunk(LabelCounts())))
         found = self.scrape(exporter)
         assert found["records_consumed_total"] == 9
         assert {name: value for name, value in found.items() if name.startswith("consumer_lag")} == {
@@ -220,7 +220,7 @@ class TestLag:
 
         def loop() -> None:
             for number in range(3000):
-                collector.chunk(Processed(Account(consumed=10), next=Position("c", 0, 10 * number + 10)))
+                collector.chunk(ChunkResult(RecordCounts(consumed=10), next=Position("c", 0, 10 * number + 10)))
             done.set()
 
         thread = threading.Thread(target=loop)
@@ -433,9 +433,9 @@ def expressions() -> list[str]:
 
 class TestDashboard:
     def test_every_name_it_asks_for_is_exported_and_every_exported_name_is_asked_for(self) -> None:
-        ledger = Ledger("id", "y", 60.0, 10)
+        join = LabelJoin("id", "y", 60.0, 10)
         models = (KernelClassifier(), AdaptiveKernelClassifier())
-        exporters = [Exporter(model, ["accuracy"], 1000, ledger) for model in models]
+        exporters = [Exporter(model, ["accuracy"], 1000, join) for model in models]
         served = set()
         for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":

@@ -21,7 +21,7 @@ from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.problems import ConfigError
-from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
@@ -465,7 +465,7 @@ class TestABlockedOutput:
 
         now = 0.0
         letters, others = Full(), MemorySink()
-        box = Outbox({"dead_letters": letters, "predictions": others}, lambda: now, max_waiting_bytes=250)
+        box = Sinks({"dead_letters": letters, "predictions": others}, lambda: now, max_waiting_bytes=250)
         for number in range(3):
             box.write({"dead_letters": [{"n": number}]})
         assert box.full

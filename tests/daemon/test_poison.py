@@ -10,16 +10,17 @@ import pytest
 from river import dummy
 
 from connectors.memory import MemorySource, NullSink
-from connectors.ports import Position
-from streamkernel.daemon.base.accounts import Account
+from connectors.ports import Position, Record
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.directory import StateDirectory
-from streamkernel.daemon.stream.chunks import ChunkProcessor
-from streamkernel.daemon.stream.dead_letters import DeadLetterRate
-from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
+from streamkernel.daemon.stream.direct import DirectStage
+from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Loop
-from streamkernel.daemon.stream.marker import Marker, Suspects
-from streamkernel.daemon.stream.outbox import Outbox
+from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.stream.sinks import Sinks
 from tests.daemon.conftest import Home, Launcher
 
 MODEL = """
@@ -99,9 +100,9 @@ def test_a_child_that_is_killed_from_outside_convicts_nobody(deadly: Home, launc
     assert deadly.header()["account"]["dead"] == 0
 
 
-def marker_of(folder: Path) -> Marker:
+def marker_of(folder: Path) -> InFlightMarker:
     with StateDirectory(folder) as directory:
-        return Marker(directory, "learning")
+        return InFlightMarker(directory, "learning")
 
 
 class TestMarker:
@@ -111,7 +112,7 @@ class TestMarker:
         marker_of(tmp_path).set(self.FIRST, self.END, 7)
         for deaths in (1, 2, 3):  # none is closed, as if killed
             marker = marker_of(tmp_path)
-            assert marker.suspects == Suspects(self.FIRST, self.END, 7, deaths)
+            assert marker.interrupted == InFlight(self.FIRST, self.END, 7, deaths)
             marker.set(self.FIRST, self.END, 7)
 
     def test_other_records_are_no_suspects_and_start_from_none(self, tmp_path: Path) -> None:
@@ -119,33 +120,33 @@ class TestMarker:
         marker.set(self.FIRST, self.END, 7)
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, Position("4096:ab", 0, 101), 1)
-        suspects = marker_of(tmp_path).suspects
-        assert suspects == Suspects(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
-        assert suspects.hold(self.FIRST)
-        assert not suspects.hold(self.END)
-        assert not suspects.hold(Position("4096:cd", 0, 100))
+        suspects = marker_of(tmp_path).interrupted
+        assert suspects == InFlight(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
+        assert suspects.holds(self.FIRST)
+        assert not suspects.holds(self.END)
+        assert not suspects.holds(Position("4096:cd", 0, 100))
 
     def test_records_that_each_have_a_name_of_their_own(self) -> None:
-        suspects = Suspects(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
-        assert suspects.hold(Position("4050:ef", 0, 4050))
-        assert not suspects.hold(Position("4050:ef", 1, 4050))
+        suspects = InFlight(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
+        assert suspects.holds(Position("4050:ef", 0, 4050))
+        assert not suspects.holds(Position("4050:ef", 1, 4050))
 
     def test_a_good_end_leaves_nobody(self, tmp_path: Path) -> None:
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)
         marker.close()
-        assert marker_of(tmp_path).suspects is None
+        assert marker_of(tmp_path).interrupted is None
 
     @pytest.mark.parametrize("content", [b"", b"A" * 4096, b"A[1]\0".ljust(4096, b"\0"), b"A" + b"\xff" * 4095])
     def test_a_damaged_file_accuses_nobody(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "learning").write_bytes(content)
-        assert marker_of(tmp_path).suspects is None
+        assert marker_of(tmp_path).interrupted is None
 
 
 RAISING = """
 import numpy as np
 from river import dummy
-from streamkernel.estimators.base import Outcome
+from streamkernel.estimators.base import AdvanceResult
 
 class Raising(dummy.PriorClassifier):
     '''Learns by the chunk, as the estimators of streamkernel do, and is no match for one record.'''
@@ -154,7 +155,7 @@ class Raising(dummy.PriorClassifier):
         for x in xs:
             if x.get("die"):
                 raise OverflowError("too large")
-        return Outcome(["p"] * len(xs), None, np.zeros(len(xs)))
+        return AdvanceResult(["p"] * len(xs), None, np.zeros(len(xs)))
 """
 
 
@@ -190,7 +191,7 @@ class TestSearch:
         marker_of(tmp_path).set(first, end, 20)
         marker = marker_of(tmp_path)
         sizes = passed(marker, 200)
-        assert marker.suspects is None
+        assert marker.interrupted is None
         # None but those that came up to the suspects went alone; how many others did is a matter of the first chunk.
         assert 1 in sizes
         assert max(sizes[sizes.index(1) :]) > 1
@@ -201,24 +202,25 @@ class TestSearch:
             marker_of(tmp_path).set(Position(stream, partition, 20), Position(stream, partition, 40), 20)
             marker = marker_of(tmp_path)
             assert set(passed(marker, 64)) != {1}
-            assert marker.suspects is not None
-            marker.acquit()
+            assert marker.interrupted is not None
+            marker.forget()
 
 
-def passed(marker: Marker, records: int) -> list[int]:
+def passed(marker: InFlightMarker, records: int) -> list[int]:
     """Give the sizes of the chunks in which records of a stream called memory were learnt."""
     source = MemorySource([({"a": float(n)}, "pq"[n % 2]) for n in range(records)])
     source.open()
-    processor = ChunkProcessor(
+    processor = Processor(
         learner_for(dummy.PriorClassifier()),
         Quality("classification", ["accuracy"], 10),
         ProgressiveLoss(10),
         DeadLetterRate(1.0, 10),
-        Account(),
+        RecordCounts(),
+        DirectStage(),
     )
     sizes: list[int] = []
     observer = SimpleNamespace(turn=lambda: None, chunk=lambda processed: sizes.append(processed.taken))
-    keeper = SimpleNamespace(room=lambda _: None, begun=lambda: True, save_when_due=lambda: None)
-    outbox = Outbox({"predictions": NullSink(), "dead_letters": NullSink()})
-    Loop(source, processor, outbox, {}, observer, keeper, marker=marker).run()  # type: ignore[arg-type]
+    checkpoints = SimpleNamespace(room=lambda _: None, save_start=lambda: True, save_when_due=lambda: None)
+    sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
+    Loop(source, processor, sinks, {}, observer, checkpoints, markers=InFlightMarkers({Record: marker})).run()  # type: ignore[arg-type]
     return sizes

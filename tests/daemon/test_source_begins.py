@@ -13,8 +13,8 @@ import pytest
 from connectors.memory import MemorySource
 from connectors.ports import Position
 from streamkernel.daemon.base.retry import Backoff
-from streamkernel.daemon.checkpoints import writer
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.recovery import schedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.stream import loop
@@ -53,7 +53,7 @@ def test_no_record_is_learnt_before_that(
     monkeypatch.chdir(home.folder)
     monkeypatch.setattr(loop, "_POLL_SECONDS", 0.001)
     seconds = iter(range(0, 10**9, 100))
-    monkeypatch.setattr(writer, "Backoff", lambda _: Backoff(lambda: next(seconds)))
+    monkeypatch.setattr(schedule, "Backoff", lambda _: Backoff(lambda: next(seconds)))
     put, asked = CheckpointStore._put, []
 
     def full_for_a_while(store: CheckpointStore, number: int, header: Mapping[str, Any], payload: bytes) -> Path:

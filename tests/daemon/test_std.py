@@ -16,7 +16,7 @@ from river import compose, linear_model, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 
@@ -69,22 +69,24 @@ def test_an_outcome_without_a_distribution_has_none(model: Any) -> None:
 
 def test_no_cut_changes_a_bit() -> None:
     xs, ys = rows()
-    whole = learner_for(AdaptiveKernelRegressor(seed=1)).teach(xs, ys).deviations
+    whole = learner_for(AdaptiveKernelRegressor(seed=1)).advance(xs, ys).result.deviations
     learner = learner_for(AdaptiveKernelRegressor(seed=1))
-    parts = [learner.teach(xs[start : start + 7], ys[start : start + 7]) for start in range(0, RECORDS, 7)]
-    assert [deviation for part in parts for deviation in part.deviations or []] == whole
+    parts = [learner.advance(xs[start : start + 7], ys[start : start + 7]) for start in range(0, RECORDS, 7)]
+    assert whole is not None
+    assert [deviation for part in parts for deviation in part.result.deviations] == whole.tolist()
 
 
 def test_a_refused_record_takes_none_of_the_others() -> None:
     xs, ys = rows(10)
     ys[4] = math.inf
-    lesson = learner_for(AdaptiveKernelRegressor(seed=1)).teach(xs, ys)
-    assert list(lesson.refused) == [4]
-    others = learner_for(AdaptiveKernelRegressor(seed=1)).teach(xs[:4] + xs[5:], ys[:4] + ys[5:])
-    assert lesson.deviations is not None
-    assert others.deviations is not None
-    assert math.isnan(lesson.deviations[4])
-    assert lesson.deviations[:4] + lesson.deviations[5:] == others.deviations
+    learned = learner_for(AdaptiveKernelRegressor(seed=1)).advance(xs, ys)
+    assert list(learned.refused) == [4]
+    others = learner_for(AdaptiveKernelRegressor(seed=1)).advance(xs[:4] + xs[5:], ys[:4] + ys[5:]).result.deviations
+    assert learned.result.deviations is not None
+    assert others is not None
+    deviations = learned.result.deviations.tolist()
+    assert math.isnan(deviations[4])
+    assert deviations[:4] + deviations[5:] == others.tolist()
 
 
 @pytest.mark.parametrize(
@@ -102,15 +104,15 @@ def test_a_refused_record_takes_none_of_the_others() -> None:
 def test_it_is_there_where_the_last_step_has_a_distribution(model: Any, has: bool) -> None:
     xs, ys = rows(60)
     twin = model.clone()
-    lesson = learner_for(model).teach(xs, ys)
-    assert (lesson.deviations is not None) == has
+    learned = learner_for(model).advance(xs, ys)
+    assert (learned.result.deviations is not None) == has
     said = []
     for x, y in zip(xs, ys, strict=True):
         said.append(twin.predict_one(x))
         if y is not None:
             twin.learn_one(x, y)
-    assert lesson.predictions == said
-    assert not has or all(deviation >= 0 for deviation in lesson.deviations or [])
+    assert learned.result.predictions == said
+    assert not has or all(deviation >= 0 for deviation in learned.result.deviations)
 
 
 class Interval(linear_model.LinearRegression):
@@ -124,17 +126,17 @@ class Interval(linear_model.LinearRegression):
 
 def test_a_distribution_of_another_kind_is_left_alone() -> None:
     xs, ys = rows(20)
-    lesson = learner_for(Interval()).teach(xs, ys)
-    assert lesson.deviations is None
-    assert not lesson.refused
-    assert lesson.predictions == learner_for(linear_model.LinearRegression()).teach(xs, ys).predictions
+    learned = learner_for(Interval()).advance(xs, ys)
+    assert learned.result.deviations is None
+    assert not learned.refused
+    assert learned.result.predictions == learner_for(linear_model.LinearRegression()).advance(xs, ys).result.predictions
 
 
 def test_a_model_that_does_not_learn_tells_the_same_of_all() -> None:
     model = AdaptiveKernelRegressor(seed=1)
     xs, ys = rows(60)
     model.advance(xs, ys)
-    deviations = learner_for(model, learn=False).teach(xs, ys).deviations or []
+    deviations = learner_for(model, learn=False).advance(xs, ys).result.deviations.tolist()
     assert len(deviations) == len(xs)
     sigma = model.predict_one(xs[0], with_dist=True).sigma
     assert deviations == pytest.approx([sigma] * len(xs), rel=1e-12)

@@ -16,9 +16,9 @@ import yaml
 
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.ports import Position
-from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
-from streamkernel.daemon.checkpoints.payload import dump_model
+from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.runtime import run
@@ -122,11 +122,13 @@ def _make_kafka(config: Path) -> None:
         "predictions": OutputMark("cluster/predictions/n2", "w1", {0: 17, 1: 4}, None, "golden", emitted).to_json(),
         "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
     }
-    account = Account(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
+    account = RecordCounts(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
     store = CheckpointStore(Path("state"))
     with contextlib.closing(store):
         store.lock()
-        store.write(header(plan, plan.model, account, [7, 90, 301], positions, marks), dump_model(plan.model, []))
+        payload, digest = dump_with_digest(plan.model)
+        about = header(plan, plan.model, account, [7, 90, 301], positions, marks, digest=digest)
+        store.write(about, payload)
     Path("state/lock").unlink()
 
 

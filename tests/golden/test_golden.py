@@ -61,6 +61,6 @@ def test_what_topics_are_known_by_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     assert marks["predictions"].emitted == [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
     assert marks["predictions"].ends == {0: 17, 1: 4}
     assert marks["dead_letters"].producer is not None
-    assert (start.account.consumed, start.recent_dead) == (HALF + 43, [7, 90, 301])
+    assert (start.counts.consumed, start.recent_dead) == (HALF + 43, [7, 90, 301])
     start.model.learn_one({"a": 1, "b": 2}, "p")
     assert start.model.n_records == HALF + 1

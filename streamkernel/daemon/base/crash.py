@@ -1,4 +1,4 @@
-"""Places at which a test can make the daemon die by SIGKILL.
+"""Fault points: places at which a test can make the daemon die by SIGKILL.
 
 "Killed at any moment, no record is lost or learnt twice" can only be shown by dying at exactly the dangerous moments:
 in the middle of a batch, with half a checkpoint on disk, on either side of its rename. Sleeping in a test and hoping

@@ -1,4 +1,4 @@
-"""Why a record or a late label is a dead letter: every code there is, as the metrics and the lines have it."""
+"""The reasons of dead letters: every code there is for a record or a late label, as metrics and lines have it."""
 
 from __future__ import annotations
 

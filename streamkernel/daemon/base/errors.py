@@ -1,4 +1,4 @@
-"""What ends a run: the exceptions that more than one part of the daemon raises or catches."""
+"""The exceptions that end a run, and that more than one part of the daemon raises or catches."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""What flows between the parts of the daemon beside the records of its source."""
+"""What flows between a source and the model: records, late labels, and the events that are made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from connectors.ports import Record
+from connectors.ports import Label, Record
 
-__all__ = ["LabelRecord", "Said"]
+__all__ = ["Events", "LabelRecord", "Prediction"]
 
 
 class LabelRecord(Record):
@@ -16,8 +17,34 @@ class LabelRecord(Record):
     __slots__ = ()
 
 
-class Said(NamedTuple):
-    """What a model said to one record: the label or number it predicts, None before it knows any, and probabilities."""
+class Prediction(NamedTuple):
+    """A model's prediction for one record: label or number, None before it knows any, and probabilities of classes."""
 
     label: Any
     probabilities: Mapping[Any, float] | None = None
+
+
+@dataclass(slots=True)
+class Events:
+    """A chunk of events in their order, as columns: what a model is to predict now, and what it is to learn now.
+
+    Attributes
+    ----------
+    of
+        The records, or the decisions about records, of which the events were made, in order; not each brings one.
+    xs
+        The inputs of each event.
+    ys
+        The target of each event, which is learnt; None: there is none, nothing is learnt.
+    predict
+        Whether the prediction of each event is wanted; None: of all.
+    until_refused
+        Whether the events after one that the model refuses are to be made anew, knowing of the refusal.
+
+    """
+
+    of: Sequence[Any]
+    xs: Sequence[Mapping[str, Any]]
+    ys: Sequence[Label | None]
+    predict: Sequence[bool] | None = None
+    until_refused: bool = False

@@ -1,4 +1,4 @@
-"""The health of a daemon, as its probes tell it."""
+"""The health of a daemon: what its liveness and readiness probes answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Health"]
 
 
 class Health:
-    """What the probes answer from, written by the loop and read by the server's threads.
+    """The state behind the probes, written by the loop and read by the server's threads.
 
     Attributes
     ----------

@@ -1,26 +1,28 @@
-"""What the daemon asks of any model: its last step, and its task."""
+"""What the daemon asks of any model: its last step, its task, and whether it is an estimator of ours."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from river import base, compose
 
-__all__ = ["Model", "Task", "last_step", "task_of"]
+from streamkernel.estimators.base import StreamEstimator
+
+__all__ = ["Model", "Task", "advances", "is_ours", "last_step", "task_of"]
 
 Model: TypeAlias = base.Classifier | base.Regressor | compose.Pipeline
 Task: TypeAlias = Literal["classification", "regression"]
 
 
 def last_step(model: base.Base) -> base.Base:
-    """Give the estimator at the end of a pipeline, or the estimator itself."""
+    """Return the estimator at the end of a pipeline, or the estimator itself."""
     while isinstance(model, compose.Pipeline):
         model = next(reversed(model.steps.values()))
     return model
 
 
 def task_of(model: Model) -> Task:
-    """Say what a model does.
+    """Return what a model does, classification or regression.
 
     Raises
     ------
@@ -34,3 +36,13 @@ def task_of(model: Model) -> Task:
     if isinstance(step, base.Regressor):
         return "regression"
     raise TypeError(f"{type(step).__name__} is neither a classifier nor a regressor")
+
+
+def is_ours(model: Any) -> bool:
+    """Return whether a model is an estimator of streamkernel alone: a checkpoint holds its state, and no pickle."""
+    return isinstance(model, StreamEstimator) and type(model).__module__.startswith("streamkernel.")
+
+
+def advances(model: Any) -> bool:
+    """Return whether a model predicts and learns whole chunks, as the estimators of streamkernel do."""
+    return hasattr(model, "advance")

@@ -15,7 +15,7 @@ _PASSING_TROUBLE = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EAGAIN)
 
 
 def may_pass(error: BaseException | None) -> bool:
-    """Say whether an error passes: a disk that is full or failing, a pipe nobody reads, a broker that does not answer.
+    """Return whether an error passes: a full or failing disk, a pipe nobody reads, a broker that does not answer.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def may_pass(error: BaseException | None) -> bool:
 
 
 class Backoff:
-    """Waits between tries: from 1 s, doubled each time, to 60 s.
+    """An exponential backoff between tries: from 1 s, doubled each time, to 60 s.
 
     Parameters
     ----------

@@ -20,9 +20,11 @@ from river import base, compose
 
 from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.model import is_ours, last_step
 from streamkernel.daemon.checkpoints import allowed, unpickler
 from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
 from streamkernel.daemon.checkpoints.sizes import sizes_of
+from streamkernel.estimators.base import StreamEstimator
 
 Model = TypeVar("Model", bound=base.Base)
 
@@ -68,16 +70,25 @@ def dump_model(model: base.Base, allowed_packages: Sequence[str] = ()) -> bytes:
     True
 
     """
-    if _is_ours(model):
+    return dump_with_digest(model, allowed_packages)[0]
+
+
+def dump_with_digest(model: base.Base, allowed_packages: Sequence[str] = ()) -> tuple[bytes, str | None]:
+    """Write a model as `dump_model` does, and give the digest of the state written, None where the model has none."""
+    described: dict[str, Any] = {"kind": "pickle"}
+    digest: str | None = None
+    if is_ours(model):
         described = {"kind": "state", "structure": structure(model)}
         try:
-            body = state.to_bytes(model.__getstate__())  # type: ignore[arg-type]
+            record = model.__getstate__()
+            body, digest = state.to_bytes(record), state.digest(record)  # type: ignore[arg-type]
         except ValueError as error:  # a state that would be refused when it is read
             raise CheckpointError(f"the model cannot be saved: {error!s:.200}") from error
     else:
-        described = {"kind": "pickle"}
-        body = _pickle(model, allowed_packages)
-    return json.dumps(described).encode() + b"\n" + body
+        body, step = _pickle(model, allowed_packages), last_step(model)
+        if isinstance(step, StreamEstimator):
+            digest = step.state_digest()
+    return json.dumps(described).encode() + b"\n" + body, digest
 
 
 def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence[str] = ()) -> Model:
@@ -106,7 +117,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         described = json.loads(head)
         expected = structure(model_from_config)
         if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
-            if not _is_ours(model_from_config):
+            if not is_ours(model_from_config):
                 raise UnfitError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
             _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
             record = state.from_bytes(body)
@@ -252,11 +263,6 @@ def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
         if before[path] != now[path] and str(before[path]) != str(now[path]):
             return f"{path}: checkpoint has {before[path]!s:.200}, configuration says {now[path]!s:.200}"
     return None
-
-
-def _is_ours(model: base.Base) -> bool:
-    cls = type(model)
-    return (cls.__module__, cls.__qualname__) in allowed.our_classes() and hasattr(cls, "__setstate__")
 
 
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from connectors.kafka.writing.mark import OutputMark
 from connectors.ports import SinkError
-from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 
 __all__ = ["check_header"]
@@ -160,5 +160,5 @@ def check_header(header: Mapping[str, Any]) -> None:
         raise CheckpointError(f"its header cannot be used: {f'{where}: ' if where else ''}{text:.200}") from None
     except RecursionError:
         raise CheckpointError("its header cannot be used: it is nested too deeply") from None
-    if unknown := header["account"].keys() - {field.name for field in fields(Account)}:
+    if unknown := header["account"].keys() - {field.name for field in fields(RecordCounts)}:
         raise UnfitError(f"the checkpoint counts {min(unknown)!r:.60}, which this streamkernel does not: update it")

@@ -1,4 +1,4 @@
-"""What a checkpoint says about the run that wrote it, and whether a configuration may go on from it."""
+"""The header of a checkpoint: which run wrote it, and whether a configuration may go on from it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from importlib import metadata
 from typing import Any
 
 from connectors.ports import Mark, Position
-from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.settings.config import SourceConfig
 from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.settings.problems import shown
-from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 
 __all__ = ["check_labels", "check_source", "check_versions", "describe_model", "header", "mark_of", "versions"]
 
@@ -59,7 +59,7 @@ def mark_of(outputs: Mapping[str, Mapping[str, Any]], key: str, written: Mapping
 
 
 def _fitted_sections(plan: Plan) -> dict[str, Any]:
-    """Give what of the configuration the state depends on, as the file has it: variables unreplaced.
+    """Return what of the configuration the state depends on, as the file has it: variables unreplaced.
 
     Whether the model fits is seen from the model itself, when it is restored: there, defaults are filled in.
     """
@@ -93,12 +93,13 @@ def _step(step: Any) -> Any:
 def header(
     plan: Plan,
     model: Model,
-    account: Account,
+    counts: RecordCounts,
     recent_dead: list[int],
     positions: Mapping[int, Position],
     outputs: Mapping[str, Mark | None],
     labels: Mapping[str, Any] | None = None,
     inputs: str = "",
+    digest: str | None = None,
 ) -> dict[str, Any]:
     """Make the header of a checkpoint.
 
@@ -108,8 +109,8 @@ def header(
         The configuration.
     model
         As it is now.
-    account
-        The books.
+    counts
+        Those of the records.
     recent_dead
         What `DeadLetterRate.recent` gives.
     positions
@@ -117,9 +118,11 @@ def header(
     outputs
         The mark of each output, by its key.
     labels
-        What `late.saved.dump` gives for the header; None where there are no late labels.
+        What `labels.snapshot.dump` gives for the header; None where there are no late labels.
     inputs
-        What `Names.to_text` gives; empty where the model bounds its names itself.
+        What `InputNames.to_text` gives; empty where the model bounds its names itself.
+    digest
+        That of the model's state; None where it has none.
 
     """
     sections = _fitted_sections(plan)
@@ -127,7 +130,7 @@ def header(
     return {
         "written": time.time(),
         "mode": plan.config.mode,
-        "account": account.to_json(),
+        "account": counts.to_json(),
         "recent_dead": recent_dead,
         "positions": [list(position) for position in positions.values()],
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in outputs.items()},
@@ -135,7 +138,7 @@ def header(
         **({"inputs": inputs} if inputs else {}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
-        "model": describe_model(model),
+        "model": describe_model(model, digest),
         "versions": versions(),
     }
 
@@ -149,8 +152,8 @@ def versions() -> dict[str, str]:
     return {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()}
 
 
-def describe_model(model: Model) -> dict[str, Any]:
-    """Give what a checkpoint tells about the model without being loaded."""
+def describe_model(model: Model, digest: str | None) -> dict[str, Any]:
+    """Return what a checkpoint tells about the model without being loaded."""
     step = last_step(model)
     about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}
     for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):
@@ -158,8 +161,8 @@ def describe_model(model: Model) -> dict[str, Any]:
             about[name] = int(getattr(step, name))
     mixture = {"expert_weights": experts_of(model), "input_importance": important_inputs(model)}
     about |= {name: shares for name, shares in mixture.items() if shares}
-    if hasattr(step, "state_digest"):
-        about["state_digest"] = step.state_digest()
+    if digest is not None:
+        about["state_digest"] = digest
     return about
 
 

@@ -1,4 +1,4 @@
-"""Where a run begins: anew, or at the newest checkpoint that this configuration may go on from."""
+"""The start of a run: anew, or at the newest checkpoint that this configuration may go on from."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.ports import Mark, Position
-from streamkernel.daemon.base.accounts import Account
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.late import saved
-from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.labels import snapshot
+from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import check_labels, check_source, check_versions, mark_of
 from streamkernel.daemon.settings.plan import Plan
 
@@ -28,44 +28,44 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Start:
-    """Where a run begins.
+    """The state a run starts from, new or restored.
 
     Attributes
     ----------
     model
         The model, new or restored.
-    account, recent_dead
-        The books so far.
+    counts, recent_dead
+        The counts so far, and the latest dead letters, as `DeadLetterRate.recent` gives them.
     positions
         Where each partition goes on; empty at the beginning of the source.
     outputs
         What a checkpoint says about each output, by its key.
-    late
-        The ledger of late labels; None where there are none.
+    join
+        The join of late labels; None where there are none.
     resumed
         Whether there was a checkpoint.
     whole
         Whether all of it was taken over.
     inputs
-        The names that a model of River's has learnt, as `Names.to_text` gives them.
+        The names that a model of River's has learnt, as `InputNames.to_text` gives them.
     written
         When it was written, in seconds since 1970; NaN where there was none.
 
     """
 
     model: Model
-    account: Account = field(default_factory=Account)
+    counts: RecordCounts = field(default_factory=RecordCounts)
     recent_dead: list[int] = field(default_factory=list)
     positions: dict[int, Position] = field(default_factory=dict)
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    late: Ledger | None = None
+    join: LabelJoin | None = None
     resumed: bool = False
     whole: bool = True
     inputs: str = ""
     written: float = math.nan
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
-        """Give the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
+        """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
         return mark_of(self.outputs, key, written)
 
 
@@ -77,8 +77,8 @@ def begin(plan: Plan) -> Start:
     target = getattr(labels.source, "target", None) or "target"
     learn = plan.config.mode == "learn"
     most = labels.max_pending_bytes
-    late = Ledger(labels.key, target, labels.timeout_seconds, labels.max_pending, max_bytes=most, learn=learn)
-    return Start(plan.model, late=late)
+    join = LabelJoin(labels.key, target, labels.timeout_seconds, labels.max_pending, max_bytes=most, learn=learn)
+    return Start(plan.model, join=join)
 
 
 def resume(plan: Plan, store: CheckpointStore | None) -> Start:
@@ -125,7 +125,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
             raise
         moved = True  # a model learnt from one source may serve another
     labels = header.get("labels")
-    payload, waiting = saved.part(checkpoint.payload, labels)
+    payload, waiting = snapshot.part(checkpoint.payload, labels)
     start = begin(plan)
     start.model = load_model(payload, plan.model, plan.config.imports)
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
@@ -134,7 +134,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         _log.info("the model was learnt from another source: this one is read from its beginning")
         start.whole = False
         return start
-    start.account = Account(**header["account"])
+    start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
     start.positions = {
         partition: Position(stream, partition, offset) for stream, partition, offset in header["positions"]
@@ -142,13 +142,13 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     if labels:
         start.whole = _labels_fit(header, plan)
     if labels and start.whole:
-        assert start.late is not None
-        saved.restore(start.late, labels, waiting)
+        assert start.join is not None
+        snapshot.restore(start.join, labels, waiting)
     return start
 
 
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:
-    """Say whether the late labels of a checkpoint are to go on; a model that serves may do without."""
+    """Return whether the late labels of a checkpoint are to go on; a model that serves may do without."""
     try:
         check_labels(header, plan)
     except UnfitError as error:

@@ -7,8 +7,8 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from streamkernel.daemon.base.dead_letters import LABEL_REASONS
-from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.stream.chunks import LateChunk
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.stream.chunk_result import LabelChunk
 
 __all__ = ["LabelMetrics"]
 
@@ -19,8 +19,8 @@ _DELAY_BUCKETS = (0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0
 class LabelMetrics:
     """The metrics of late labels, of what a ledger holds, with a prefix to their names, in a registry."""
 
-    def __init__(self, ledger: Ledger, prefix: str, registry: CollectorRegistry) -> None:
-        self._ledger = ledger
+    def __init__(self, join: LabelJoin, prefix: str, registry: CollectorRegistry) -> None:
+        self._join = join
 
         counter = partial(Counter, namespace=prefix, subsystem="labels", registry=registry)
         gauge = partial(Gauge, namespace=prefix, subsystem="labels", registry=registry)
@@ -46,8 +46,8 @@ class LabelMetrics:
         self._pending = gauge("pending", "Records that wait for their label.")
         self._pending_bytes = gauge("pending_bytes", "Size of the records that wait for their label.")
         self._waiting = gauge("waiting", "Labels that wait for their record.")
-        gauge("max_pending", "The most records, and labels, that may wait.").set(ledger.limit)
-        gauge("max_pending_bytes", "The most bytes of records, and of labels, that may wait.").set(ledger.max_bytes)
+        gauge("max_pending", "The most records, and labels, that may wait.").set(join.limit)
+        gauge("max_pending_bytes", "The most bytes of records, and of labels, that may wait.").set(join.max_bytes)
         self._delay = Histogram(
             f"{prefix}_label_delay_seconds",
             "Seconds a record waited for its label, one sample a chunk.",
@@ -56,10 +56,10 @@ class LabelMetrics:
         )
         self.refresh()
 
-    def chunk(self, late: LateChunk) -> None:
+    def chunk(self, late: LabelChunk) -> None:
         """Count a chunk."""
         for name, counter in self._counters.items():
-            counter.inc(getattr(late.account, name))
+            counter.inc(getattr(late.counts, name))
         for reason, count in late.dead.items():
             self._dead.labels(reason).inc(count)
         if late.delay is not None:
@@ -67,6 +67,6 @@ class LabelMetrics:
 
     def refresh(self) -> None:
         """Bring the gauges up to date."""
-        self._pending.set(len(self._ledger.pending))
-        self._pending_bytes.set(self._ledger.pending.n_bytes)
-        self._waiting.set(len(self._ledger.waiting))
+        self._pending.set(len(self._join.pending))
+        self._pending_bytes.set(self._join.pending.n_bytes)
+        self._waiting.set(len(self._join.waiting))

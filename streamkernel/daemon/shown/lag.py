@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.ports import Position, Source
-from streamkernel.daemon.stream.chunks import Processed
+from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["LagCollector"]
 
@@ -43,14 +43,14 @@ class LagCollector(Collector):
         self._records: Counter[int] = Counter()
         self._late: Counter[int] = Counter()
 
-    def chunk(self, processed: Processed) -> None:
+    def chunk(self, processed: ChunkResult) -> None:
         """Count a chunk, whose records are of one partition, and so are its labels."""
         late = processed.late
         with self._changed:
-            self._consumed += processed.account.consumed
-            _count(self._records, processed.next, processed.account.consumed)
+            self._consumed += processed.counts.consumed
+            _count(self._records, processed.next, processed.counts.consumed)
             if late is not None:
-                _count(self._late, late.next, late.account.taken)
+                _count(self._late, late.next, late.counts.taken)
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
         """Return both metrics."""

@@ -21,12 +21,13 @@ from prometheus_client.registry import Collector
 from connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import Model
-from streamkernel.daemon.checkpoints.writer import WrittenCheckpoint
-from streamkernel.daemon.late.ledger import Ledger
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.recovery.coordinator import CheckpointObserver
+from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.shown.label_metrics import LabelMetrics
 from streamkernel.daemon.shown.lag import LagCollector
 from streamkernel.daemon.shown.model_metrics import metrics_of
-from streamkernel.daemon.stream.chunks import Processed
+from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["Exporter"]
 
@@ -64,7 +65,7 @@ class _LossSum(Collector):
         yield UnknownMetricFamily(f"{_PREFIX}_loss_sum", text, self.value)
 
 
-class Exporter:
+class Exporter(CheckpointObserver):
     """The metrics of one daemon, in a registry of their own.
 
     Parameters
@@ -76,7 +77,7 @@ class Exporter:
     window
         How many records the rolling ones look back.
     late
-        The ledger of late labels; None where there are none.
+        The join of late labels; None where there are none.
     source, labels
         Where the records and the late labels come from, asked at each scrape for how many are known of; None: unknown.
 
@@ -92,7 +93,7 @@ class Exporter:
         model: Model,
         report: Sequence[str],
         window: int,
-        late: Ledger | None = None,
+        late: LabelJoin | None = None,
         source: Source | None = None,
         labels: Source | None = None,
     ) -> None:
@@ -144,7 +145,7 @@ class Exporter:
         )
         self._labels = LabelMetrics(late, _PREFIX, self.registry) if late is not None else None
 
-    def chunk(self, processed: Processed) -> None:
+    def chunk(self, processed: ChunkResult) -> None:
         """Count a chunk."""
         self._lag.chunk(processed)
         for count, counter in self._counters.items():
@@ -180,7 +181,7 @@ class Exporter:
         """Set the memory of the model, in bytes."""
         self._memory.set(size)
 
-    def saved(self, saved: WrittenCheckpoint, now: float) -> None:
+    def saved(self, saved: SavedCheckpoint, now: float) -> None:
         """Note a checkpoint, written at `now` (seconds since 1970)."""
         self._checkpoint_time.set(now)
         self._checkpoint_size.set(saved.size)

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from streamkernel.daemon.base.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.shown.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
 from streamkernel.daemon.shown.view import grows
 
 __all__ = ["ModelMetrics", "metrics_of"]

@@ -7,11 +7,12 @@ import math
 import time
 from collections.abc import Callable
 
+from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.mixture import experts_of, important_inputs
 from streamkernel.daemon.shown.notices import Notices
 from streamkernel.daemon.shown.view import View, growth_of
-from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.processor import Processor
 
 __all__ = ["Watch"]
 
@@ -46,7 +47,7 @@ class Watch:
 
     def __init__(
         self,
-        processor: ChunkProcessor,
+        processor: Processor,
         exporter: Exporter | None,
         checkpoint: Callable[[], str] = lambda: "off",
         show: Callable[[View], None] = lambda _: None,
@@ -58,7 +59,7 @@ class Watch:
         self._checkpoint = checkpoint
         self._show = show
         self._clock = clock
-        self._before = processor.account.consumed
+        self._before = processor.counts.consumed
         self._before_all = processor.taken
         self._start = self._turned = self._refreshed = clock()
         self._measure_at = -math.inf
@@ -71,7 +72,7 @@ class Watch:
         self.view = View()
         self.refresh()
 
-    def chunk(self, processed: Processed) -> None:
+    def chunk(self, processed: ChunkResult) -> None:
         """Take note of a chunk."""
         if processed.next is not None:
             self._offset = processed.next.offset
@@ -104,8 +105,8 @@ class Watch:
         now = self._refreshed = self._clock()
         processor = self._processor
         self.view = View(
-            account=processor.account.to_json(),
-            taken=processor.account.consumed - self._before,
+            account=processor.counts.to_json(),
+            taken=processor.counts.consumed - self._before,
             seconds=now - self._start,
             offset=self._offset,
             loss=processor.loss.mean(),
@@ -115,15 +116,13 @@ class Watch:
             growth=growth_of(processor.learner.model),
             experts=experts_of(processor.learner.model),
             inputs=important_inputs(processor.learner.model),
-            labels=processor.late.to_json() if processor.late is not None else {},
+            labels=processor.stage.to_json(),
             checkpoint=self._checkpoint(),
         )
         self._show(self.view)
         if self._exporter is not None:
             view = self.view
-            self._exporter.refresh(
-                processor.account.consumed, self._last_record, view.loss, view.loss_sum, view.rolling
-            )
+            self._exporter.refresh(processor.counts.consumed, self._last_record, view.loss, view.loss_sum, view.rolling)
             if now >= self._measure_at:
                 self._exporter.memory(processor.learner.model._raw_memory_usage)
                 self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)

@@ -1,1 +1,1 @@
-"""The loop: records in, test, then train, lines out, and the account of it all."""
+"""The loop: records in, predict, then learn, lines out, and the counts of it all."""

@@ -40,7 +40,7 @@ class ClassNumbers:
         self._numbers: dict[Hashable, int | None] = {None: None}
 
     def of(self, labels: Iterable[Any]) -> list[int | None]:
-        """Give the number of each label, `OTHER` past the limit and None for None."""
+        """Return the number of each label, `OTHER` past the limit and None for None."""
         numbers = self._numbers
         try:
             return [numbers[label] for label in labels]
@@ -56,7 +56,7 @@ class ClassNumbers:
 
 
 def _key(label: Any) -> Hashable:
-    """Give what stands for a label in a dict: labels that are equal have the same."""
+    """Return what stands for a label in a dict: labels that are equal have the same."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, float) and label.is_integer():

@@ -1,4 +1,4 @@
-"""How often Python looks for objects that hold on to each other, while records stream through."""
+"""Rarer collections of cyclic garbage while records stream through."""
 
 from __future__ import annotations
 

@@ -8,57 +8,57 @@ from typing import Any
 
 from connectors.encode import to_json
 from connectors.ports import Position, Record
-from streamkernel.daemon.stream.lesson import Lesson
+from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["dead_letter", "label_letter", "label_origin", "predictions", "shortened"]
+__all__ = ["dead_letter", "predictions", "shortened"]
 
 
-def predictions(records: Sequence[Record], lesson: Lesson) -> list[dict[str, Any]]:
+def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[str, Any]]:
     """Make the lines of the predictions.
 
     Parameters
     ----------
     records
         Records the model gave a prediction for.
-    lesson
-        What it said to each of them.
+    result
+        The predictions, one for each of them.
 
     Returns
     -------
     lines
-        One a record: its position, what the model said, and what came, if it is known. Classifiers add the
-        probability of each class, regressors with a distribution the standard deviation.
+        One a record: its position, its prediction, and its target, if it is known. Classifiers add the probability of
+        each class, regressors with a distribution the standard deviation.
 
     Examples
     --------
+    >>> import numpy as np
     >>> here, there = Position("", 0, 12), Position("", 0, 20)
-    >>> predictions([Record({}, None, here, there, b"")], Lesson(["a"], [{"a": 1.0}]))
+    >>> predictions([Record({}, None, here, there, b"")], AdvanceResult(["a"], [{"a": 1.0}], np.zeros(1)))
     [{'position': {'partition': 0, 'offset': 12}, 'prediction': 'a', 'target': None, 'probabilities': {'a': 1.0}}]
-    >>> predictions([Record({}, 2.5, here, there, b"")], Lesson([2.0], deviations=[0.75]))
+    >>> predictions([Record({}, 2.5, here, there, b"")], AdvanceResult([2.0], None, np.zeros(1), np.array([0.75])))
     [{'position': {'partition': 0, 'offset': 12}, 'prediction': 2.0, 'target': 2.5, 'std': 0.75}]
 
     """
-    # The target also where it is None: a CSV file has the columns of its first line. The position as `_shown` has it,
-    # a call of which would cost a tenth of the line.
+    # The target also where it is None: a CSV file has the columns of its first line.
     lines: list[dict[str, Any]] = [
         {
             "position": {"partition": record.position.partition, "offset": record.position.offset},
             "prediction": label,
             "target": record.y,
         }
-        for record, label in zip(records, lesson.predictions, strict=True)
+        for record, label in zip(records, result.predictions, strict=True)
     ]
-    if lesson.probabilities is not None:
+    if result.probabilities is not None:
         # Labels that are no text become text as JSON has them: true, 3.
-        for line, probabilities in zip(lines, lesson.probabilities, strict=True):
+        for line, probabilities in zip(lines, result.probabilities, strict=True):
             line["probabilities"] = probabilities
-    if lesson.deviations is not None:
-        for line, deviation in zip(lines, lesson.deviations, strict=True):
+    if result.deviations is not None:
+        for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
             line["std"] = deviation
     return lines
 
 
-def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dict[str, Any]:
+def dead_letter(position: Position, reason: str, detail: str, raw: bytes, source: str | None = None) -> dict[str, Any]:
     """Make a line of the dead letters, with all that is needed to mend the record and send it again.
 
     Parameters
@@ -71,6 +71,8 @@ def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dic
         One sentence.
     raw
         The record as it stood in the source: text where it is UTF-8, else base64.
+    source
+        Which source the position counts in, for a late label ``"labels"``; None: that of the records.
 
     Examples
     --------
@@ -83,38 +85,11 @@ def dead_letter(position: Position, reason: str, detail: str, raw: bytes) -> dic
         encoding, text = "utf-8", raw.decode()
     except UnicodeDecodeError:
         encoding, text = "base64", base64.b64encode(raw).decode()
-    return {"position": _shown(position), "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
-
-
-def label_letter(position: Position, reason: str, detail: str, raw: bytes) -> dict[str, Any]:
-    """Make a line of the dead letters of a late label; its position names the source it counts in.
-
-    Parameters
-    ----------
-    position, reason, detail, raw
-        As `dead_letter` has them.
-
-    Examples
-    --------
-    >>> label_letter(Position("", 0, 12), "key", "there is no id", b"{}")["position"]
-    {'partition': 0, 'offset': 12, 'source': 'labels'}
-
-    """
-    line = dead_letter(position, reason, detail, raw)
-    line["position"]["source"] = "labels"
-    return line
-
-
-def label_origin(position: Position) -> Position:
-    """Tell the place of a late label from that of a record in the same stream: one topic may hold both.
-
-    Examples
-    --------
-    >>> label_origin(Position("s", 0, 12)).stream
-    'labels:s'
-
-    """
-    return position._replace(stream=f"labels:{position.stream}")
+    # Without the stream: a file that grows is known by more and more of its first bytes, and a line by none of them.
+    where: dict[str, Any] = {"partition": position.partition, "offset": position.offset}
+    if source is not None:
+        where["source"] = source
+    return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
 
 
 def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -147,8 +122,3 @@ def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:
         if kept == 0 or len(to_json(line)) <= most:
             return line
         kept = kept // 8 * 4  # what is left of base64 can be decoded
-
-
-def _shown(position: Position) -> dict[str, int]:
-    # Without the stream: a file that grows is known by more and more of its first bytes, and a line by none of them.
-    return {"partition": position.partition, "offset": position.offset}

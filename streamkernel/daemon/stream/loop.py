@@ -11,14 +11,15 @@ from connectors.ports import Position, Record
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.stream import trial
-from streamkernel.daemon.stream.chunks import ChunkProcessor, Processed
+from streamkernel.daemon.stream import isolation
+from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
+from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.garbage import rare_collections
-from streamkernel.daemon.stream.marker import Marker, Suspects
-from streamkernel.daemon.stream.outbox import Outbox
-from streamkernel.daemon.stream.pace import Pace
+from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.sinks import Sinks
 
-__all__ = ["Loop", "Observer", "TooManyDeadLettersError"]
+__all__ = ["Checkpoints", "Loop", "Observer", "TooManyDeadLettersError"]
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class TooManyDeadLettersError(DaemonError):
 
 
 class Feed(Protocol):
-    """Where the records come from: an open source, or two in turn."""
+    """A feed of records: an open source, or two in turn."""
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `connectors.ports.Source.poll`."""
@@ -44,22 +45,22 @@ class Feed(Protocol):
 
 
 class Observer(Protocol):
-    """Who is told what the loop does."""
+    """An observer of the loop."""
 
-    def chunk(self, processed: Processed) -> None:
+    def chunk(self, done: ChunkResult) -> None:
         """Take note of a chunk that is done."""
 
     def turn(self) -> None:
         """Take note that the loop is alive."""
 
 
-class Keeper(Protocol):
-    """Who writes the checkpoints."""
+class Checkpoints(Protocol):
+    """The checkpoints, as the loop asks for them."""
 
     def room(self, taken: int) -> int | None:
-        """Give how many records may come before the next checkpoint; None: any number."""
+        """Return how many records may come before the next checkpoint; None: any number."""
 
-    def begun(self) -> bool:
+    def save_start(self) -> bool:
         """Write down where the source begins, where that is not known yet; False as long as that is not possible."""
 
     def save_when_due(self) -> None:
@@ -70,24 +71,24 @@ class Keeper(Protocol):
 
 
 class Loop:
-    """Moves records from a source through the model.
+    """Moves records from a source through the model into the outputs.
 
     Parameters
     ----------
     feed
         Where the records come from.
     processor
-        The model and the books.
-    outbox
+        The model and the counts.
+    sinks
         The open outputs.
     positions
         Where each partition goes on; kept up to date.
     observer
         Told of each chunk and each turn.
-    keeper
+    checkpoints
         Writes the checkpoints.
-    marker, label_marker
-        The write-ahead markers of records and late labels; None without a checkpoint directory.
+    markers
+        The write-ahead markers of records and late labels; none without a checkpoint directory.
     stopped
         Whether to stop.
     at_work
@@ -100,29 +101,28 @@ class Loop:
     def __init__(
         self,
         feed: Feed,
-        processor: ChunkProcessor,
-        outbox: Outbox,
+        processor: Processor,
+        sinks: Sinks,
         positions: dict[int, Position],
         observer: Observer,
-        keeper: Keeper,
+        checkpoints: Checkpoints,
         *,
-        marker: Marker | None = None,
-        label_marker: Marker | None = None,
+        markers: InFlightMarkers | None = None,
         stopped: Callable[[], bool] = lambda: False,
         at_work: Callable[[bool], None] = lambda _: None,
         max_records: int | None = None,
     ) -> None:
         self._feed = feed
         self._processor = processor
-        self._outbox = outbox
+        self._sinks = sinks
         self._positions = positions
         self._observer = observer
-        self._keeper = keeper
-        self._markers = {Record: marker, LabelRecord: label_marker}
+        self._checkpoints = checkpoints
+        self._markers = markers or InFlightMarkers({})
         self._stopped = stopped
         self._at_work = at_work
-        self._last = None if max_records is None else processor.account.consumed + max_records
-        self._pace = Pace()
+        self._last = None if max_records is None else processor.counts.consumed + max_records
+        self._batch_size = AdaptiveBatchSize()
 
     def run(self) -> str:
         """Run to the end.
@@ -140,15 +140,7 @@ class Loop:
             When the source or a sink fails.
 
         """
-        for kind, marker in self._markers.items():
-            if marker is not None and marker.suspects is not None:
-                _log.warning(
-                    "the process before this one died while learning the %d %s from position %d on: "
-                    "they are learnt one by one",
-                    marker.suspects.records,
-                    "labels" if kind is LabelRecord else "records",
-                    marker.suspects.first.offset,
-                )
+        self._markers.warn()
         with rare_collections():
             return self._turn_until_it_ends()
 
@@ -160,145 +152,121 @@ class Loop:
             limit = self._limit()
             if limit == 0:
                 return "enough"
-            if self._outbox.full:
-                self._outbox.retry()
+            if self._sinks.full:
+                self._sinks.retry()
                 time.sleep(_POLL_SECONDS)
                 continue
             records = self._feed.poll(limit, _POLL_SECONDS)
-            if not self._begun():
+            if not self._wait_for_start():
                 return "stopped"
             if records:
                 self._take(records)
             elif self._feed.exhausted:
                 return "exhausted"
             else:
-                self._outbox.move()
-            self._keeper.save_when_due()
+                self._sinks.move()
+            self._checkpoints.save_when_due()
 
-    def _begun(self) -> bool:
+    def _wait_for_start(self) -> bool:
         """Wait until it is written down where the source begins; False where it is stopped before."""
-        while not self._keeper.begun():
+        while not self._checkpoints.save_start():
             self._observer.turn()
-            self._outbox.move()
+            self._sinks.move()
             if self._stopped():
                 return False
             time.sleep(_POLL_SECONDS)
         return True
 
     def _limit(self) -> int:
-        """Give how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
-        limit = self._pace.length
-        room = self._keeper.room(self._processor.taken)
+        """Return how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
+        limit = self._batch_size.length
+        room = self._checkpoints.room(self._processor.taken)
         if room is not None:
             limit = min(limit, room)
-        return limit if self._last is None else min(limit, self._last - self._processor.account.consumed)
+        return limit if self._last is None else min(limit, self._last - self._processor.counts.consumed)
 
     def _take(self, records: Sequence[Record]) -> None:
         for part in _in_parts(records):
-            if self._innocent or not any(map(self._suspects, part)):
-                self._learn(part)
-            else:
+            # Without records that a process died with, as nearly always, none of these is looked at.
+            if self._markers.any_interrupted and any(map(self._markers.interrupted_at, part)):
                 self._take_one_by_one(part)
+            else:
+                self._learn(part)
             if self._stopped():
                 return
 
     def _take_one_by_one(self, records: Sequence[Record]) -> None:
         for record in records:
-            suspects = self._suspects(record)
-            if suspects is not None and suspects.records == 1:
-                self._try(record)
+            interrupted = self._markers.interrupted_at(record)
+            if interrupted is not None and interrupted.records == 1:
+                self._retry(record, interrupted)
             else:
                 self._learn([record])
             if self._stopped():
                 return
 
-    @property
-    def _innocent(self) -> bool:
-        return all(marker is None or marker.suspects is None for marker in self._markers.values())
-
-    def _suspects(self, record: Record) -> Suspects | None:
-        """Give those among which a process died, if the record is one of them."""
-        marker = self._markers[type(record)]
-        suspects = marker.suspects if marker is not None else None
-        return suspects if suspects is not None and suspects.hold(record.position) else None
-
-    def _acquit_passed(self, kind: type[Record], following: Position | None) -> None:
-        """Forget the suspects once the source has passed them, so that no later record is compared with them."""
-        marker = self._markers[kind]
-        if following is None or marker is None or marker.suspects is None:
-            return
-        end = marker.suspects.end
-        if following[:2] == end[:2] and following.offset >= end.offset:
-            marker.acquit()
-
     def _learn(self, records: Sequence[Record]) -> None:
         start = time.perf_counter()
-        for kind, marker in self._markers.items():
-            if marker is not None and (alike := [record for record in records if type(record) is kind]):
-                marker.set(alike[0].position, alike[-1].next, len(alike))
+        self._markers.set(records)
         self._at_work(True)
         try:
-            processed = self._processor.process(records, self._stopped)
+            done = self._processor.process(records, self._stopped)
         except Exception:
             # What is raised here would be raised again at every start: the record is looked for as one that kills.
-            for marker in self._markers.values():
-                if marker is not None:
-                    marker.abandon()
+            self._markers.abandon()
             raise
         finally:
             self._at_work(False)
-        for marker in self._markers.values():
-            if marker is not None:
-                marker.clear()
-        self._pace.took(processed.taken, time.perf_counter() - start)
-        self._book(processed)
+        self._markers.clear()
+        self._batch_size.took(done.taken, time.perf_counter() - start)
+        self._deliver(done)
 
-    def _try(self, record: Record) -> None:
+    def _retry(self, record: Record, interrupted: InFlight) -> None:
         """Deal with a record that was being learnt when the process died, once or more often."""
         what = "label" if isinstance(record, LabelRecord) else "record"
-        marker = self._markers[type(record)]
-        assert marker is not None
-        assert marker.suspects is not None
-        if marker.suspects.deaths < trial.DEATHS_BEFORE_TRIAL:
+        if interrupted.deaths < isolation.DEATHS_BEFORE_ISOLATION:
             self._learn([record])
             return
         _log.warning("the %s at position %d is tried in a process of its own", what, record.position.offset)
-        deadly = trial.kills(self._processor.learner, self._processor.rows(record), self._stopped)
+        deadly = isolation.kills(self._processor.learner, self._processor.stage.rows(record), self._stopped)
         if self._stopped():
             return
-        marker.acquit()
+        self._markers.forget(type(record))
         if not deadly:
             _log.warning("the %s at position %d did no harm and is learnt", what, record.position.offset)
             self._learn([record])
             return
         _log.error("the %s at position %d kills the process: it is a dead letter", what, record.position.offset)
-        detail = f"the process died {trial.DEATHS_BEFORE_TRIAL} times over this {what}, and so did a child process"
-        self._book(self._processor.condemn(record, "kills_process", detail))
-        self._keeper.save()  # its verdict took four deaths: it must not be lost with the next one
-
-    def _book(self, processed: Processed) -> None:
-        if processed.next is not None:
-            self._positions[processed.next.partition] = processed.next
-        self._acquit_passed(Record, processed.next)
-        self._acquit_passed(LabelRecord, None if processed.late is None else processed.late.next)
-        self._observer.chunk(processed)
-        self._outbox.write(
-            {"predictions": processed.lines, "dead_letters": processed.letters},
-            {"predictions": processed.line_origins, "dead_letters": processed.letter_origins},
+        detail = (
+            f"the process died {isolation.DEATHS_BEFORE_ISOLATION} times over this {what}, and so did a child process"
         )
-        crash.point("consumed", processed.taken)
+        self._deliver(self._processor.quarantine(record, "kills_process", detail))
+        self._checkpoints.save()  # this took four deaths: it must not be lost with the next one
+
+    def _deliver(self, done: ChunkResult) -> None:
+        """Move the positions on, and hand lines and dead letters to the outputs."""
+        if done.next is not None:
+            self._positions[done.next.partition] = done.next
+        self._markers.passed(Record, done.next)
+        self._markers.passed(LabelRecord, None if done.late is None else done.late.next)
+        self._observer.chunk(done)
+        self._sinks.write(
+            {"predictions": done.lines, "dead_letters": done.letters},
+            {"predictions": done.line_origins, "dead_letters": done.letter_origins},
+        )
+        crash.point("consumed", done.taken)
         if self._processor.overrun:
-            rate = self._processor.rate
-            last = processed.letters[-1]["position"].get("source", "records")
+            rate, last = self._processor.rate, done.letters[-1]
+            kind = last["position"].get("source", "records")
             raise TooManyDeadLettersError(
-                f"more than {rate.max_rate:.0%} of the last {rate.window:,} {last} were dead letters "
-                f"(the last one: {processed.letters[-1]['reason']}, {processed.letters[-1]['detail']}): "
+                f"more than {rate.max_rate:.0%} of the last {rate.window:,} {kind} were dead letters "
+                f"(the last one: {last['reason']}, {last['detail']}): "
                 "the source is not what the configuration says"
             )
 
 
 def _in_parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Cut a stretch so that no part has more than so many bytes, or more than one record."""
+    """Cut a chunk so that no part has more than so many bytes, or more than one record."""
     sizes = [len(record.raw) for record in records]
     if sum(sizes) <= _MOST_BYTES:
         yield records

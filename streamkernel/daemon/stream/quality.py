@@ -1,4 +1,4 @@
-"""How good the predictions are: River's metrics over everything and over the last records, fed by the chunk.
+"""Report metrics: River's, over everything and over the last records, fed by the chunk.
 
 Metrics are updated per chunk: those of classes by counts, a mean by an array. One `update` a record and metric would
 cost more than learning the record. A confusion matrix would grow with each pair of labels; counts grow with the
@@ -8,7 +8,6 @@ classes, which are limited.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
@@ -17,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from river import stats
 
-from streamkernel.daemon.base.finite import LARGEST, clamped, finite_mean, finite_sum
 from streamkernel.daemon.stream.classes import OTHER, ClassNumbers
+from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
 __all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
 
@@ -30,7 +29,7 @@ _SMALLEST_PROBABILITY = 1e-15
 
 
 def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, float]]) -> np.ndarray:
-    """Give the log-loss of each record.
+    """Return the log-loss of each record.
 
     Parameters
     ----------
@@ -55,19 +54,7 @@ def log_losses(targets: Sequence[Any], probabilities: Sequence[Mapping[Any, floa
     return losses
 
 
-class _Tally(ABC):
-    """The metrics of a set of records."""
-
-    @abstractmethod
-    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
-        """Take in pairs of target and prediction, and the log-loss or NaN of each."""
-
-    @abstractmethod
-    def get(self, name: str) -> float:
-        """Give a metric by its name in the configuration."""
-
-
-class _Classification(_Tally):
+class _Classification:
     """Counts by class: pairs are numbers of classes, and None for a prediction past the limit that is wrong."""
 
     def __init__(self) -> None:
@@ -78,6 +65,7 @@ class _Classification(_Tally):
         self._log_loss = stats.Mean()
 
     def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
+        """Add pairs of target and prediction, and the log-loss or NaN of each."""
         for (target, prediction), count in Counter(pairs).items():
             self._n += count
             self._targets[target] += count
@@ -89,6 +77,7 @@ class _Classification(_Tally):
             self._log_loss.update_many(losses)
 
     def get(self, name: str) -> float:
+        """Return a metric by its name in the configuration."""
         if name == "log_loss":
             return float(self._log_loss.get()) if self._log_loss.n else math.nan
         if not self._n:
@@ -100,7 +89,9 @@ class _Classification(_Tally):
         return math.fsum(2 * self._correct[one] / count for one, count in seen.items()) / len(seen)
 
 
-class _Regression(_Tally):
+class _Regression:
+    """Means of errors: pairs are numbers."""
+
     def __init__(self) -> None:
         self._absolute = stats.Mean()
         self._squared = stats.Mean()
@@ -157,8 +148,8 @@ class Quality:
     """
 
     def __init__(self, task: str, names: Sequence[str], window: int, max_classes: int = 1000) -> None:
-        self._make = _Classification if task == "classification" else _Regression
-        self._tally: _Tally = self._make()
+        self._make: type[_Classification | _Regression] = _Classification if task == "classification" else _Regression
+        self._tally = self._make()
         self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
         self._losses: deque[float] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
@@ -187,7 +178,7 @@ class Quality:
         self._losses.extend(losses.tolist())
 
     def _numbered(self, targets: Sequence[Any], predictions: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-        """Give pairs of class numbers, that of the prediction None where it is wrong and neither is told apart."""
+        """Return pairs of class numbers, that of the prediction None where it is wrong and neither is told apart."""
         numbers = self._classes.of(targets), self._classes.of(predictions)
         if OTHER not in numbers[0]:
             return zip(*numbers, strict=True)
@@ -195,11 +186,11 @@ class Quality:
         return [(t, None if t == p == OTHER and target != prediction else p) for target, prediction, t, p in pairs]
 
     def overall(self) -> dict[str, float]:
-        """Give each metric over all records; NaN before the first."""
+        """Return each metric over all records; NaN before the first."""
         return {name: self._tally.get(name) for name in self.names}
 
     def rolling(self) -> dict[str, float]:
-        """Give each metric over the window, computed anew: nothing drifts, nothing is paid until it is asked for."""
+        """Return each metric over the window, computed anew: nothing drifts, nothing is paid until it is asked for."""
         tally = self._make()
         tally.add(list(self._pairs), np.array(self._losses))
         return {name: tally.get(name) for name in self.names}
@@ -235,5 +226,5 @@ class ProgressiveLoss:
         self.sum = clamped(self.sum + finite_sum(seen))
 
     def mean(self) -> float:
-        """Give the mean over the window, NaN before the first loss."""
+        """Return the mean over the window, NaN before the first loss."""
         return finite_mean(self._window)

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as a wish to stop, granted between two records, or after some seconds in the middle of one."""
+"""A graceful stop on SIGTERM and SIGINT: between two records, or after some seconds in the middle of one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _GRACE_SECONDS = 8.0
 
 
 class Stopped(Exception):
-    """It was told to stop before it had begun; the message is a sentence for the log."""
+    """A stop was asked for before anything was begun; the message is a sentence for the log."""
 
 
 class StopSignals:
-    """While entered, SIGTERM and SIGINT are noted instead of ending the process.
+    """Handlers of SIGTERM and SIGINT: while entered, these are noted instead of ending the process.
 
     A second signal ends it at once: whoever presses Ctrl-C again means it, and a kill is safe at any moment.
 
@@ -41,7 +41,7 @@ class StopSignals:
         self._left = threading.Event()
 
     def __call__(self) -> bool:
-        """Say whether to stop."""
+        """Return whether to stop."""
         return self.name is not None
 
     def at_work(self, at_work: bool) -> None:

@@ -1,48 +1,48 @@
-"""From a configuration and where a run begins to what moves its records: feed, model and books."""
+"""From a configuration and where a run begins to what moves its records: feed, model, counts and scores."""
 
 from __future__ import annotations
 
 from streamkernel.daemon.base.model import last_step
-from streamkernel.daemon.late.alternation import Alternation
+from streamkernel.daemon.labels.alternation import Alternation
+from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.settings.config import MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.stream.chunks import ChunkProcessor
-from streamkernel.daemon.stream.dead_letters import DeadLetterRate
-from streamkernel.daemon.stream.late_chunks import LateProcessor
-from streamkernel.daemon.stream.learner import learner_for
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
+from streamkernel.daemon.stream.direct import DirectStage
+from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.loop import Feed
-from streamkernel.daemon.stream.names import Names
+from streamkernel.daemon.stream.processor import Processor, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.river_learner import learner_for
 
 __all__ = ["feed_of", "make_processor"]
 
 
-def make_processor(plan: Plan, start: resume.Start) -> ChunkProcessor:
-    """Set a model and its books up as a configuration says."""
+def make_processor(plan: Plan, start: resume.Start) -> Processor:
+    """Return the processor of a run: the model, its counts and scores, and the stage that makes events of records."""
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
     shown = plan.config.metrics or MetricsConfig()
     max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
-    books = (
-        learner_for(start.model, learn=plan.config.mode == "learn", names=_names(plan, start)),
+    # Where a step of ours has a limit of its own, that of the steps before it is no lower.
+    max_inputs = max(plan.config.limits.max_inputs, getattr(last_step(start.model), "max_inputs", 0))
+    learner = learner_for(start.model, plan.config.mode == "learn", InputNames(max_inputs, start.inputs))
+    stage: Stage = DirectStage()
+    if start.join is not None:
+        rate = DeadLetterRate(bad.max_rate, bad.max_rate_window, start.join.recent_dead)
+        stage = JoinStage(start.join, learner, rate)
+    return Processor(
+        learner,
         Quality(plan.task, plan.report, shown.window, max_classes),
         ProgressiveLoss(shown.window),
         DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
-        start.account,
+        start.counts,
+        stage,
     )
-    if start.late is None:
-        return ChunkProcessor(*books)
-    return LateProcessor(*books, start.late, DeadLetterRate(bad.max_rate, bad.max_rate_window, start.late.recent_dead))
-
-
-def _names(plan: Plan, start: resume.Start) -> Names:
-    # Where a step of ours has a limit of its own, that of the steps before it is no lower.
-    most = max(plan.config.limits.max_inputs, getattr(last_step(start.model), "max_inputs", 0))
-    return Names(most, start.inputs)
 
 
 def feed_of(plan: Plan, start: resume.Start) -> Feed:
     """Return what the loop reads: the open source, or it and that of the labels in turn."""
-    if plan.labels is None or start.late is None:
+    if plan.labels is None or start.join is None:
         return plan.source
-    return Alternation(plan.source, plan.labels, start.late.label_next)
+    return Alternation(plan.source, plan.labels, start.join.label_next)

@@ -1,4 +1,4 @@
-"""Tries a record that seems to have killed the process, in a child process, on a copy of the model."""
+"""Isolated retry: a record that seems to have killed the process is learnt in a child, by a copy of the model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 from streamkernel.daemon.stream.learner import Learner
 
-__all__ = ["DEATHS_BEFORE_TRIAL", "kills"]
+__all__ = ["DEATHS_BEFORE_ISOLATION", "kills"]
 
-DEATHS_BEFORE_TRIAL = 3
+DEATHS_BEFORE_ISOLATION = 3
 
 _log = logging.getLogger(__name__)
 
@@ -23,16 +23,16 @@ _FROM_OUTSIDE = frozenset(-number for number in (signal.SIGKILL, signal.SIGTERM,
 
 
 def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopped: Callable[[], bool]) -> bool:
-    """Say whether learning a record makes a process die by itself.
+    """Return whether learning a record makes a process die by itself.
 
     Parameters
     ----------
     learner
         The model as it is before the record; it is copied, not changed.
     rows
-        What the model is shown of the suspect: inputs and target, as often as it is shown any.
+        What the model is shown of the record: inputs and target, as often as it is shown any.
     stopped
-        Asked now and then: True ends the trial without a verdict.
+        Asked now and then: True ends the retry without a result.
 
     """
     context = multiprocessing.get_context("spawn")  # a fork would share the locks of threads it does not have
@@ -41,7 +41,7 @@ def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopp
     try:
         child.start()
     except Exception as error:  # a model that cannot be pickled cannot be tried
-        _log.warning("a suspect record cannot be tried in a process of its own: %s", error)
+        _log.warning("a record that may have killed the process cannot be tried in one of its own: %s", error)
         return False
     theirs.close()
     while child.is_alive() and not stopped():
@@ -59,7 +59,7 @@ def _attempt(connection: Connection, learner: Learner, rows: Sequence[tuple[Mapp
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(True)
     try:
-        learner.teach([x for x, _ in rows], [y for _, y in rows])
+        learner.advance([x for x, _ in rows], [y for _, y in rows])
     except MemoryError:
         return  # that the machine is short of memory says nothing about the record
     except Exception:

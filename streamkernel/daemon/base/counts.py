@@ -1,19 +1,19 @@
-"""The accounts of a stream: every record and every label that was taken is accounted for."""
+"""The counts of a stream: every record and every label that was taken is accounted for."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from typing import Self
 
-__all__ = ["Account", "Counts", "LateAccount"]
+__all__ = ["Counts", "LabelCounts", "RecordCounts"]
 
 
 @dataclass(slots=True)
 class Counts:
-    """The base of accounts: its fields are numbers of records."""
+    """Numbers of records by what became of them."""
 
     def to_json(self) -> dict[str, int]:
-        """Give the counts by name."""
+        """Return the counts by name."""
         return asdict(self)
 
     def add(self, other: Self) -> None:
@@ -21,9 +21,9 @@ class Counts:
 
         Examples
         --------
-        >>> account = Account(consumed=3)
-        >>> account.add(Account(consumed=2, predicted=1))
-        >>> account.consumed, account.predicted
+        >>> counts = RecordCounts(consumed=3)
+        >>> counts.add(RecordCounts(consumed=2, predicted=1))
+        >>> counts.consumed, counts.predicted
         (5, 1)
 
         """
@@ -32,7 +32,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Account(Counts):
+class RecordCounts(Counts):
     """What became of the records since the first start.
 
     In mode learn, ``learnt + unlabelled + skipped + dead == consumed``; in mode predict ``predicted + skipped + dead``
@@ -64,7 +64,7 @@ class Account(Counts):
 
 
 @dataclass(slots=True)
-class LateAccount(Counts):
+class LabelCounts(Counts):
     """What became of records that were kept for their labels, and of labels, since the first start.
 
     With the records that wait now and the labels that wait now, ``kept == matched + expired + records waiting`` and
@@ -106,6 +106,6 @@ class LateAccount(Counts):
     dead: int = 0
 
     def balances(self, pending: int, waiting: int) -> bool:
-        """Say whether it adds up with so many records and so many labels that wait."""
+        """Return whether the counts add up with so many records and so many labels that wait."""
         settled = self.matched + self.unmatched + self.doubled + self.skipped + self.dead
         return self.kept == self.matched + self.expired + pending and self.taken == settled + waiting

@@ -1,4 +1,4 @@
-"""What is decided about a record or a label, and what waits from then on."""
+"""The decisions of the join: what a record or a label turns out to be, and what waits from then on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from connectors.ports import Label, Position, Record
-from streamkernel.daemon.base.events import Said
+from connectors.ports import Fault, Label, Position, Record
+from streamkernel.daemon.base.events import Prediction
 
-__all__ = ["Early", "Entry", "Fate", "Step"]
+__all__ = ["Decision", "EarlyLabel", "LabelStatus", "PendingEntry"]
 
 
-class Fate(Enum):
-    """What a record or a label turns out to be."""
+class LabelStatus(Enum):
+    """The status of a record or a label in the join."""
 
     SKIPPED = auto()  # blank
     DEAD = auto()
@@ -28,33 +28,33 @@ class Fate(Enum):
     EARLY = auto()
 
 
-class Entry:
+class PendingEntry:
     """A record that waits for its label: as it came until its chunk is done, then as bytes.
 
     Attributes
     ----------
     arrived
-        When it came, in seconds of the ledger's clock.
+        When it came, in seconds of the join's clock.
     size
-        Its size in bytes; see `late.sizes`.
-    x, said
-        Its inputs, and what the model said to them; None once it is packed.
+        Its size in bytes; see `labels.sizes`.
+    x, prediction
+        Its inputs, and the prediction made for it; None once it is packed.
     data
         The same packed; None before.
 
     """
 
-    __slots__ = ("arrived", "data", "said", "size", "x")
+    __slots__ = ("arrived", "data", "prediction", "size", "x")
 
     def __init__(self, arrived: float, size: int, x: dict[str, Any] | None = None, data: bytes | None = None) -> None:
         self.arrived = arrived
         self.size = size
         self.x = x
-        self.said: Said | None = None
+        self.prediction: Prediction | None = None
         self.data = data
 
 
-class Early(NamedTuple):
+class EarlyLabel(NamedTuple):
     """A label that waits for its record: the target, when it came, and where it stands in its source."""
 
     y: Label
@@ -63,37 +63,37 @@ class Early(NamedTuple):
 
 
 @dataclass(slots=True)
-class Step:
-    """One record or label, and what is decided about it.
+class Decision:
+    """What is decided about one record or label.
 
     Attributes
     ----------
     record
-        It.
+        The record or label.
     key
         Its key.
     mark
-        The journal before it.
+        How far the undo log was before.
     row
-        The number of its first row in the chunk.
-    fate
-        The decision.
+        The number of its first event in the chunk.
+    status
+        What it turns out to be.
     rows
-        What the model is to be given, in this order: inputs, target or None, and whether the prediction is wanted.
+        The events it brings, in this order: inputs, target or None, and whether the prediction is wanted.
     y
-        The target to judge by.
-    entry
+        The target that its prediction is compared with.
+    pending
         The record that waits from now on, or waited until now.
     early
         The label that waited until now.
-    kept
-        What was said to a record that waited.
+    prediction
+        The prediction of a record that waited.
     fault
         Why it is a dead letter.
     expired
         The records given up to make room.
-    dropped
-        How many labels were.
+    n_dropped
+        How many labels were given up to make room.
 
     """
 
@@ -101,12 +101,12 @@ class Step:
     key: str | None
     mark: int
     row: int
-    fate: Fate = Fate.SKIPPED
+    status: LabelStatus = LabelStatus.SKIPPED
     rows: list[tuple[dict[str, Any], Label | None, bool]] = field(default_factory=list)
     y: Label | None = None
-    entry: Entry | None = None
-    early: Early | None = None
-    said: Said | None = None
-    fault: tuple[str, str] | None = None
-    expired: list[Entry] = field(default_factory=list)
-    dropped: int = 0
+    pending: PendingEntry | None = None
+    early: EarlyLabel | None = None
+    prediction: Prediction | None = None
+    fault: Fault | None = None
+    expired: list[PendingEntry] = field(default_factory=list)
+    n_dropped: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamkernel.daemon.base.finite import clamped, clipped
+from streamkernel.finite import clamped, clipped
 
 __all__ = ["Moments"]
 
@@ -25,7 +25,7 @@ class Moments(NamedTuple):
     m2: float = 0.0
 
     def after(self, y: float) -> Moments:
-        """Give the moments with one more target; one whose square overflows counts as the largest that does not."""
+        """Return the moments with one more target; one whose square overflows counts as the largest that does not."""
         n = self.n + 1
         y = clipped(y)
         delta = y - self.mean

@@ -1,4 +1,4 @@
-"""A record that waits for its label, as few bytes, made once when it comes: a checkpoint only joins them.
+"""Records that wait for their labels as bytes, packed once when they come: a checkpoint only joins them.
 
 A head of JSON, a line feed, then the numbers as 64-bit floats. The names of the inputs and the labels of the classes
 are the same for most records, so they stand in tables, and the head has their places.
@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.base.events import Said
+from streamkernel.daemon.base.events import Prediction
 from streamkernel.state import tag, untag
 
-__all__ = ["Kept", "Packer"]
+__all__ = ["Packer", "PendingRecord"]
 
 _A_NUMBER = -1
 
 
-class Kept(NamedTuple):
+class PendingRecord(NamedTuple):
     """A record that waits for its label.
 
     Attributes
@@ -31,18 +31,18 @@ class Kept(NamedTuple):
     key
         What its label will be known by.
     arrived
-        When it came, by the ledger's clock, in seconds.
+        When it came, by the join's clock, in seconds.
     x
         Its inputs.
-    said
-        What the model said to it.
+    prediction
+        The prediction made for it.
 
     """
 
     key: str
     arrived: float
     x: dict[str, Any]
-    said: Said
+    prediction: Prediction
 
 
 class _Table:
@@ -55,7 +55,7 @@ class _Table:
         self._next = 0
 
     def take(self, value: tuple[Any, ...]) -> int:
-        """Give the place of a value, which has one more user now."""
+        """Return the place of a value, which has one more user now."""
         identity = _identity(value)
         place = self._places.get(identity)
         if place is None:
@@ -77,7 +77,7 @@ class _Table:
         return self._values[place]
 
     def dump(self) -> list[list[Any]]:
-        """Give places and values as JSON has them."""
+        """Return places and values as JSON has them."""
         return [[place, [tag(item) for item in value]] for place, value in self._values.items()]
 
     def load(self, dumped: Any) -> None:
@@ -91,7 +91,7 @@ class _Table:
             self._next = max(self._next, place + 1)
 
     def use(self, place: int) -> tuple[Any, ...]:
-        """Give the value at a place a file speaks of, which has one more user now."""
+        """Return the value at a place a file speaks of, which has one more user now."""
         self._users[place] += 1
         return self._values[place]
 
@@ -102,7 +102,7 @@ class _Table:
 
 
 def _identity(value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give what a value is known by: True and 1 are equal, and are two labels; whole numbers may collide by design."""
+    """Return the identity of a value: True and 1 are equal, and are two labels; whole numbers may collide by design."""
     kinds = set(map(type, value))
     if int not in kinds:
         return (value, *map(type, value)) if kinds != {str} else value
@@ -115,9 +115,10 @@ class Packer:
     Examples
     --------
     >>> packer = Packer()
-    >>> kept = Kept("17", 2.5, {"a": 0.1, "colour": "red", "n": 3}, Said("yes", {"no": 0.25, "yes": 0.75}))
-    >>> data = packer.pack(kept)
-    >>> packer.unpack(data) == kept, len(data)
+    >>> prediction = Prediction("yes", {"no": 0.25, "yes": 0.75})
+    >>> pending = PendingRecord("17", 2.5, {"a": 0.1, "colour": "red", "n": 3}, prediction)
+    >>> data = packer.pack(pending)
+    >>> packer.unpack(data) == pending, len(data)
     (True, 55)
 
     """
@@ -126,9 +127,9 @@ class Packer:
         self._names = _Table()
         self._classes = _Table()
 
-    def pack(self, kept: Kept) -> bytes:
+    def pack(self, pending: PendingRecord) -> bytes:
         """Write a record as bytes; they are to be released when they are thrown away."""
-        key, arrived, x, said = kept
+        key, arrived, x, prediction = pending
         values = list(x.values())
         others: list[Any] = []
         if {float}.issuperset(map(type, values)):
@@ -139,23 +140,23 @@ class Packer:
                 if type(value) is not float:
                     others += (place, value)
         classes, choice = None, None
-        if said.probabilities:
-            labels = tuple(said.probabilities)
-            numbers += said.probabilities.values()
-            if said.label is not None:
-                if said.label not in said.probabilities:
-                    labels += (said.label,)
-                choice = labels.index(said.label)
+        if prediction.probabilities:
+            labels = tuple(prediction.probabilities)
+            numbers += prediction.probabilities.values()
+            if prediction.label is not None:
+                if prediction.label not in prediction.probabilities:
+                    labels += (prediction.label,)
+                choice = labels.index(prediction.label)
             classes = self._classes.take(labels)
-        elif type(said.label) is float:
+        elif type(prediction.label) is float:
             choice = _A_NUMBER
-            numbers.append(said.label)
-        elif said.label is not None:
-            classes, choice = self._classes.take((said.label,)), 0
+            numbers.append(prediction.label)
+        elif prediction.label is not None:
+            classes, choice = self._classes.take((prediction.label,)), 0
         head = _to_json([key, arrived, self._names.take(tuple(x)), others, classes, choice])
         return head + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
 
-    def unpack(self, data: bytes) -> Kept:
+    def unpack(self, data: bytes) -> PendingRecord:
         """Read what `pack` wrote."""
         (key, arrived, names_at, others, classes_at, choice), numbers = _split(data)
         names = self._names[names_at]
@@ -170,10 +171,10 @@ class Packer:
             self._classes.release(classes)
 
     def dump(self) -> dict[str, Any]:
-        """Give what the records share, as JSON has it."""
+        """Return what the records share, as JSON has it."""
         return {"names": self._names.dump(), "classes": self._classes.dump()}
 
-    def load(self, tables: Mapping[str, Any], records: Iterable[bytes]) -> list[Kept]:
+    def load(self, tables: Mapping[str, Any], records: Iterable[bytes]) -> list[PendingRecord]:
         """Take what `dump` gave with the records that go with it, all of which are looked at.
 
         Raises
@@ -185,14 +186,14 @@ class Packer:
         try:
             self._names.load(tables["names"])
             self._classes.load(tables["classes"])
-            kept = [self._check(data) for data in records]
+            pending = [self._check(data) for data in records]
             if self._names.unused or self._classes.unused:
                 raise ValueError("a table has more than the records need")
         except (ValueError, TypeError, LookupError, struct.error, RecursionError) as error:
             raise CheckpointError(f"the records that wait for labels cannot be restored: {error!s:.200}") from None
-        return kept
+        return pending
 
-    def _check(self, data: bytes) -> Kept:
+    def _check(self, data: bytes) -> PendingRecord:
         (key, arrived, names_at, others, classes_at, choice), numbers = _split(data)
         names = self._names.use(names_at)
         classes = None if classes_at is None else self._classes.use(classes_at)
@@ -233,18 +234,18 @@ def _join(
     classes: tuple[Any, ...] | None,
     choice: int | None,
     numbers: tuple[float, ...],
-) -> Kept:
+) -> PendingRecord:
     inputs = len(names) - len(others) // 2
     values: list[Any] = list(numbers[:inputs])
     for place, value in zip(others[::2], others[1::2], strict=True):
         values.insert(place, value)
     rest = numbers[inputs:]
     if classes is None:
-        said = Said(rest[0] if choice == _A_NUMBER else None)
+        prediction = Prediction(rest[0] if choice == _A_NUMBER else None)
     else:
         label = None if choice is None else classes[choice]
-        said = Said(label, dict(zip(classes, rest, strict=False)) if rest else None)
-    return Kept(key, arrived, dict(zip(names, values, strict=True)), said)
+        prediction = Prediction(label, dict(zip(classes, rest, strict=False)) if rest else None)
+    return PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction)
 
 
 def _split(data: bytes) -> tuple[list[Any], tuple[float, ...]]:

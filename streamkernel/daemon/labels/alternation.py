@@ -1,4 +1,4 @@
-"""Two sources as one: a record, a label, a record, a label."""
+"""A merge of two sources: a record, a label, a record, a label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE = 0.02
 
 
 class Alternation:
-    """Hands out the records of two sources in turn.
+    """A merge of two sources, whose records are handed out in turn.
 
     After a record comes a label, after a label a record; where one source has nothing, the other one goes on. Of two
     files that end, the order is always the same, however they are polled, and wherever a run was stopped and went on.
@@ -39,8 +39,8 @@ class Alternation:
     """
 
     def __init__(self, records: Source, labels: Source, label_next: bool = False) -> None:
-        self._records = _Lane(records, Record)
-        self._labels = _Lane(labels, LabelRecord)
+        self._records = _Input(records, Record)
+        self._labels = _Input(labels, LabelRecord)
         self._label_next = label_next
 
     @property
@@ -66,9 +66,9 @@ class Alternation:
         """
         taken = self._take(max_records)
         if not taken and not self.exhausted:
-            for lane in self._in_turn():
-                lane.fill(timeout / 2)
-                if lane.buffer:
+            for one in self._in_turn():
+                one.fill(timeout / 2)
+                if one.buffer:
                     break
             taken = self._take(max_records)
         return taken
@@ -80,16 +80,16 @@ class Alternation:
         if first.buffer and second.buffer and limit > 1:
             pairs = min(len(first.buffer), len(second.buffer), limit // 2)
             return list(chain.from_iterable(zip(first.cut(pairs), second.cut(pairs), strict=True)))
-        lane, most = (first, 1 if second.buffer else limit) if first.buffer else (second, limit)
-        if lane.buffer:
-            self._label_next = lane is self._records
-        return lane.cut(most)
+        one, most = (first, 1 if second.buffer else limit) if first.buffer else (second, limit)
+        if one.buffer:
+            self._label_next = one is self._records
+        return one.cut(most)
 
-    def _in_turn(self) -> tuple[_Lane, _Lane]:
+    def _in_turn(self) -> tuple[_Input, _Input]:
         return (self._labels, self._records) if self._label_next else (self._records, self._labels)
 
 
-class _Lane:
+class _Input:
     """One of the sources, and what was polled of it."""
 
     def __init__(self, source: Source, kind: type[Record]) -> None:

@@ -1,4 +1,4 @@
-"""The ledger of late labels: which record waits, which label waits, and what a record or a label that comes means.
+"""The join of late labels: which record waits, which label waits, and what a record or a label that comes means.
 
 Each decision is made as if the model took every record, and can be taken back where it did not.
 """
@@ -10,20 +10,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from connectors.ports import Position, Record
-from streamkernel.daemon.base.accounts import LateAccount
+from connectors.ports import Fault, Position, Record
+from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.events import LabelRecord
-from streamkernel.daemon.late.held import Held, Journal
-from streamkernel.daemon.late.moments import Moments
-from streamkernel.daemon.late.packed import Kept, Packer
-from streamkernel.daemon.late.sizes import size_of_key, size_of_label, size_of_record
-from streamkernel.daemon.late.step import Early, Entry, Fate, Step
+from streamkernel.daemon.labels.decision import Decision, EarlyLabel, LabelStatus, PendingEntry
+from streamkernel.daemon.labels.keyed_queue import KeyedQueue, UndoLog
+from streamkernel.daemon.labels.moments import Moments
+from streamkernel.daemon.labels.packed import Packer, PendingRecord
+from streamkernel.daemon.labels.sizes import size_of_key, size_of_label, size_of_record
 
-__all__ = ["Ledger"]
+__all__ = ["LabelJoin"]
 
 
-class Ledger:
-    """Records that wait for labels, labels that wait for records, and the keys of those that found one another.
+class LabelJoin:
+    """A join of records and late labels by key: what waits on either side, and the keys that are done with.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Ledger:
     limit
         The most records, labels and remembered keys, each.
     max_bytes
-        The most bytes of each of them, as `late.sizes` counts; but one is kept, however large.
+        The most bytes of each of them, as `labels.sizes` counts; but one is kept, however large.
     learn
-        False: labels judge predictions, and nothing is learnt.
+        False: predictions are compared with labels, and nothing is learnt.
     clock
         Gives seconds, and never goes back.
 
@@ -47,8 +47,8 @@ class Ledger:
         Records and labels by their keys.
     settled
         Keys of the last records that are done with: True where their label came, False where they expired.
-    account
-        The books.
+    counts
+        Those since the first start.
     positions
         Where each partition of the labels' source goes on.
     recent_dead
@@ -59,7 +59,7 @@ class Ledger:
         Of the numbers learnt.
     packer
         Packs records.
-    journal
+    undo
         How to undo decisions.
     now
         The time of the current chunk.
@@ -83,11 +83,11 @@ class Ledger:
         self.limit = limit
         self.max_bytes = max_bytes
         self.learn = learn
-        self.journal = Journal()
-        self.pending: Held[Entry] = Held(self.journal, lambda _, entry: entry.size)
-        self.waiting: Held[Early] = Held(self.journal, lambda key, early: size_of_label(key, early.y))
-        self.settled: Held[bool] = Held(self.journal, lambda key, _: size_of_key(key))
-        self.account = LateAccount()
+        self.undo = UndoLog()
+        self.pending: KeyedQueue[PendingEntry] = KeyedQueue(self.undo, lambda _, entry: entry.size)
+        self.waiting: KeyedQueue[EarlyLabel] = KeyedQueue(self.undo, lambda key, early: size_of_label(key, early.y))
+        self.settled: KeyedQueue[bool] = KeyedQueue(self.undo, lambda key, _: size_of_key(key))
+        self.counts = LabelCounts()
         self.positions: dict[int, Position] = {}
         self.recent_dead: list[int] = []
         self.label_next = False
@@ -107,7 +107,7 @@ class Ledger:
         self.now = max(self.now, round(self._clock() + self._ahead, 3))
         return self.now
 
-    def begin_chunk(self) -> LateAccount:
+    def begin_chunk(self) -> LabelCounts:
         """Read the clock and give up what has waited too long, or is more than the limit.
 
         Returns
@@ -116,8 +116,8 @@ class Ledger:
             The counts.
 
         """
-        self.journal.forget()
-        given_up = LateAccount()
+        self.undo.forget()
+        given_up = LabelCounts()
         too_old = self.read_clock() - self.timeout
         while (oldest := self.pending.oldest()) and (oldest[1].arrived < too_old or self._too_many(self.pending)):
             given_up.expired += 1
@@ -126,17 +126,17 @@ class Ledger:
             given_up.unmatched += 1
             self.waiting.pop_oldest()
         self._forget_keys()
-        for held in (self.pending, self.waiting, self.settled):
-            held.tidy()
-        self.journal.forget()
+        for queue in (self.pending, self.waiting, self.settled):
+            queue.tidy()
+        self.undo.forget()
         return given_up
 
     def to_json(self) -> dict[str, int]:
-        """Give the account, and how many records and labels wait, by name."""
-        return {**self.account.to_json(), "pending": len(self.pending), "waiting": len(self.waiting)}
+        """Return the counts, and how many records and labels wait, by name."""
+        return {**self.counts.to_json(), "pending": len(self.pending), "waiting": len(self.waiting)}
 
-    def decide(self, record: Record, key: str | None, row: int) -> Step:
-        """Say what a record or a label is, and change the books as if the model took it.
+    def decide(self, record: Record, key: str | None, row: int) -> Decision:
+        """Decide what a record or a label is, and change what waits as if the model took it.
 
         Parameters
         ----------
@@ -145,102 +145,102 @@ class Ledger:
         key
             Its key.
         row
-            How many rows the model is given before.
+            How many events the chunk has before.
 
         """
-        step = Step(record, key, self.journal.mark, row)
+        decision = Decision(record, key, self.undo.mark, row)
         if record.blank:
-            return step
+            return decision
         if record.fault is not None:
-            step.fate, step.fault = Fate.DEAD, record.fault
+            decision.status, decision.fault = LabelStatus.DEAD, record.fault
         elif isinstance(record, LabelRecord):
-            self._decide_label(step)
+            self._decide_label(decision)
         else:
-            self._decide_record(step)
-        return step
+            self._decide_record(decision)
+        return decision
 
-    def keep(self, step: Step) -> None:
-        """Let the record of a step wait for its label; the oldest makes room where too many wait."""
-        assert step.key is not None
-        step.fate = Fate.KEPT
-        step.entry = Entry(self.now, size_of_record(step.key, step.record.x), step.record.x)
-        self.pending.put(step.key, step.entry)
+    def keep(self, decision: Decision) -> None:
+        """Let the record of a decision wait for its label; the oldest makes room where too many wait."""
+        assert decision.key is not None
+        decision.status = LabelStatus.KEPT
+        decision.pending = PendingEntry(self.now, size_of_record(decision.key, decision.record.x), decision.record.x)
+        self.pending.put(decision.key, decision.pending)
         while self._too_many(self.pending):
-            step.expired.append(self._expire())
+            decision.expired.append(self._expire())
 
     def pack(self, key: str) -> None:
         """Make bytes of a record that came in this chunk, if it still waits."""
         entry = self.pending.get(key)
-        if entry is not None and entry.x is not None and entry.said is not None:
-            entry.data = self.packer.pack(Kept(key, entry.arrived, entry.x, entry.said))
-            entry.x = entry.said = None
+        if entry is not None and entry.x is not None and entry.prediction is not None:
+            entry.data = self.packer.pack(PendingRecord(key, entry.arrived, entry.x, entry.prediction))
+            entry.x = entry.prediction = None
 
-    def release(self, entry: Entry) -> None:
+    def release(self, entry: PendingEntry) -> None:
         """Forget what only a record that waits no longer has used."""
         if entry.data is not None:
             self.packer.release(entry.data)
 
-    def written(self, early: Early, key: str) -> bytes:
+    def written(self, early: EarlyLabel, key: str) -> bytes:
         """Write a label that waited, whose own text is gone, as a line of JSON that says the same."""
         return json.dumps({self.key: key, self.target: early.y}, ensure_ascii=False).encode()
 
-    def _decide_record(self, step: Step) -> None:
-        record, key = step.record, step.key
-        step.rows.append((record.x, record.y, True))
+    def _decide_record(self, decision: Decision) -> None:
+        record, key = decision.record, decision.key
+        decision.rows.append((record.x, record.y, True))
         if record.y is not None:
-            step.fate, step.y = Fate.LABELLED, record.y
+            decision.status, decision.y = LabelStatus.LABELLED, record.y
             if key is not None and key not in self.pending and key not in self.settled:
-                step.early = self.waiting.pop(key)
+                decision.early = self.waiting.pop(key)
                 self._settle(key, True)
         elif key is None:
-            step.fate = Fate.KEYLESS
+            decision.status = LabelStatus.KEYLESS
         elif key in self.pending or key in self.settled:
-            step.fate = Fate.REPEATED
+            decision.status = LabelStatus.REPEATED
         else:
-            step.early = self.waiting.pop(key)
-            if step.early is None:
-                self.keep(step)
+            decision.early = self.waiting.pop(key)
+            if decision.early is None:
+                self.keep(decision)
                 return
-            step.fate, step.y = Fate.MET, step.early.y
+            decision.status, decision.y = LabelStatus.MET, decision.early.y
             if self.learn:
-                step.rows.append((record.x, step.y, False))
+                decision.rows.append((record.x, decision.y, False))
             self._settle(key, True)
 
-    def _decide_label(self, step: Step) -> None:
-        record, key = step.record, step.key
+    def _decide_label(self, decision: Decision) -> None:
+        record, key = decision.record, decision.key
         if key is None or record.y is None:
-            step.fate = Fate.DEAD
-            step.fault = ("key", self._no_key) if key is None else ("target", "there is no target")
+            decision.status = LabelStatus.DEAD
+            decision.fault = Fault("key", self._no_key) if key is None else Fault("target", "there is no target")
             return
         entry = self.pending.pop(key)
         if entry is not None:
-            step.fate, step.entry, step.y = Fate.MATCHED, entry, record.y
+            decision.status, decision.pending, decision.y = LabelStatus.MATCHED, entry, record.y
             x = entry.x
             if entry.data is not None:
-                _, _, x, step.said = self.packer.unpack(entry.data)
+                _, _, x, decision.prediction = self.packer.unpack(entry.data)
             assert x is not None
             if self.learn:
-                step.rows.append((x, record.y, False))
+                decision.rows.append((x, record.y, False))
             self._settle(key, True)
         elif key in self.settled:
-            step.fate = Fate.DOUBLED if self.settled.get(key) else Fate.UNMATCHED
+            decision.status = LabelStatus.DOUBLED if self.settled.get(key) else LabelStatus.UNMATCHED
         elif key in self.waiting:
-            step.fate = Fate.DOUBLED
+            decision.status = LabelStatus.DOUBLED
         else:
-            step.fate = Fate.EARLY
-            self.waiting.put(key, Early(record.y, self.now, record.position))
+            decision.status = LabelStatus.EARLY
+            self.waiting.put(key, EarlyLabel(record.y, self.now, record.position))
             while self._too_many(self.waiting):
                 self.waiting.pop_oldest()
-                step.dropped += 1
+                decision.n_dropped += 1
 
     @property
     def _no_key(self) -> str:
         return f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
 
-    def _too_many(self, held: Held[Any]) -> bool:
-        return len(held) > self.limit or (held.n_bytes > self.max_bytes and len(held) > 1)
+    def _too_many(self, queue: KeyedQueue[Any]) -> bool:
+        return len(queue) > self.limit or (queue.n_bytes > self.max_bytes and len(queue) > 1)
 
-    def _expire(self) -> Entry:
+    def _expire(self) -> PendingEntry:
         key, entry = self.pending.pop_oldest()
         self._settle(key, False)
         return entry

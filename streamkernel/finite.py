@@ -1,4 +1,4 @@
-"""Sums and losses that stay finite whatever the numbers of a stream are.
+"""Sums, means and losses that stay finite whatever the numbers of a stream are.
 
 A label of 1e200 is a number, and its square is none: what is computed from it would stay infinite for ever, in sums, in
 metrics and in every checkpoint from then on.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from streamkernel.compute.moments import LARGEST
 
-__all__ = ["LARGEST", "clamped", "clipped", "finite_mean", "finite_sum", "loss_of"]
+__all__ = ["LARGEST", "clamped", "clipped", "finite_mean", "finite_sum", "loss_of_number"]
 
 # A power of two: scaling by it rounds nothing, and no sum of so small numbers overflows.
 _SCALE = 2.0**-64
@@ -75,24 +75,24 @@ def finite_mean(values: Collection[float]) -> float:
         return math.fsum(value * _SCALE for value in values) / len(values) / _SCALE
 
 
-def loss_of(loss: Callable[..., float], y: float, prediction: float, unit: float = 1.0) -> float:
-    """Compute the loss of a number.
+def loss_of_number(loss: Callable[..., float], y: float, prediction: float, unit: float = 1.0) -> float:
+    """Compute a loss of a target and its prediction, the largest float where it overflows.
 
     Parameters
     ----------
     loss
-        Of two numbers.
+        A function of two numbers.
     y, prediction
-        What came, and what was predicted.
+        The target and its prediction.
     unit
-        What both are divided by; 0 counts as 1.
+        What both are divided by; 0 counts as 1, the default.
 
     Examples
     --------
     >>> squared = lambda y, p: (y - p) ** 2
-    >>> loss_of(squared, 3.0, 1.0), loss_of(squared, 3.0, 1.0, 2.0)
+    >>> loss_of_number(squared, 3.0, 1.0), loss_of_number(squared, 3.0, 1.0, 2.0)
     (4.0, 1.0)
-    >>> loss_of(squared, 1e200, 0.0, 1e-100)
+    >>> loss_of_number(squared, 1e200, 0.0, 1e-100)
     1.7976931348623157e+308
 
     """

@@ -1,4 +1,4 @@
-"""How much of the bound in bytes a record or a label takes that waits.
+"""The sizes of records and labels that wait, as the bound in bytes counts them.
 
 The sizes rest on nothing but what came, not on what a process makes of it: whether something has to make room must not
 depend on how a stream was cut into chunks, nor on a restart.
@@ -19,7 +19,7 @@ _FIELD = 16
 
 
 def size_of_record(key: str, x: Mapping[str, Any]) -> int:
-    """Give the size of a record that waits for its label, in bytes.
+    """Return the size of a record that waits for its label, in bytes.
 
     Examples
     --------
@@ -32,12 +32,12 @@ def size_of_record(key: str, x: Mapping[str, Any]) -> int:
 
 
 def size_of_label(key: str, y: Label) -> int:
-    """Give the size of a label that waits for its record, in bytes."""
+    """Return the size of a label that waits for its record, in bytes."""
     return _FRAME + len(key) + (len(y) if isinstance(y, str) else _beyond_a_word(y))
 
 
 def size_of_key(key: str) -> int:
-    """Give the size of a key that is remembered, in bytes."""
+    """Return the size of a key that is remembered, in bytes."""
     return _FRAME + len(key)
 
 

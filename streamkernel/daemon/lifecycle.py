@@ -1,4 +1,4 @@
-"""Tells whoever started the daemon how it gets on."""
+"""The lifecycle of a run, as whoever started the daemon is told of it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from connectors.ports import Position
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.stream.stop import StopSignals
 
-__all__ = ["Herald"]
+__all__ = ["LifecycleListener"]
 
 
-class Herald:
-    """What a run has to do with its surroundings; this one is of a daemon that stands alone and tells nobody.
+class LifecycleListener:
+    """A listener to the lifecycle of a run; this one is of a daemon that stands alone, and tells nobody.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Herald:
     alone = True
 
     def signals(self) -> StopSignals:
-        """Give what says when to stop."""
+        """Return what says when to stop."""
         return StopSignals()
 
     def take(self, store: CheckpointStore, stopped: Callable[[], bool]) -> None:  # noqa: ARG002
@@ -39,10 +39,10 @@ class Herald:
         store.lock()
 
     def serving(self, host: str, port: int) -> None:
-        """Tell where the metrics are served."""
+        """Take note of where the metrics are served."""
 
     def reading(self, record: int) -> None:
-        """Tell that records are read, and from which one on."""
+        """Take note that records are read, and from which one on."""
 
     def saved(self, positions: Mapping[int, Position]) -> None:
-        """Tell that a restart would go on at these positions, by partition."""
+        """Take note that a restart would go on at these positions, by partition."""

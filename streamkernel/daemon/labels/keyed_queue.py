@@ -1,7 +1,7 @@
-"""What is held under keys, oldest first, with changes that can be taken back.
+"""Queues with keys, and a log by which their changes can be taken back.
 
 Records are decided on by the chunk, before the model has seen them. What it then refuses, or does not reach, must be
-as if it had never been decided: a journal notes how each change is undone.
+as if it had never been decided: an undo log notes how each change is undone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Held", "Journal"]
+__all__ = ["KeyedQueue", "UndoLog"]
 
 Value = TypeVar("Value")
 
@@ -19,8 +19,8 @@ Value = TypeVar("Value")
 _FEW = 1024
 
 
-class Journal:
-    """How to undo the changes since a moment."""
+class UndoLog:
+    """Changes that can be taken back, the last one first."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], Any]] = []
@@ -31,11 +31,11 @@ class Journal:
 
     @property
     def mark(self) -> int:
-        """This moment."""
+        """How many changes were noted by now."""
         return len(self._undo)
 
     def take_back(self, mark: int) -> None:
-        """Undo all changes since a moment, the last one first."""
+        """Undo all changes after a mark, the last one first."""
         while len(self._undo) > mark:
             self._undo.pop()()
 
@@ -44,14 +44,14 @@ class Journal:
         self._undo.clear()
 
 
-class Held(Generic[Value]):
-    """Values by key, in the order in which they came.
+class KeyedQueue(Generic[Value]):
+    """A queue of values with keys: the oldest comes first, and any can be taken out by its key.
 
     A value that is taken out of the middle must be an object of its own: its place is known by it.
 
     Parameters
     ----------
-    journal
+    undo
         Where changes are noted.
     size
         Gives the size of a value under its key, in bytes, which never changes.
@@ -63,21 +63,21 @@ class Held(Generic[Value]):
 
     Examples
     --------
-    >>> journal = Journal()
-    >>> held = Held(journal)
-    >>> held.put("a", 1.5)
-    >>> held.put("b", 2.5)
-    >>> mark = journal.mark
-    >>> held.pop("a"), held.oldest()
+    >>> undo = UndoLog()
+    >>> queue = KeyedQueue(undo)
+    >>> queue.put("a", 1.5)
+    >>> queue.put("b", 2.5)
+    >>> mark = undo.mark
+    >>> queue.pop("a"), queue.oldest()
     (1.5, ('b', 2.5))
-    >>> journal.take_back(mark)
-    >>> list(held)
+    >>> undo.take_back(mark)
+    >>> list(queue)
     [('a', 1.5), ('b', 2.5)]
 
     """
 
-    def __init__(self, journal: Journal, size: Callable[[str, Value], int] = lambda _key, _value: 0) -> None:
-        self._journal = journal
+    def __init__(self, undo: UndoLog, size: Callable[[str, Value], int] = lambda _key, _value: 0) -> None:
+        self._undo = undo
         self._size = size
         self.n_bytes = 0
         self._values: dict[str, Value] = {}
@@ -91,36 +91,36 @@ class Held(Generic[Value]):
         return key in self._values
 
     def __iter__(self) -> Iterator[tuple[str, Value]]:
-        """Give all keys and values, the oldest first."""
+        """Return all keys and values, the oldest first."""
         values = self._values
         return iter([place for place in self._places if values.get(place[0]) is place[1]])
 
     def get(self, key: str) -> Value | None:
-        """Give a value; None where there is none."""
+        """Return a value; None where there is none."""
         return self._values.get(key)
 
     def put(self, key: str, value: Value) -> None:
         """Hold a value, as the newest, under a key that holds none."""
         self._put(key, value)
         self._places.append((key, value))
-        self._journal.note(partial(self._remove_newest, key))
+        self._undo.note(partial(self._remove_newest, key))
 
     def pop(self, key: str) -> Value | None:
         """Take a value out; None where there is none."""
         value = self._values.pop(key, None)
         if value is not None:
             self.n_bytes -= self._size(key, value)
-            self._journal.note(partial(self._put, key, value))
+            self._undo.note(partial(self._put, key, value))
         return value
 
     def oldest(self) -> tuple[str, Value] | None:
-        """Give the oldest key and value; None where there are none."""
+        """Return the oldest key and value; None where there are none."""
         while self._places:
             place = self._places[0]
             if self._stands(place):
                 return place
             self._places.popleft()
-            self._journal.note(partial(self._places.appendleft, place))
+            self._undo.note(partial(self._places.appendleft, place))
         return None
 
     def pop_oldest(self) -> tuple[str, Value]:
@@ -129,7 +129,7 @@ class Held(Generic[Value]):
         assert place is not None
         self.pop(place[0])
         self._places.popleft()
-        self._journal.note(partial(self._places.appendleft, place))
+        self._undo.note(partial(self._places.appendleft, place))
         return place
 
     def tidy(self) -> None:

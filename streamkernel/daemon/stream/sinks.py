@@ -1,4 +1,4 @@
-"""The outputs of the daemon, and what happens when a disk or a broker does not take them."""
+"""The sinks of the daemon, and what happens when a disk or a broker does not take their lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from connectors.ports import Mark, Position, Sink, SinkError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 
-__all__ = ["Outbox"]
+__all__ = ["Sinks"]
 
 _log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ _MOST_WAITING = 100_000
 _MOST_WAITING_BYTES = 2**26
 
 
-class Outbox:
+class Sinks:
     """The sinks of the daemon by their key in the configuration.
 
     A sink keeps the lines that a full disk refuses or no broker acknowledges, so learning goes on; only when very many

@@ -1,4 +1,4 @@
-"""The ledger in a checkpoint, and back: plain values in the header, what waits as one run of bytes behind the model.
+"""The join in a checkpoint: plain values in the header, and what waits as one run of bytes behind the model.
 
 The bytes begin with a line of JSON; then come the lengths of the records that wait, as 32-bit integers, and the records
 as they were packed when they came. Nothing in them is executed, and all of it is checked before it is used.
@@ -17,12 +17,12 @@ import numpy as np
 import orjson
 
 from connectors.ports import Label, Position
-from streamkernel.daemon.base.accounts import LateAccount
+from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.late.ledger import Ledger
-from streamkernel.daemon.late.moments import Moments
-from streamkernel.daemon.late.sizes import size_of_record
-from streamkernel.daemon.late.step import Early, Entry
+from streamkernel.daemon.labels.decision import EarlyLabel, PendingEntry
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.moments import Moments
+from streamkernel.daemon.labels.sizes import size_of_record
 
 __all__ = ["dump", "part", "restore"]
 
@@ -30,8 +30,8 @@ _VERSION = 1
 _LENGTHS = np.dtype("<u4")
 
 
-def dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
-    """Write a ledger as plain values for the header of a checkpoint, and bytes for its payload.
+def dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
+    """Write the state of a join as plain values for the header of a checkpoint, and bytes for its payload.
 
     Raises
     ------
@@ -40,30 +40,30 @@ def dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
 
     """
     try:
-        return _dump(ledger)
+        return _dump(join)
     except (ValueError, TypeError, ArithmeticError) as error:
         raise CheckpointError(f"the late labels cannot be written to a checkpoint: {error!s:.200}") from None
 
 
-def _dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
-    records = [entry.data for _, entry in ledger.pending if entry.data is not None]
-    _balance(ledger, len(records))
+def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
+    records = [entry.data for _, entry in join.pending if entry.data is not None]
+    _balance(join, len(records))
     streams: dict[str, int] = {}
     waiting = [
         [
             key,
             _label(early.y),
-            _time(early.arrived, ledger.now),
+            _time(early.arrived, join.now),
             streams.setdefault(early.position.stream, len(streams)),
             *early.position[1:],
         ]
-        for key, early in ledger.waiting
+        for key, early in join.waiting
     ]
-    settled = list(ledger.settled)
+    settled = list(join.settled)
     head = {
         "version": _VERSION,
         "records": len(records),
-        "tables": ledger.packer.dump(),
+        "tables": join.packer.dump(),
         "waiting": waiting,
         "streams": list(streams),
         "settled": [key for key, _ in settled],
@@ -72,14 +72,14 @@ def _dump(ledger: Ledger) -> tuple[dict[str, Any], bytes]:
     lengths = np.fromiter(map(len, records), _LENGTHS, len(records)).tobytes()
     blob = b"".join([_to_json(head), b"\n", lengths, *records])
     header = {
-        "account": ledger.account.to_json(),
+        "account": join.counts.to_json(),
         "pending": len(records),
         "waiting": len(waiting),
-        "positions": [list(position) for position in ledger.positions.values()],
-        "recent_dead": ledger.recent_dead,
-        "label_next": ledger.label_next,
-        "clock": _time(ledger.read_clock(), math.inf),
-        "moments": list(_moments(ledger.moments)),
+        "positions": [list(position) for position in join.positions.values()],
+        "recent_dead": join.recent_dead,
+        "label_next": join.label_next,
+        "clock": _time(join.read_clock(), math.inf),
+        "moments": list(_moments(join.moments)),
         "bytes": len(blob),
     }
     return header, blob
@@ -113,8 +113,8 @@ def part(payload: bytes, header: Mapping[str, Any] | None) -> tuple[bytes, bytes
     return payload[:end], payload[end:]
 
 
-def restore(ledger: Ledger, header: Mapping[str, Any], blob: bytes) -> None:
-    """Fill a new ledger with what `dump` wrote.
+def restore(join: LabelJoin, header: Mapping[str, Any], blob: bytes) -> None:
+    """Restore a new join from what `dump` wrote.
 
     Raises
     ------
@@ -123,63 +123,63 @@ def restore(ledger: Ledger, header: Mapping[str, Any], blob: bytes) -> None:
 
     """
     try:
-        _restore_header(ledger, header)
-        _restore_blob(ledger, blob)
-        _balance(ledger, header["pending"])
+        _restore_header(join, header)
+        _restore_blob(join, blob)
+        _balance(join, header["pending"])
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise CheckpointError(f"the late labels of the checkpoint cannot be restored: {error!s:.200}") from None
-    ledger.journal.forget()
+    join.undo.forget()
 
 
-def _restore_header(ledger: Ledger, header: Mapping[str, Any]) -> None:
-    account = {field.name: _whole(header["account"][field.name]) for field in fields(LateAccount)}
-    ledger.account = LateAccount(**account)
+def _restore_header(join: LabelJoin, header: Mapping[str, Any]) -> None:
+    join.counts = LabelCounts(**{field.name: _whole(header["account"][field.name]) for field in fields(LabelCounts)})
     for stream, partition, offset in header["positions"]:
-        ledger.positions[_whole(partition)] = Position(_text(stream), partition, _whole(offset))
-    ledger.recent_dead = [_whole(number) for number in header["recent_dead"]]
+        join.positions[_whole(partition)] = Position(_text(stream), partition, _whole(offset))
+    join.recent_dead = [_whole(number) for number in header["recent_dead"]]
     if type(header["label_next"]) is not bool:
         raise ValueError("label_next is no boolean")
-    ledger.label_next = header["label_next"]
-    ledger.set_clock(_time(header["clock"], math.inf))
-    ledger.moments = _moments(header["moments"])
+    join.label_next = header["label_next"]
+    join.set_clock(_time(header["clock"], math.inf))
+    join.moments = _moments(header["moments"])
 
 
-def _restore_blob(ledger: Ledger, blob: bytes) -> None:
+def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     line, _, rest = blob.partition(b"\n")
     head = json.loads(line)
     if head["version"] != _VERSION:
         raise ValueError(f"their version is {head['version']!s:.20}, this streamkernel reads version {_VERSION}")
-    now = ledger.now
+    now = join.now
     start = _LENGTHS.itemsize * _whole(head["records"])
     ends = [0, *accumulate(np.frombuffer(rest[:start], _LENGTHS).tolist())]
     if len(ends) != head["records"] + 1 or start + ends[-1] != len(rest):
         raise ValueError(f"{len(rest)} bytes are not what {head['records']} records take")
     records = [rest[start + first : start + last] for first, last in pairwise(ends)]
     before = 0.0
-    for kept, data in zip(ledger.packer.load(head["tables"], records), records, strict=True):
-        before = _time(kept.arrived, now, before)
-        _refuse_double(ledger, kept.key)
-        ledger.pending.put(kept.key, Entry(before, size_of_record(kept.key, kept.x), data=data))
+    for pending, data in zip(join.packer.load(head["tables"], records), records, strict=True):
+        before = _time(pending.arrived, now, before)
+        _refuse_double(join, pending.key)
+        size = size_of_record(pending.key, pending.x)
+        join.pending.put(pending.key, PendingEntry(before, size, data=data))
     before = 0.0
     for key, y, arrived, stream, partition, offset in head["waiting"]:
         before = _time(arrived, now, before)
-        _refuse_double(ledger, _text(key))
+        _refuse_double(join, _text(key))
         position = Position(_text(head["streams"][_whole(stream)]), _whole(partition), _whole(offset))
-        ledger.waiting.put(key, Early(_label(y), before, position))
+        join.waiting.put(key, EarlyLabel(_label(y), before, position))
     if set(head["labelled"]) - {"0", "1"}:
         raise ValueError("of a key it is not said whether its label came")
     for key, labelled in zip(head["settled"], head["labelled"], strict=True):
-        _refuse_double(ledger, _text(key))
-        ledger.settled.put(key, labelled == "1")
+        _refuse_double(join, _text(key))
+        join.settled.put(key, labelled == "1")
 
 
-def _balance(ledger: Ledger, pending: Any) -> None:
-    if len(ledger.pending) != pending or not ledger.account.balances(len(ledger.pending), len(ledger.waiting)):
+def _balance(join: LabelJoin, pending: Any) -> None:
+    if len(join.pending) != pending or not join.counts.balances(len(join.pending), len(join.waiting)):
         raise ValueError("the account does not add up")
 
 
-def _refuse_double(ledger: Ledger, key: str) -> None:
-    if key in ledger.pending or key in ledger.waiting or key in ledger.settled:
+def _refuse_double(join: LabelJoin, key: str) -> None:
+    if key in join.pending or key in join.waiting or key in join.settled:
         raise ValueError(f"the key {key!r:.40} stands there twice")
 
 

@@ -1,4 +1,4 @@
-"""The weight of each expert of an adaptive estimator, and its most important inputs."""
+"""Readings of an adaptive estimator: the weight of each expert, and which inputs matter most."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def mixes(model: Model) -> bool:
 
 
 def experts_of(model: Model) -> dict[str, float]:
-    """Read the weight of each expert, by name; empty for other models and before the first labelled record."""
+    """Return the weight of each expert, by name; empty for other models and before the first labelled record."""
     return dict(last_step(model).expert_weights) if mixes(model) else {}  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""How many input names a model of River's is given: most of them keep something for each name, and forget none."""
+"""The limit of the input names a model of River's is given: most keep something for each name, and forget none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-__all__ = ["MOST_NAMES", "Names"]
+__all__ = ["MOST_NAMES", "InputNames"]
 
 MOST_NAMES = 10_000
 """How many names a model is given, where nothing else is said."""
@@ -14,7 +14,7 @@ MOST_NAMES = 10_000
 _DIGITS = 16
 
 
-class Names:
+class InputNames:
     """The names that a model has learnt, at most so many: the first ones to come.
 
     Parameters
@@ -26,22 +26,22 @@ class Names:
 
     Examples
     --------
-    >>> names = Names(2)
+    >>> names = InputNames(2)
     >>> names.bound({"a": 1.0, "b": 2.0, "c": 3.0}, learn=True)
     ({'a': 1.0, 'b': 2.0}, 1)
-    >>> Names(2, names.to_text()).bound({"c": 4.0, "b": 5.0}, learn=True)
+    >>> InputNames(2, names.to_text()).bound({"c": 4.0, "b": 5.0}, learn=True)
     ({'b': 5.0}, 1)
 
     """
 
     def __init__(self, most: int = MOST_NAMES, known: str = "") -> None:
         self.most = most
-        # Names of an earlier process are known by their digests alone, until they come again.
+        # InputNames of an earlier process are known by their digests alone, until they come again.
         self._digests = {known[start : start + _DIGITS] for start in range(0, len(known), _DIGITS)}
         self._known: set[Any] = set()
 
     def knows(self, x: Mapping[str, Any]) -> bool:
-        """Say whether all names of a record have come before in this process: then there is nothing to bound."""
+        """Return whether all names of a record have come before in this process: then there is nothing to bound."""
         return self._known.issuperset(x)
 
     def bound(self, x: Mapping[str, Any], learn: bool) -> tuple[Mapping[str, Any], int]:
@@ -81,7 +81,7 @@ class Names:
         return {name: value for name, value in x.items() if name not in ignored}, len(ignored)
 
     def to_text(self) -> str:
-        """Give what a checkpoint keeps of them: sixteen hexadecimal digits for each name."""
+        """Return what a checkpoint keeps of them: sixteen hexadecimal digits for each name."""
         return "".join(sorted(self._digests))
 
 

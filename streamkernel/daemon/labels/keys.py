@@ -1,4 +1,4 @@
-"""What joins a record and its label: the value of their key field, as text."""
+"""The key that joins a record and its label: the value of their key field, as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EXACT_BELOW = 2.0**53
 
 
 def key_of(value: Any) -> str | None:
-    """Give a key as text, the same for a number however its file wrote it.
+    """Return a key as text, the same for a number however its file wrote it.
 
     Parameters
     ----------

@@ -1,27 +1,27 @@
-"""How many records to take at once: enough to be fast, few enough to stop, save and report in time."""
+"""An adaptive batch size: chunks long enough to be fast, short enough to stop, save and report in time."""
 
 from __future__ import annotations
 
-__all__ = ["Pace"]
+__all__ = ["AdaptiveBatchSize"]
 
 _MOST = 512
 _SECONDS = 0.1
 
 
-class Pace:
+class AdaptiveBatchSize:
     """Sets the length of the chunks by the time the last ones took.
 
     How a stream is cut changes no bit of the result, so the cuts may follow the clock.
 
     Examples
     --------
-    >>> pace = Pace()
-    >>> pace.took(1, 0.5)  # half a second a record
-    >>> pace.length
+    >>> batch_size = AdaptiveBatchSize()
+    >>> batch_size.took(1, 0.5)  # half a second a record
+    >>> batch_size.length
     1
     >>> for _ in range(20):
-    ...     pace.took(10, 0.0001)
-    >>> pace.length
+    ...     batch_size.took(10, 0.0001)
+    >>> batch_size.length
     512
 
     """

@@ -1,0 +1,1 @@
+"""Late labels: a stage that joins them with their records, and the records and labels that wait."""

@@ -1,0 +1,227 @@
+"""The stage of a source whose labels come late: a join that says when a record is predicted and when it is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from connectors.ports import Fault, Label, Record
+from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
+from streamkernel.daemon.labels.decision import Decision, LabelStatus
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.labels.keys import key_of
+from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
+from streamkernel.daemon.stream.learned import Learned, part_of
+from streamkernel.daemon.stream.learner import Learner
+from streamkernel.estimators.base import AdvanceResult
+
+__all__ = ["JoinStage"]
+
+_PREDICTED = frozenset(
+    {LabelStatus.LABELLED, LabelStatus.KEYLESS, LabelStatus.REPEATED, LabelStatus.KEPT, LabelStatus.MET}
+)
+_COUNTED = {
+    LabelStatus.KEYLESS: ("keyless",),
+    LabelStatus.REPEATED: ("repeated",),
+    LabelStatus.KEPT: ("kept",),
+    LabelStatus.MET: ("kept", "matched"),
+    LabelStatus.MATCHED: ("matched",),
+    LabelStatus.DOUBLED: ("doubled",),
+    LabelStatus.UNMATCHED: ("unmatched",),
+    LabelStatus.EARLY: ("early",),
+}
+
+
+class JoinStage:
+    """Joins records and late labels: a record is predicted when it comes, and learnt when its label does.
+
+    Decisions are made record by record, and what follows one that the model refuses is decided after the refusal: the
+    join is taken back to there.
+
+    Parameters
+    ----------
+    join
+        What waits; kept up to date.
+    learner
+        The model, asked for the loss of predictions whose label came later.
+    rate
+        Watches the share of dead letters among the labels.
+
+    """
+
+    def __init__(self, join: LabelJoin, learner: Learner, rate: DeadLetterRate) -> None:
+        self.join = join
+        self._learner = learner
+        self._rate = rate
+
+    @property
+    def taken(self) -> int:
+        return self.join.counts.taken
+
+    def begin(self, records: Sequence[Record], done: ChunkResult) -> list[tuple[Record, str | None]]:
+        done.late = LabelChunk(self.join.begin_chunk())
+        done.probabilities = []
+        return [(record, key_of(record.x.pop(self.join.key, None))) for record in records]
+
+    def events(self, items: Sequence[tuple[Record, str | None]]) -> Events:
+        join = self.join
+        join.undo.forget()
+        decisions: list[Decision] = []
+        rows: list[tuple[dict[str, Any], Label | None, bool]] = []
+        for record, key in items:
+            decision = join.decide(record, key, len(rows))
+            decisions.append(decision)
+            rows += decision.rows
+        return Events(
+            decisions,
+            [x for x, _, _ in rows],
+            [y for _, y, _ in rows],
+            [predict for _, _, predict in rows],
+            until_refused=True,
+        )
+
+    def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
+        decisions: Sequence[Decision] = events.of
+        # Only the last event done may have been refused.
+        n_events = len(learned.result.predictions) - len(learned.refused)
+        unsettled = (place for place, one in enumerate(decisions) if one.row + len(one.rows) > n_events)
+        n_settled = next(unsettled, len(decisions))
+        if n_settled < len(decisions):
+            self.join.undo.take_back(decisions[n_settled].mark)
+        self._commit(decisions[:n_settled], learned.result, done)
+        if not learned.refused:
+            return n_settled
+        row, fault = next(iter(learned.refused.items()))
+        self._refuse(decisions[n_settled], row, Fault(*fault), learned.result, done)
+        return n_settled + 1
+
+    def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
+        decision = Decision(record, None, 0, 0, LabelStatus.DEAD, fault=fault)
+        self._count(decision, done)
+        self._dead_letter(decision, done)
+
+    def close(self, done: ChunkResult) -> bool:
+        late = _late(done)
+        done.counts.unlabelled = late.counts.keyless + late.counts.repeated
+        # Whether a model gives probabilities shows in its predictions.
+        if done.probabilities is not None and None in done.probabilities:
+            done.probabilities = None
+        overrun = [self._rate.add(self.join.counts.taken + number) for number in late.dead_numbers]
+        self.join.counts.add(late.counts)
+        self.join.recent_dead = self._rate.recent
+        return any(overrun)
+
+    def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
+        x = {name: value for name, value in record.x.items() if name != self.join.key}
+        decision = self.join.decide(record._replace(x=x), key_of(record.x.get(self.join.key)), 0)
+        self.join.undo.take_back(decision.mark)
+        return [(inputs, y) for inputs, y, _ in decision.rows]
+
+    def to_json(self) -> dict[str, int]:
+        return self.join.to_json()
+
+    def _refuse(self, decision: Decision, row: int, fault: Fault, result: AdvanceResult, done: ChunkResult) -> None:
+        """Deal with the record or label the model refused; the decision on it was taken back."""
+        record, key = decision.record, decision.key
+        if row == decision.row:
+            self.quarantine(record, fault, done)
+            return
+        # A record whose label waited: it got its prediction, and the label is refused. It waits for another one.
+        assert key is not None
+        early = self.join.waiting.pop(key)
+        assert early is not None
+        again = Decision(record, key, 0, decision.row)
+        self.join.keep(again)
+        self._commit([again], result, done)
+        # Its own text is gone: a line that says the same is written.
+        done.add_label_letter(early.position, *fault, self.join.written(early, key))
+
+    def _commit(self, decisions: Sequence[Decision], result: AdvanceResult, done: ChunkResult) -> None:
+        """Count and score what the model took, as decided, and let what waits know its prediction."""
+        predicted: list[Record] = []
+        chosen = [False] * len(result.predictions)
+        for decision in decisions:
+            self._count(decision, done)
+            if decision.status is LabelStatus.DEAD:
+                self._dead_letter(decision, done)
+                continue
+            if decision.status in _PREDICTED:
+                chosen[decision.row] = True
+                predicted.append(decision.record)
+            prediction = self._prediction(decision, result)
+            if decision.status is LabelStatus.KEPT and decision.pending is not None:
+                decision.pending.prediction = prediction
+            elif decision.status is LabelStatus.MATCHED and decision.pending is not None:
+                _late(done).delay = self.join.now - decision.pending.arrived
+                self.join.release(decision.pending)
+            for expired in decision.expired:
+                self.join.release(expired)
+            if decision.y is not None:
+                self._score(decision, prediction, result, done)
+        for decision in decisions:
+            if decision.status is LabelStatus.KEPT and decision.key is not None:
+                self.join.pack(decision.key)
+        done.add_predictions(predicted, part_of(result, chosen))
+
+    def _prediction(self, decision: Decision, result: AdvanceResult) -> Prediction:
+        """Return the prediction of a record, made now or when it came; an empty one where there is no record."""
+        if decision.status in _PREDICTED:
+            given = None if result.probabilities is None else result.probabilities[decision.row]
+            return Prediction(result.predictions[decision.row], given)
+        earlier = None if decision.pending is None else decision.prediction or decision.pending.prediction
+        return earlier or Prediction(None)
+
+    def _count(self, decision: Decision, done: ChunkResult) -> None:
+        """Count a record or a label, and note where its source goes on and whose turn it is."""
+        late, following = _late(done), decision.record.next
+        of_labels = isinstance(decision.record, LabelRecord)
+        if of_labels:
+            late.counts.taken += 1
+            late.next = following
+            self.join.positions[following.partition] = following
+        else:
+            done.counts.consumed += 1
+            done.next = following
+        self.join.label_next = not of_labels
+        if decision.status is LabelStatus.SKIPPED:
+            (late.counts if of_labels else done.counts).skipped += 1
+        for name in _COUNTED.get(decision.status, ()):
+            setattr(late.counts, name, getattr(late.counts, name) + 1)
+        if decision.status is LabelStatus.LABELLED and decision.early is not None:
+            late.counts.doubled += 1
+        late.counts.expired += len(decision.expired)
+        late.counts.unmatched += decision.n_dropped
+
+    def _score(self, decision: Decision, prediction: Prediction, result: AdvanceResult, done: ChunkResult) -> None:
+        """Add a target and its prediction to what the report metrics compare, and the model's loss where it learns."""
+        y, join = decision.y, self.join
+        assert y is not None
+        assert done.probabilities is not None
+        done.counts.learnt += 1
+        if prediction.label is not None:  # a record before the first label has none
+            done.targets.append(y)
+            done.predictions.append(prediction.label)
+            done.probabilities.append(prediction.probabilities)
+        if not join.learn:
+            return
+        if self._learner.of_numbers:
+            join.moments = join.moments.after(float(y))
+        if decision.status is LabelStatus.LABELLED:
+            done.losses.append(float(result.losses[decision.row]))
+        else:
+            done.losses.append(self._learner.loss(y, prediction, join.moments.deviation))
+
+    def _dead_letter(self, decision: Decision, done: ChunkResult) -> None:
+        """Make a dead letter of a record or a label that was counted."""
+        record, fault = decision.record, decision.fault
+        assert fault is not None
+        if isinstance(record, LabelRecord):
+            done.add_label_letter(record.position, *fault, record.raw)
+        else:
+            done.add_dead_letter(record, *fault, done.counts.consumed)
+
+
+def _late(done: ChunkResult) -> LabelChunk:
+    assert done.late is not None
+    return done.late

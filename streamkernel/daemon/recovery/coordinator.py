@@ -1,0 +1,311 @@
+"""The coordinator of checkpoints: in which order one is made, and what is safe when a run ends."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from connectors.ports import Mark, OutageError, Position, SinkError, Source
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.base.retry import may_pass
+from streamkernel.daemon.checkpoints.payload import dump_with_digest
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.labels.snapshot import dump
+from streamkernel.daemon.recovery.header import header
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.sinks import Sinks
+
+__all__ = ["CheckpointCoordinator", "CheckpointObserver"]
+
+_log = logging.getLogger(__name__)
+
+# A stop must be over in ten seconds, whatever a disk or a broker does.
+_LAST_TRIES = 3
+_RETRY_SECONDS = 0.2
+
+
+class CheckpointObserver:
+    """An observer of checkpoints; this one takes no note."""
+
+    def resumed(self, written: float) -> None:
+        """Take note of when the checkpoint was written that the run starts from, in seconds since 1970."""
+
+    def saved(self, saved: SavedCheckpoint, now: float) -> None:
+        """Take note of a checkpoint, written at `now` (seconds since 1970)."""
+
+    def failed(self) -> None:
+        """Take note of a checkpoint that could not be written."""
+
+
+class CheckpointCoordinator:
+    """Makes the checkpoints of a run, or none where nothing is saved.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    store
+        The locked directory; None: nothing is saved.
+    processor
+        The model and the counts.
+    sinks
+        The open outputs.
+    start
+        What the run starts from; its positions, which the loop keeps, and its join of late labels are saved.
+    observer
+        Is told of checkpoints.
+    saved
+        Is told where a restart would go on, by partition.
+    clock
+        Gives seconds, and never goes back.
+
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: CheckpointStore | None,
+        processor: Processor,
+        sinks: Sinks,
+        start: Start,
+        observer: CheckpointObserver | None = None,
+        saved: Callable[[Mapping[int, Position]], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan = plan
+        self._processor = processor
+        self._sinks = sinks
+        self._start = start
+        self._observer = observer or CheckpointObserver()
+        self._saved = saved
+        self._reached: str | None = None
+        self._unsaved = False
+        self._store = store
+        settings = plan.config.checkpoint
+        self.schedule: CheckpointSchedule | None = None
+        if store is not None and settings is not None:
+            self.schedule = CheckpointSchedule(settings.every_records, settings.every_seconds, clock)
+
+    def save(self) -> bool:
+        """Write a checkpoint now; False where the disk is full or failing, or a broker does not answer.
+
+        Raises
+        ------
+        CheckpointError
+            Where no later try would go better: what was learnt cannot be read back, or the directory is lost.
+        SinkError
+            Where an output refuses its lines for good.
+
+        """
+        schedule, store = self.schedule, self._store
+        if schedule is None or store is None:
+            return False
+        taken, started = self._processor.taken, time.perf_counter()
+        # 1. Positions: complete them with what tells a later run that it reads the same source.
+        for source, positions in self._places():
+            positions.update({key: source.lasting(place) for key, place in positions.items()})
+        try:
+            # 2. Outputs: drain, flush and fsync them, for lines a checkpoint speaks of must be on the disk before it.
+            marks = self._sinks.flush()
+            crash.point("flushed")
+            # 3. Snapshot: of model, counts, late labels and positions at once.
+            about, payload = self._snapshot(marks)
+            # 4. Write: durably, and under its name only when it is whole.
+            path = (store.replace if schedule.replaces(taken) else store.write)(about, payload)
+            size = path.stat().st_size
+        except (OSError, SinkError) as error:
+            self._observer.failed()
+            schedule.failed(taken, error)
+            return False
+        except CheckpointError:
+            self._observer.failed()
+            raise
+        saved = SavedCheckpoint(path.name, size, time.perf_counter() - started, taken)
+        schedule.succeeded(saved)
+        self._unsaved = False
+        self._reached = self._reach()
+        # 5. Tell: the sources, which may commit to a broker, and whoever watches the run.
+        for source, positions in self._places():
+            source.saved(positions)
+        self._saved(self._start.positions)
+        self._observer.saved(saved, time.time())
+        return True
+
+    def _snapshot(self, marks: Mapping[str, Mark | None]) -> tuple[Mapping[str, Any], bytes]:
+        """Take the header and the payload of a checkpoint; the model is serialised once, also for its digest."""
+        model, join = self._processor.learner.model, self._start.join
+        labels, waiting = (None, b"") if join is None else dump(join)
+        payload, digest = dump_with_digest(model, self._plan.config.imports)
+        about = header(
+            self._plan,
+            model,
+            self._processor.counts,
+            self._processor.rate.recent,
+            self._start.positions,
+            {key: mark for key, mark in marks.items() if self._plan.raw.get(key)},
+            labels,
+            self._processor.learner.input_names,
+            digest,
+        )
+        return about, payload + waiting
+
+    def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the outputs, and write a checkpoint where a restart could not do without.
+
+        That is number 0, because a seed that was drawn must survive a kill, and one with the marks of outputs that the
+        last one does not know.
+
+        Parameters
+        ----------
+        stopped
+            Asked while an output that cannot be reached is waited for: True ends the waiting, with nothing begun.
+
+        Raises
+        ------
+        DaemonError
+            Where number 0 cannot be written.
+
+        """
+        start = self._start
+        if self.schedule is None:
+            return
+        if start.resumed:
+            self.schedule.resumed(self._processor.taken, start.whole)
+            self._reached = self._reach()
+            self._saved(start.positions)
+            self._observer.resumed(start.written)
+        marks = self._marks(stopped)
+        if marks is None:
+            return
+        begun = self._adopt()  # where sources begin, as far as that is known by now
+        # An output that was not written to before holds lines of this run from now on: a restart must know whose.
+        known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in self._sinks.sinks}
+        if (begun or not start.resumed or marks != known) and not self.save():
+            if not start.resumed:
+                raise DaemonError("the first checkpoint could not be written, nothing was begun")
+            if any(known[key] is None and self._may_have_a_mark(key, marks) for key in known):
+                raise DaemonError("the first checkpoint with the new outputs could not be written, nothing was begun")
+
+    def _may_have_a_mark(self, key: str, marks: Mapping[str, Mark | None]) -> bool:
+        """Return whether an output has a mark; of one that could not be flushed, whether it may have one."""
+        if key in marks:
+            return marks[key] is not None
+        written = self._plan.raw.get(key) or {}
+        return written.get("kind", "none") != "none" and self._sinks.sinks[key].exactly_once
+
+    def _marks(self, stopped: Callable[[], bool]) -> Mapping[str, Mark | None] | None:
+        """Return the marks of the outputs, as soon as all of them are reached; None where it is stopped before."""
+        while not stopped():
+            try:
+                return self._sinks.flush()
+            except OutageError:
+                time.sleep(_RETRY_SECONDS)
+            except SinkError as error:
+                if not may_pass(error):
+                    raise
+                return {}  # a full disk: whether that matters is seen when the checkpoint is written
+        return None
+
+    def room(self, taken: int) -> int | None:
+        """Return how many records may come before a checkpoint must be written; None: any number."""
+        return None if self.schedule is None else self.schedule.room(taken)
+
+    def save_start(self) -> bool:
+        """Write down where a source begins by its own choice, before its first record is learnt, or without any.
+
+        After a restart it might choose another place: the end of a topic has moved by then, or its first records were
+        removed and nobody would know that they were missed.
+
+        Returns
+        -------
+        saved
+            False as long as that is not written down: records that are learnt now might be missed by a restart.
+
+        """
+        if self._adopt():
+            self.save()
+            if self._unsaved:
+                _log.error("no record is learnt until a checkpoint says where the source begins")
+        elif self._unsaved:
+            self.save_when_due()
+        return not self._unsaved
+
+    def _adopt(self) -> bool:
+        """Take over where partitions begin; return whether there were any of which that was not known."""
+        chosen = False
+        for source, positions in self._places():
+            new = {key: place for key, place in source.starting_offsets.items() if key not in positions}
+            if not new:
+                continue
+            # A restart finds by itself what was added beside others, from its first record on.
+            self._unsaved |= self.schedule is not None and (not positions or any(one.offset for one in new.values()))
+            positions.update(new)
+            chosen = True
+        if chosen and self.schedule is not None:
+            self.schedule.moved()
+        return chosen
+
+    def save_when_due(self) -> None:
+        """Write a checkpoint if it is time."""
+        if self.schedule is not None and self.schedule.due(self._processor.taken):
+            self.save()
+
+    def finish(self) -> None:
+        """Make everything durable at the end of a run.
+
+        Raises
+        ------
+        DaemonError
+            Where a disk or a broker does not take it.
+
+        """
+        if self.schedule is not None and self.schedule.consumed is None and not self._processor.taken:
+            return  # nothing was begun
+        for attempt in range(_LAST_TRIES):
+            if attempt:
+                time.sleep(1.0)
+            if self.schedule is not None:
+                if self.schedule.holds(self._processor.taken) or self.save():
+                    return
+            else:
+                try:
+                    self._sinks.flush()
+                    return
+                except SinkError as error:
+                    if not may_pass(error):
+                        raise
+                    _log.error("%s", error)
+        raise DaemonError(
+            "the last checkpoint could not be written" if self.schedule else "the outputs are not complete"
+        )
+
+    def safe(self) -> str:
+        """Return a sentence on what is safe."""
+        if self._reached is None:
+            return "nothing is saved: a restart begins with the first record"
+        return f"everything up to {self._reached} is saved: a restart goes on from there"
+
+    def describe(self) -> str:
+        """Return a phrase on the last checkpoint."""
+        if self.schedule is None:
+            return "off"
+        if self.schedule.last is not None:
+            return f"{self.schedule.last.name} at {self._reached}"
+        return f"the one this run started from, at {self._reached or 'record 0'}"
+
+    def _places(self) -> Iterator[tuple[Source, dict[int, Position]]]:
+        """Return each source with where its partitions go on."""
+        yield self._plan.source, self._start.positions
+        if self._plan.labels is not None and self._start.join is not None:
+            yield self._plan.labels, self._start.join.positions
+
+    def _reach(self) -> str:
+        join = self._start.join
+        labels = "" if join is None else f" and label {join.counts.taken:,}"
+        return f"record {self._processor.counts.consumed:,}{labels}"

@@ -1,0 +1,88 @@
+"""The stage of a source whose records bring their targets: each is predicted, and learnt at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+from connectors.ports import Fault, Label, Record
+from streamkernel.daemon.base.events import Events
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.learned import Learned, part_of
+from streamkernel.estimators.base import AdvanceResult
+
+__all__ = ["DirectStage"]
+
+
+class DirectStage:
+    """The stage without late labels: each usable record is one event, predicted and, with a target, learnt."""
+
+    taken = 0
+
+    def begin(self, records: Sequence[Record], done: ChunkResult) -> Sequence[Record]:  # noqa: ARG002
+        return records
+
+    def events(self, items: Sequence[Record]) -> Events:
+        usable = [record for record in items if record.fault is None and not record.blank]
+        return Events(items, [record.x for record in usable], [record.y for record in usable])
+
+    def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
+        records, result = events.of, learned.result
+        n_taken = len(records)
+        if learned.refused or len(result.predictions) < n_taken:
+            n_taken, records, result = self._sort_out(records, learned, done)
+        done.add_predictions(records, result)
+        self._score(records, result, done)
+        done.losses += learned.result.losses.tolist()
+        done.counts.consumed += n_taken
+        if n_taken:
+            done.next = events.of[n_taken - 1].next
+        return n_taken
+
+    def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
+        done.counts.consumed += 1
+        done.add_dead_letter(record, *fault, done.counts.consumed)
+        done.next = record.next
+
+    def close(self, done: ChunkResult) -> bool:
+        done.counts.unlabelled = done.counts.predicted - done.counts.learnt
+        return False
+
+    def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
+        return [(record.x, record.y)]
+
+    def to_json(self) -> dict[str, int]:
+        return {}
+
+    def _sort_out(
+        self, records: Sequence[Record], learned: Learned, done: ChunkResult
+    ) -> tuple[int, list[Record], AdvanceResult]:
+        """Part the records with a prediction from the others, which are counted, up to where the model was stopped."""
+        left = len(learned.result.predictions)
+        predicted: list[Record] = []
+        chosen: list[bool] = []
+        for n_before, record in enumerate(records):
+            fault: tuple[str, str] | None = record.fault
+            if fault is None and not record.blank:
+                if len(chosen) == left:
+                    return n_before, predicted, part_of(learned.result, chosen)
+                fault = learned.refused.get(len(chosen))
+                chosen.append(fault is None)
+            if record.blank:
+                done.counts.skipped += 1
+            elif fault is None:
+                predicted.append(record)
+            else:
+                done.add_dead_letter(record, *fault, n_before + 1)
+        return len(records), predicted, part_of(learned.result, chosen)
+
+    def _score(self, records: Sequence[Record], result: AdvanceResult, done: ChunkResult) -> None:
+        """Add the predictions of records that have a target to what the report metrics compare."""
+        targets: list[Any] = [record.y for record in records]
+        if None in targets:
+            labelled = [target is not None for target in targets]
+            targets, result = list(compress(targets, labelled)), part_of(result, labelled)
+        done.counts.learnt = len(targets)
+        # There is one pass a chunk: nothing was added before.
+        done.targets, done.predictions, done.probabilities = targets, result.predictions, result.probabilities

@@ -1,0 +1,175 @@
+"""Predict, then learn, record by record: any model of River's that has no `advance`."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from river import base, proba
+from river.optim.losses import Squared
+
+from streamkernel.daemon.base.events import Prediction
+from streamkernel.daemon.base.model import Model, advances, last_step
+from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
+from streamkernel.daemon.stream.quality import log_losses
+from streamkernel.estimators.base import AdvanceResult
+from streamkernel.finite import LARGEST, clipped, loss_of_number
+
+__all__ = ["RiverLearner", "learner_for"]
+
+_SQUARED = Squared()
+
+
+class RiverLearner(Learner):
+    """A learner of River's models, which predict and learn record by record, as in River's own loop.
+
+    Parameters
+    ----------
+    model, learn
+        As `Learner` has them.
+    names
+        The input names that the model may be given, by default 10,000.
+
+    """
+
+    def __init__(self, model: Model, learn: bool = True, names: InputNames | None = None) -> None:
+        super().__init__(model, learn)
+        self._names = names or InputNames()
+        self._has_probabilities = not self.of_numbers
+        # Most classifiers predict the label of the highest probability, ours among them: asking for both would cost the
+        # work twice.
+        step: Any = last_step(model)
+        plain = type(step).predict_one is base.Classifier.predict_one
+        self._predicts_by_itself = not plain and not advances(step)
+        self._has_deviations = self.of_numbers and "with_dist" in inspect.signature(step.predict_one).parameters
+
+    @property
+    def input_names(self) -> str:
+        return self._names.to_text()
+
+    def _advance(
+        self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], predict: Sequence[bool] | None, until_refused: bool
+    ) -> Learned:
+        learned = Learned(n_clipped=self._count_clipped(ys) if self.learn else 0)
+        labels: list[Any] = []
+        probabilities: list[dict[Any, float]] = []
+        deviations: list[float] = []
+        losses: list[float] = []
+        for place, (x, y, wanted) in enumerate(zip(xs, ys, predict or repeat(True, len(xs)), strict=True)):
+            label, given, deviation, loss = None, None, math.nan, math.nan
+            try:
+                label, given, deviation, loss = self._advance_one(x, y, wanted, learned)
+            except (KeyboardInterrupt, SystemExit, MemoryError):
+                raise
+            # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
+            except BaseException as error:
+                learned.refused[place] = ("refused", f"{type(error).__name__}: {error}")
+            labels.append(label)
+            probabilities.append(given or {})
+            deviations.append(deviation)
+            losses.append(loss)
+            learned.stopped = stopped()
+            if learned.stopped or (until_refused and learned.refused):
+                break
+        learned.result = AdvanceResult(
+            labels,
+            probabilities if self._has_probabilities else None,
+            np.array(losses),
+            np.array(deviations) if self._has_deviations else None,
+        )
+        learned.drop_not_finite()
+        return learned
+
+    def _advance_one(
+        self, x: Mapping[str, Any], y: Any, wanted: bool, learned: Learned
+    ) -> tuple[Any, dict[Any, float] | None, float, float]:
+        """Predict a record, then learn it; give label, probabilities, deviation and loss."""
+        label, given, deviation, loss = None, None, math.nan, math.nan
+        learns = self.learn and y is not None
+        if not self._names.knows(x):
+            x, n_ignored = self._names.bound(x, learns)
+            learned.n_ignored_inputs += n_ignored if learns else 0
+        start = time.perf_counter()
+        if wanted:
+            label, given, deviation = self._predict(x)
+        predicted = time.perf_counter()
+        if learns:
+            target = clipped(y) if self.of_numbers and abs(y) > LARGEST else y
+            if wanted:
+                loss = self._loss(target, label, given)
+            self._call.learn_one(x, target)
+            if learned.learn_seconds is None:  # one record a chunk is timed: an observation costs half a microsecond
+                learned.learn_seconds = time.perf_counter() - predicted
+        if wanted and learned.predict_seconds is None:
+            learned.predict_seconds = predicted - start
+        return label, given, deviation, loss
+
+    def _predict(self, x: Mapping[str, Any]) -> tuple[Any, dict[Any, float] | None, float]:
+        if not self.of_numbers:
+            return *self._classify(x), math.nan
+        if self._has_deviations:
+            found = self._call.predict_one(x, with_dist=True)
+            if isinstance(found, proba.Gaussian):
+                # Where rounding made the variance negative, its root is complex.
+                return float(found.mu), None, found.sigma if isinstance(found.sigma, float) else math.nan
+            self._has_deviations = False
+        value = self._call.predict_one(x)
+        return None if value is None else float(value), None, math.nan
+
+    def _classify(self, x: Mapping[str, Any]) -> tuple[Any, dict[Any, float] | None]:
+        if not self._has_probabilities:
+            return _label(self._call.predict_one(x)), None
+        try:
+            given = dict(self._call.predict_proba_one(x))  # a copy: the model may go on counting in its own
+        except NotImplementedError:
+            self._has_probabilities = False
+            return _label(self._call.predict_one(x)), None
+        float(sum(given.values()))  # raises here, where it is borne, where they are no numbers
+        if self._predicts_by_itself:
+            return _label(self._call.predict_one(x)), given
+        return max(given, key=lambda label: given[label]) if given else None, given
+
+    def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:  # noqa: ARG002 - its unit is the target's
+        return math.nan if prediction.label is None else self._loss(y, prediction.label, prediction.probabilities)
+
+    def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None) -> float:
+        if self.of_numbers:
+            return math.nan if label is None or not math.isfinite(label) else loss_of_number(_SQUARED, float(y), label)
+        if given is None:
+            return float(label != y)
+        return float(log_losses([y], [given])[0])
+
+
+def _label(found: Any) -> Any:
+    """Return what a model predicted, which may be anything, where it has a place in a line and in a metric."""
+    if found is None or isinstance(found, str | int | float | np.generic):
+        return found
+    raise TypeError(f"the model predicted {found!r:.40}, which is no label")
+
+
+def learner_for(model: Model, learn: bool = True, names: InputNames | None = None) -> Learner:
+    """Return the learner that takes a model through a stream the fastest.
+
+    Parameters
+    ----------
+    model, learn
+        As `Learner` has them.
+    names
+        The names that a model of River's may be given, by default 10,000; an estimator of ours bounds them itself.
+
+    Examples
+    --------
+    >>> from river import linear_model
+    >>> learned = learner_for(linear_model.LinearRegression()).advance([{"a": 1.0}, {"a": 1.0}], [2.0, 2.0])
+    >>> learned.result.predictions, learned.result.losses.round(2)
+    ([0.0, 0.08], array([4.  , 3.69]))
+
+    """
+    return AdvancingLearner(model, learn) if advances(model) else RiverLearner(model, learn, names)

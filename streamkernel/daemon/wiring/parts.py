@@ -1,0 +1,86 @@
+"""The parts of a run that hold something open: sources, outputs, markers and the metrics' server."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+
+from connectors.ports import Record
+from streamkernel.daemon.base.events import LabelRecord
+from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.shown.metrics import Exporter
+from streamkernel.daemon.shown.server import Server
+from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
+from streamkernel.daemon.stream.loop import Feed
+from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.connectors import make_sink
+from streamkernel.daemon.wiring.processor import feed_of
+
+__all__ = ["make_exporter", "make_store", "open_feed", "open_markers", "open_sinks", "serve"]
+
+_log = logging.getLogger(__name__)
+
+
+def make_store(plan: Plan) -> CheckpointStore | None:
+    """Return the checkpoint directory, not locked yet; None where nothing is saved."""
+    settings = plan.config.checkpoint
+    return None if settings is None else CheckpointStore(Path(settings.directory), settings.keep, int(settings.mode, 8))
+
+
+def make_exporter(plan: Plan, start: Start) -> Exporter | None:
+    """Return the metrics; None where none are served."""
+    if plan.config.metrics is None:
+        return None
+    return Exporter(start.model, plan.report, plan.config.metrics.window, start.join, plan.source, plan.labels)
+
+
+def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
+    """Serve metrics and probes until the stack is left, and return host and port."""
+    settings = plan.config.metrics
+    assert settings is not None
+    server = Server(settings, exporter.registry, health)
+    stack.callback(server.close)
+    _log.info("serving metrics at %s/metrics", server.url)
+    return settings.host, server.port
+
+
+def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Feed:
+    """Open the sources where the run begins, and return what the loop reads."""
+    if not plan.source.resumable:
+        start.positions = {}
+    stack.enter_context(plan.source).open(start.positions)
+    stopped.check()
+    if plan.labels is not None and start.join is not None:
+        if not plan.labels.resumable:
+            start.join.positions = {}
+        stack.enter_context(plan.labels).open(start.join.positions)
+    return feed_of(plan, start)
+
+
+def open_sinks(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Sinks:
+    """Open the outputs, each at the mark it goes on from."""
+    settings = {"predictions": plan.config.predictions, "dead_letters": plan.config.dead_letters}
+    made = {key: make_sink(one, key) for key, one in settings.items()}
+    sinks = Sinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
+    stack.callback(sinks.close)
+    for key, sink in made.items():
+        # Each of them may wait some seconds for a broker, and a stop must not wait for all of them.
+        stopped.check()
+        sink.open(start.mark_of(key, plan.raw.get(key) or {}))
+    return sinks
+
+
+def open_markers(plan: Plan, store: CheckpointStore | None, stack: ExitStack) -> InFlightMarkers:
+    """Open the write-ahead markers beside the checkpoints; none where nothing is saved."""
+    names: dict[type[Record], str] = {Record: "learning"}
+    if plan.labels is not None:
+        names[LabelRecord] = "learning-labels"
+    markers = {} if store is None else {kind: InFlightMarker(store.files, name) for kind, name in names.items()}
+    for marker in markers.values():
+        stack.callback(marker.close)
+    return InFlightMarkers(markers)
