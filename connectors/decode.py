@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from connectors.ports import Fault, Label
 
@@ -141,16 +141,19 @@ class TargetDecoder:
             With the reason ``"target"`` or ``"string_too_long"``, for anything else.
 
         """
-        if value is None or (type(value) is float and math.isnan(value)):
+        kind = type(value)
+        if kind is str:
+            word = value.strip()
+            if not word or (self._type != "str" and word.lower().lstrip("+-") == "nan"):
+                return None
+            if self._type == "str":
+                if len(value) > self._max_string:
+                    raise _too_long("the target", value, self._max_string)
+                return cast("str", value)
+        elif value is None or (kind is float and math.isnan(value)):
             return None
-        is_text = type(value) is str
-        if is_text and self._is_missing(value):
-            return None
-        if self._type == "str":
-            if is_text and len(value) > self._max_string:
-                raise _too_long("the target", value, self._max_string)
-            if type(value) is int and value.bit_length() > 2 * self._max_string:
-                raise self._unfit(value)
+        elif kind is int and self._type == "str" and value.bit_length() > 2 * self._max_string:
+            raise self._unfit(value)
         try:
             return self._convert(value)
         except (ValueError, OverflowError, TypeError):
@@ -175,10 +178,6 @@ class TargetDecoder:
             labels = {text: self.decode(text) for text in set(values)}
             return [labels[text] for text in values]
         return [self.decode(value) for value in values]
-
-    def _is_missing(self, text: str) -> bool:
-        word = text.strip()
-        return not word or (self._type != "str" and word.lower().lstrip("+-") == "nan")
 
     def _unfit(self, value: Any) -> UndecodableError:
         return UndecodableError("target", f"the target {shown(value)} is not {self._meaning}")

@@ -1,4 +1,4 @@
-"""An output file of an earlier run is put out of the way, and not destroyed, when a run begins anew."""
+"""Setting aside: an output file of an earlier run is renamed, and not destroyed, when a run begins anew."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import os
 import stat
 from pathlib import Path
 
-from connectors.files.compressed import SUFFIXES
 from connectors.files.locking import lock
 from connectors.files.mark import FileMark
 from connectors.files.opening import is_special
 from connectors.ports import Mark, SinkError
 
-__all__ = ["find_place", "set_aside"]
-
-_OLD = ".old"
+__all__ = ["find_names", "set_aside"]
 
 
 def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
@@ -37,38 +34,34 @@ def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
         When the new name is that of another file, or the file is locked.
 
     """
-    old = find_place(path, mark, before)
-    if old is None:
+    names = find_names(path, mark, before)
+    if names is None:
         return
-    path = old.with_name(old.name.removesuffix(_OLD))
+    path, old = names
     try:
         path.rename(old)
     except OSError as error:
         raise SinkError(f"{path}: cannot be set aside as {old.name}: {error.strerror}: move it away") from None
 
 
-def find_place(path: Path, mark: Mark | None, before: Mark | None) -> Path | None:
-    """Give the name under which `set_aside` would put a file, changing nothing; None where it stays.
+def find_names(path: Path, mark: Mark | None, before: Mark | None) -> tuple[Path, Path] | None:
+    """Return the file that `set_aside` would rename and its new name, changing nothing; None where it stays.
 
-    Raises
-    ------
-    SinkError
-        As `set_aside`, as far as it can be known before.
-
+    Raises SinkError as `set_aside` does, as far as it can be known before.
     """
     path = Path(os.path.realpath(path))  # of a link, the file it leads to
     if is_special(path) or not path.exists() or not _is_marked(path, mark, locked=True):
         return None
-    old = path.with_name(path.name + _OLD)
+    old = path.with_name(path.name + ".old")
     if old.exists() and not (before is not None and _is_marked(old, before)):
         raise SinkError(f"{path}: cannot be set aside as {old.name}, which is another file: move that one away")
-    return old
+    return path, old
 
 
 def _is_marked(path: Path, mark: Mark | None, *, locked: bool = False) -> bool:
-    """Say whether a file is the one of a mark; without a mark, each is."""
+    """Tell whether a file is the one of a mark; without a mark, each is."""
     try:
-        known = None if mark is None else FileMark.from_json(path, mark)
+        known = FileMark.from_json(path, mark)
         descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, SinkError):
         return False
@@ -77,8 +70,6 @@ def _is_marked(path: Path, mark: Mark | None, *, locked: bool = False) -> bool:
             return False
         if locked:
             lock(descriptor, path)
-        if known is None:
-            return True
-        return known.names(descriptor) and known.difference(descriptor, text=path.suffix not in SUFFIXES) is None
+        return known is None or (known.names(descriptor) and known.difference(path, descriptor) is None)
     finally:
         os.close(descriptor)

@@ -39,7 +39,8 @@ class CsvInputs:
 
     def record(self, fields: Sequence[str]) -> dict[str, Any]:
         """Decode the fields of one record; raise UndecodableError for an infinite number or a string too long."""
-        return _present(dict(zip(self._names, map(self._value, self._names, fields), strict=True)))
+        values = map(self._value, self._names, fields)
+        return {name: value for name, value in zip(self._names, values, strict=True) if value is not None}
 
     def records(self, columns: Sequence[Sequence[str]], n_records: int, underscores: bool) -> list[dict[str, Any]]:
         """Decode many records to the same inputs as `record` gives.

@@ -17,7 +17,7 @@ from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.identity import HEAD_BYTES
 from connectors.files.resuming import matches, verify
-from connectors.files.rotation import find_part, find_renamed, successor
+from connectors.files.rotation import find_part, successor
 from connectors.files.stream import FileStream
 from connectors.ports import Position, SourceError
 
@@ -52,7 +52,7 @@ class FollowedFile(FileStream):
             raise SourceError(f"{path}: a compressed file cannot be followed: set follow to false or name a plain file")
         self.path = path
         self._parts_looked_at = 0.0
-        super().__init__(file or _found(path, position), position)
+        super().__init__(file or _open_part(path, position), position)
 
     @property
     def _inode(self) -> int:  # type: ignore[override]
@@ -82,11 +82,13 @@ class FollowedFile(FileStream):
         file = self._file
         if not isinstance(file, PlainFile):
             return False
-        if file.size < self.offset + unverified:
-            return True
-        # It may have grown beyond the old length since.
+        # It may have grown beyond the old length since it was truncated.
         head, tail = self._head.data[:HEAD_BYTES], self._recent.before(self.offset)
-        return file.read_at(0, len(head)) != head or file.read_before(self.offset, len(tail)) != tail
+        return (
+            file.size < self.offset + unverified
+            or file.read_at(0, len(head)) != head
+            or file.read_before(self.offset, len(tail)) != tail
+        )
 
     def _move_to_copy(self) -> None:
         """Go on in the copy that was made before the file was truncated, where there is one."""
@@ -138,15 +140,13 @@ class FollowedFile(FileStream):
                 file = open_file(path)
             except SourceError:
                 return None
-            if self.torn:
-                return FollowedFile(self.path, file=file)
             # Another rotation between the choice and the opening would have moved the names along.
-            if self._successor() == path and _is_at(file, path):
+            if self.torn or (self._successor() == path and _is_at(file, path)):
                 return FollowedFile(self.path, file=file)
             file.close()
 
 
-def _found(path: Path, position: Position | None) -> File:
+def _open_part(path: Path, position: Position | None) -> File:
     """Open the part of a log to go on in: the one in which `position` was taken."""
     try:
         file = PlainFile(path)
@@ -160,14 +160,13 @@ def _found(path: Path, position: Position | None) -> File:
         return file
     try:
         # Where the new file began just like the old one, the inode tells which of them was read.
-        part = (find_renamed if matches(file, position) else find_part)(path, position)
+        part = find_part(path, position, renamed=matches(file, position))
         if part is None:
             verify(file, position)
+            return file
     except SourceError:
         file.close()
         raise
-    if part is None:
-        return file
     file.close()
     return part
 

@@ -1,15 +1,16 @@
-"""What a checkpoint records of an output file: how far it was written, and how to know that it is this file."""
+"""The mark of an output file in a checkpoint: how far it was written, and how to know that it is this file."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from connectors.files.compressed import SUFFIXES
 from connectors.ports import Mark, SinkError
 
-__all__ = ["END_BYTES", "FileMark", "digest"]
+__all__ = ["END_BYTES", "FileMark", "digest", "first_bytes", "last_bytes"]
 
 END_BYTES = 4096
 """How much of the beginning of a file, and of what stands before the mark, a mark covers."""
@@ -17,13 +18,7 @@ END_BYTES = 4096
 _DIGEST_DIGITS = hashlib.sha256().digest_size * 2
 
 
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
-@dataclass(frozen=True)
-class FileMark:
+class FileMark(NamedTuple):
     """The length of an output file at a checkpoint, with hashes of its contents.
 
     As JSON it is a mapping with these keys. The plain number that version 1 of the checkpoints holds instead is read,
@@ -47,19 +42,14 @@ class FileMark:
     inode: int | None = None
 
     @classmethod
-    def from_json(cls, path: object, mark: Mark) -> FileMark:
-        """Read what a checkpoint holds for the file at `path`.
-
-        Raises
-        ------
-        SinkError
-            When it is not a mark of a file.
-
-        """
+    def from_json(cls, path: Path, mark: Mark | None) -> FileMark | None:
+        """Read what a checkpoint holds for the file at `path`; SinkError where that is not a mark of a file."""
+        if mark is None:
+            return None
         if not isinstance(mark, dict):
             if _is_count(mark):
                 return cls(mark)
-        elif mark.keys() == {"length", "head", "tail", "inode"}:
+        elif mark.keys() == set(cls._fields):
             sound = all(_is_count(mark[name]) for name in ("length", "inode"))
             if sound and all(_is_digest(mark[name]) for name in ("head", "tail")):
                 return cls(**mark)
@@ -68,48 +58,41 @@ class FileMark:
             "start anew with --fresh"
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Give what a checkpoint holds."""
-        return {"length": self.length, "head": self.head, "tail": self.tail, "inode": self.inode}
-
     def names(self, descriptor: int) -> bool:
-        """Say whether the mark can tell the open file from another one.
+        """Tell whether the mark can tell the open file from another one.
 
         A mark of no bytes is that of any file: then it must be the very file, which a copy is not.
         """
         status = os.fstat(descriptor)
         return self.length > 0 or status.st_size == 0 or status.st_ino == self.inode
 
-    def difference(self, descriptor: int, *, text: bool) -> str | None:
-        """Say in what the open file differs from the one that was marked, None where it does not.
-
-        Parameters
-        ----------
-        descriptor
-            Of the file, open for reading.
-        text
-            Whether the file holds lines as they are, not compressed.
-
-        """
+    def difference(self, path: Path, descriptor: int) -> str | None:
+        """Return in what the file at `path`, open for reading, differs from the marked one; None where it does not."""
         size = os.fstat(descriptor).st_size
         if size < self.length:
             return f"the file holds {size:,} bytes, fewer than the {self.length:,} recorded at the checkpoint"
         if self.head is not None and digest(first_bytes(descriptor, self.length)) != self.head:
             return "its first bytes are not those recorded at the checkpoint, so it is another file"
-        if self.tail is not None and digest(last_bytes(descriptor, self.length)) != self.tail:
+        tail = last_bytes(descriptor, self.length)
+        if self.tail is not None and digest(tail) != self.tail:
             return f"its bytes before byte {self.length:,} are not those recorded at the checkpoint"
-        if self.tail is None and text and last_bytes(descriptor, self.length)[-1:] not in (b"", b"\n"):
+        if self.tail is None and path.suffix not in SUFFIXES and not (b"\n" + tail).endswith(b"\n"):
             return f"no line ends at byte {self.length:,}, where one did at the checkpoint"
         return None
 
 
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def first_bytes(descriptor: int, length: int) -> bytes:
-    """Read the first bytes of a file of which `length` bytes count."""
+    """Return the first bytes of a file of which `length` bytes count."""
     return os.pread(descriptor, min(length, END_BYTES), 0)
 
 
 def last_bytes(descriptor: int, length: int) -> bytes:
-    """Read the last bytes of a file of which `length` bytes count."""
+    """Return the last bytes of a file of which `length` bytes count."""
     size = min(length, END_BYTES)
     return os.pread(descriptor, size, length - size)
 

@@ -1,4 +1,4 @@
-"""How an output file is opened: what of a file that is there already is cut off, kept, emptied, or not touched."""
+"""Opening an output file: what of a file that is there already is cut off, kept, emptied, or not touched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Existing: TypeAlias = Literal["refuse", "append", "replace"]
 
 _FLAGS = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 # What to do about a file that is not what the checkpoint says.
-REMEDY = "put the right file back, give another path to go on in a new file, or start anew with --fresh"
+_REMEDY = "put the right file back, give another path to go on in a new file, or start anew with --fresh"
 
 
 @dataclass
@@ -53,7 +53,7 @@ class OpenFile:
     appended: bool = False
     torn: bool = False
 
-    def take(self, data: bytes) -> None:
+    def note(self, data: bytes) -> None:
         """Note bytes that were written at the end."""
         self.length += len(data)
         if len(self.head) < END_BYTES:
@@ -62,7 +62,7 @@ class OpenFile:
 
 
 def is_special(path: Path) -> bool:
-    """Say whether a path is a pipe, a device or a file of the system, such as /dev/null and /dev/stdout."""
+    """Tell whether a path is a pipe, a device or a file of the system, such as /dev/null and /dev/stdout."""
     if path.parts[:2] in (("/", "dev"), ("/", "proc")) and path.parts[:3] != ("/", "dev", "shm"):
         return True
     try:
@@ -96,8 +96,9 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_special(path):
         return OpenFile(_open_special(path), special=True)
-    known = None if mark is None else FileMark.from_json(path, mark)
-    descriptor = _open_regular(path, known)
+    known = FileMark.from_json(path, mark)
+    # Read as well: what is there is compared with the mark.
+    descriptor = _open_regular(path, os.O_RDWR | (os.O_CREAT if known is None or not known.length else 0), known)
     try:
         lock(descriptor, path)
         return _prepare(path, descriptor, known, existing)
@@ -107,35 +108,20 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
 
 
 def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bool = False) -> None:
-    """Raise what `open_output` would, changing nothing.
+    """Raise the SinkError that `open_output` would, changing nothing.
 
-    Parameters
-    ----------
-    path, mark, existing
-        As of `open_output`.
-    alone
-        Whether another process that writes to the file is a problem; the lock is taken for a moment then.
-
-    Raises
-    ------
-    SinkError
-        As `open_output`.
-
+    With `alone`, another process that writes to the file is a problem: the lock is taken for a moment then.
     """
     if is_special(path):
         return
-    known = None if mark is None else FileMark.from_json(path, mark)
+    known = FileMark.from_json(path, mark)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = _open_regular(path, os.O_RDONLY, known)
     except FileNotFoundError:
-        if known is not None and known.length:
-            raise _missing(path, known) from None
         return
     except OSError as error:
         raise SinkError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SinkError(f"{path}: cannot be written: {os.strerror(errno.EISDIR)}")
         if alone:
             lock(descriptor, path)
         _find_length(path, descriptor, known, existing)
@@ -144,16 +130,7 @@ def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bo
 
 
 def verify_unchanged(path: Path, file: OpenFile) -> None:
-    """Raise SinkError where an output that is open has lost its name, or does not hold just what was written to it.
-
-    Raises
-    ------
-    SinkError
-        Also where another file has the name.
-    OSError
-        When the system refuses.
-
-    """
+    """Raise SinkError where an open output has lost its name, or does not hold just what was written to it."""
     status = os.fstat(file.descriptor)
     try:
         named = os.path.samestat(status, os.stat(path))
@@ -162,12 +139,12 @@ def verify_unchanged(path: Path, file: OpenFile) -> None:
     if not named:
         raise SinkError(
             f"{path}: was renamed, removed or replaced while it was written to: leave outputs alone while the daemon "
-            f"runs; {REMEDY}"
+            f"runs; {_REMEDY}"
         )
     if status.st_size != file.length:
         raise SinkError(
             f"{path}: holds {status.st_size:,} bytes where {file.length:,} were written, something else cuts it or "
-            f"writes to it: stop that; {REMEDY}"
+            f"writes to it: stop that; {_REMEDY}"
         )
 
 
@@ -180,25 +157,19 @@ def _open_special(path: Path) -> int:
         raise
 
 
-def _open_regular(path: Path, mark: FileMark | None) -> int:
-    begun = mark is not None and mark.length > 0
+def _open_regular(path: Path, flags: int, mark: FileMark | None) -> int:
     try:
-        # Read as well: what is there is compared with the mark.
-        descriptor = os.open(path, os.O_RDWR | _FLAGS | (0 if begun else os.O_CREAT), 0o666)
+        descriptor = os.open(path, flags | _FLAGS, 0o666)
     except FileNotFoundError:
-        if mark is None or not begun:
+        if mark is None or not mark.length:
             raise
-        raise _missing(path, mark) from None
+        raise SinkError(
+            f"{path}: there is no such file, and {mark.length:,} bytes of it are recorded at the checkpoint: {_REMEDY}"
+        ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise SinkError(f"{path}: is no file any more")
+        raise SinkError(f"{path}: cannot be written: {os.strerror(errno.EISDIR)}")
     return descriptor
-
-
-def _missing(path: Path, mark: FileMark) -> SinkError:
-    return SinkError(
-        f"{path}: there is no such file, and {mark.length:,} bytes of it are recorded at the checkpoint: {REMEDY}"
-    )
 
 
 def _prepare(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> OpenFile:
@@ -212,12 +183,12 @@ def _prepare(path: Path, descriptor: int, mark: FileMark | None, existing: Exist
 
 
 def _find_length(path: Path, descriptor: int, mark: FileMark | None, existing: Existing) -> tuple[int, bool]:
-    """Give the length to cut the file to, and whether lines are appended to those of others then."""
+    """Return the length to cut the file to, and whether lines are appended to those of others then."""
     size = os.fstat(descriptor).st_size
     if mark is not None and mark.names(descriptor):
-        difference = mark.difference(descriptor, text=path.suffix not in SUFFIXES)
+        difference = mark.difference(path, descriptor)
         if difference is not None:
-            raise SinkError(f"{path}: {difference}; it was not touched: {REMEDY}")
+            raise SinkError(f"{path}: {difference}; it was not touched: {_REMEDY}")
         return mark.length, False
     if size == 0 or existing == "replace":
         return 0, False

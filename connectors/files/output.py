@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 import zstandard
 
@@ -23,12 +25,7 @@ PIECE_BYTES = 2**20
 STANDARD_OUTPUT = STANDARD_INPUT
 
 
-class _Compressor(Protocol):
-    def compress(self, data: bytes | bytearray, /) -> bytes: ...
-    def flush(self) -> bytes: ...
-
-
-class Output:
+class OutputFile:
     """A file that is appended to under a lock, or standard output.
 
     What the system refuses to take (no space left, say) stays in memory, and the next call tries again from the very
@@ -45,24 +42,18 @@ class Output:
     """
 
     def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
-        self.path = path
+        self.path = Path(path)
         self.existing: Existing = existing
         self.standard = str(path) == STANDARD_OUTPUT
-        self.compressed = not self.standard and Path(path).suffix in SUFFIXES
         self._buffer = bytearray()
-        self._compressor: _Compressor | None = None
+        self._compressor: zlib._Compress | zstandard.ZstdCompressionObj | None = None
         self._file = self._unopened()
         self._durable: int | None = None
 
     @property
-    def is_open(self) -> bool:
-        """Whether bytes can be written."""
-        return self._file is not None
-
-    @property
     def special(self) -> bool:
         """Whether it is standard output, a pipe or a device: what was written there cannot be taken back."""
-        return self.standard or is_special(Path(self.path))
+        return self.standard or is_special(self.path)
 
     @property
     def length(self) -> int:
@@ -87,23 +78,20 @@ class Output:
         self._durable = None
         if self.standard:
             return
-        try:
-            self._file = open_output(Path(self.path), mark, self.existing)
-        except OSError as error:
-            raise self._failed(error) from None
+        with self._system_errors():
+            self._file = open_output(self.path, mark, self.existing)
         if self._file.torn:
             self.write(b"\n")
 
     def write(self, data: bytes | bytearray) -> None:
         """Take bytes, most of which stay in memory until there are enough to be worth a call."""
-        self._opened()
-        if self.compressed:
-            if self._compressor is None:
-                self._compressor = self._new_compressor()
-            data = self._compressor.compress(data)
-        self._buffer += data
+        file = self._opened()
+        if self._compressor is None:
+            self._compressor = self._new_compressor()
+        self._buffer += data if self._compressor is None else self._compressor.compress(data)
         if len(self._buffer) >= BUFFER_BYTES:
-            self._drain()
+            with self._system_errors():
+                self._drain(file)
 
     def flush(self) -> dict[str, Any] | None:
         """Make what was written durable and return the mark of the file; None for standard output and the like.
@@ -118,38 +106,25 @@ class Output:
 
         """
         file = self._opened()
-        self._sync(file)
-        if file.special:
-            return None
-        try:
+        with self._system_errors():
+            self._sync(file)
+            if file.special:
+                return None
             inode = os.fstat(file.descriptor).st_ino
-            verify_unchanged(Path(self.path), file)
-        except OSError as error:
-            raise self._failed(error) from None
-        return FileMark(file.length, digest(file.head), digest(file.tail), inode).to_json()
-
-    def _sync(self, file: OpenFile) -> None:
-        if self._compressor is not None:
-            self._buffer += self._compressor.flush()
-            self._compressor = None
-        self._drain()
-        # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
-        if not file.special and file.length != self._durable:
-            try:
-                os.fsync(file.descriptor)
-            except OSError as error:
-                raise self._failed(error) from None
-            self._durable = file.length
+            verify_unchanged(self.path, file)
+        return FileMark(file.length, digest(file.head), digest(file.tail), inode)._asdict()
 
     def close(self) -> None:
         """Flush and close; closing twice does nothing."""
-        if self._file is not None:
-            try:
+        if self._file is None:
+            return
+        try:
+            with self._system_errors():
                 self._sync(self._file)
-            finally:
-                if self._file.descriptor >= 0:
-                    os.close(self._file.descriptor)
-                self._file = self._unopened()
+        finally:
+            if self._file.descriptor >= 0:
+                os.close(self._file.descriptor)
+            self._file = self._unopened()
 
     def _unopened(self) -> OpenFile | None:
         return OpenFile(-1, special=True) if self.standard else None  # standard output is always there
@@ -159,27 +134,35 @@ class Output:
             raise SinkError(f"{self.path}: the sink is not open")
         return self._file
 
-    def _new_compressor(self) -> _Compressor:
-        if Path(self.path).suffix == ".gz":
+    def _new_compressor(self) -> zlib._Compress | zstandard.ZstdCompressionObj | None:
+        if self.standard or self.path.suffix not in SUFFIXES:
+            return None
+        if self.path.suffix == ".gz":
             # zlib writes no time into the header: the same lines make the same bytes.
-            return cast("_Compressor", zlib.compressobj(wbits=31))
+            return zlib.compressobj(wbits=31)
         return zstandard.ZstdCompressor(write_checksum=True).compressobj()
 
-    def _drain(self) -> None:
-        file = self._opened()
-        try:
-            while self._buffer:
-                # A piece at a time: much may wait, and a full disk is asked again and again.
-                piece = bytes(memoryview(self._buffer)[:PIECE_BYTES])
-                taken = self._write_some(file, piece)
-                del self._buffer[:taken]
-                file.take(piece[:taken])
-        except OSError as error:
-            raise self._failed(error) from None
+    def _sync(self, file: OpenFile) -> None:
+        if self._compressor is not None:
+            self._buffer += self._compressor.flush()
+            self._compressor = None
+        self._drain(file)
+        # Waiting for the disk costs milliseconds, and most checkpoints find no new dead letter.
+        if not file.special and file.length != self._durable:
+            os.fsync(file.descriptor)
+            self._durable = file.length
+
+    def _drain(self, file: OpenFile) -> None:
+        while self._buffer:
+            # A piece at a time: much may wait, and a full disk is asked again and again.
+            piece = bytes(memoryview(self._buffer)[:PIECE_BYTES])
+            taken = self._write_some(file, piece)
+            del self._buffer[:taken]
+            file.note(piece[:taken])
 
     def _write_some(self, file: OpenFile, data: bytes) -> int:
         if not self.standard:
-            return write_to_pipe(file.descriptor, data) if file.special else os.write(file.descriptor, data)
+            return write_to_pipe(file.descriptor, data)
         # Looked up each time: it may be redirected. The raw file below keeps no bytes of its own, which would be
         # written a second time at exit when the reader has gone.
         sys.stdout.flush()
@@ -190,7 +173,12 @@ class Output:
             return stream.write(data)
         return write_to_pipe(descriptor, data)
 
-    def _failed(self, error: OSError) -> SinkError:
-        name = "standard output" if self.standard else self.path
-        why = "nobody reads it" if isinstance(error, BlockingIOError) else error.strerror or error
-        return SinkError(f"{name}: cannot be written: {why}")
+    @contextmanager
+    def _system_errors(self) -> Iterator[None]:
+        """Raise SinkError, in one sentence, for what the system refuses."""
+        try:
+            yield
+        except OSError as error:
+            name = "standard output" if self.standard else self.path
+            why = "nobody reads it" if isinstance(error, BlockingIOError) else error.strerror or error
+            raise SinkError(f"{name}: cannot be written: {why}") from None

@@ -7,9 +7,11 @@ none of ours.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Sequence
+import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
@@ -21,7 +23,26 @@ from connectors.ports import Position, SourceError
 _MOST_LOOKS = 100
 
 
-def rotated(path: Path) -> list[Path]:
+class Part(NamedTuple):
+    """A file that is, or once was, the log, as it was found: its length in bytes, and when it was modified in ns."""
+
+    path: Path
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def at(cls, path: Path) -> Part | None:
+        """Return the file at `path`, None where there is none."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None
+        regular = stat.S_ISREG(status.st_mode)
+        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns) if regular else None
+
+
+def rotated(path: Path) -> list[Part]:
     """Return the earlier parts of the log at `path`, the oldest first.
 
     Where a part is there both plain and compressed (while it is being compressed), the plain one counts.
@@ -33,12 +54,12 @@ def rotated(path: Path) -> list[Path]:
     ...     log = Path(directory, "log")
     ...     for name in ("log", "log.1", "log.2", "log.2.gz", "log.10.zst", "log.old", "log.py"):
     ...         Path(directory, name).touch()
-    ...     [part.name for part in rotated(log)]
+    ...     [part.path.name for part in rotated(log)]
     ['log.10.zst', 'log.2', 'log.1']
 
     """
     pattern = _pattern(path)
-    parts: dict[tuple[int, int, str], Path] = {}
+    parts: dict[tuple[int, int, str], Part] = {}
     try:
         # Reversed, so that the plain name, the shortest of its kind, is the last to be entered.
         names = sorted((entry.name for entry in path.absolute().parent.iterdir()), reverse=True)
@@ -46,12 +67,12 @@ def rotated(path: Path) -> list[Path]:
         return []
     for name in names:
         match = pattern.fullmatch(name)
-        if match is None or not path.with_name(name).is_file():
-            continue
-        stamp = match[1]
-        # The higher the number the older the part; the later the date the newer.
-        age = (1, -int(stamp), "") if stamp.isdigit() and len(stamp) <= 4 else (0, 0, stamp)
-        parts[age] = path.with_name(name)
+        part = None if match is None else Part.at(path.with_name(name))
+        if match is not None and part is not None:
+            stamp = match[1]
+            # The higher the number the older the part; the later the date the newer.
+            age = (1, -int(stamp), "") if stamp.isdigit() and len(stamp) <= 4 else (0, 0, stamp)
+            parts[age] = part
     return [parts[age] for age in sorted(parts)]
 
 
@@ -71,60 +92,40 @@ def _pattern(path: Path) -> re.Pattern[str]:
     return re.compile(re.escape(path.name) + r"[.-](\d[\d._T:-]*?)(\.gz|\.zst)?")
 
 
-def find_part(path: Path, position: Position) -> File | None:
+def find_part(path: Path, position: Position, *, renamed: bool = False) -> File | None:
     """Open the earlier part of the log at `path` in which `position` was taken; None where there is none.
 
-    Of several that began alike that is the one with its inode, else the newest.
+    Of several that began alike that is the one with its inode, else the newest; with `renamed` it must have the inode,
+    and be no longer at `path`. In the midst of a rotation names move on, and what is to be opened by one may have the
+    next one already: the search is repeated until no part was renamed, compressed or removed during it.
     """
     place = FilePlace.parse(position.stream)
-
-    def look() -> File | None:
-        parts = list(reversed(rotated(path)))
-        if place is not None:
-            parts.sort(key=lambda part: _inode(part) != place.inode)
-        return _first_that_holds(parts, position)
-
-    return _found_at_rest(path, look)
-
-
-def find_renamed(path: Path, position: Position) -> File | None:
-    """Open the file of `position` where it is an earlier part of the log by now, and not at `path` any more."""
-    place = FilePlace.parse(position.stream)
-    if place is None or place.inode in (None, _inode(path)):
+    if place is None or (renamed and place.inode in (None, _inode(path))):
         return None
-
-    def look() -> File | None:
-        return _first_that_holds([part for part in rotated(path) if _inode(part) == place.inode], position)
-
-    return _found_at_rest(path, look)
-
-
-def _found_at_rest(path: Path, look: Callable[[], File | None]) -> File | None:
-    """Look for a part until it is found, or no part was renamed, compressed or removed during the search.
-
-    In the midst of a rotation names move on: what is to be opened by one may have the next one already.
-    """
-    found = None
     for _ in range(_MOST_LOOKS):
         names = _names(path)
-        found = look()
+        parts = [part for part in reversed(rotated(path)) if not renamed or part.inode == place.inode]
+        parts.sort(key=lambda part: part.inode != place.inode)
+        found = next(filter(None, (open_if_it_holds(part.path, position) for part in parts)), None)
         if found is not None or _names(path) == names:
-            break
-    return found
+            return found
+    return None
+
+
+def _inode(path: Path) -> int | None:
+    part = Part.at(path)
+    return None if part is None else part.inode
 
 
 def _names(path: Path) -> list[tuple[Path, int]]:
-    return [(part, _inode(part)) for part in (path, *rotated(path))]
+    here = Part.at(path)
+    return [(part.path, part.inode) for part in ([] if here is None else [here]) + rotated(path)]
 
 
-def _first_that_holds(parts: Sequence[Path], position: Position) -> File | None:
-    return next((file for part in parts if (file := open_if_it_holds(part, position)) is not None), None)
-
-
-def open_if_it_holds(part: Path, position: Position) -> File | None:
+def open_if_it_holds(path: Path, position: Position) -> File | None:
     """Open a part where `position` was taken in it; None where not, or where it cannot be read."""
     try:
-        file = open_file(part)
+        file = open_file(path)
     except SourceError:
         return None
     try:
@@ -156,35 +157,21 @@ def successor(path: Path, finished: File, end: Position) -> Path:
     """
     parts = rotated(path)
     inode, moment = finished.stat().st_ino, finished.stat().st_mtime_ns
-    own = [index for index, part in enumerate(parts) if _inode(part) == inode]
+    own = [index for index, part in enumerate(parts) if part.inode == inode]
     if not own:
         # It was compressed, or copied: tools that do that keep the time.
         own = [index for index, part in enumerate(parts) if _is_copy(part, finished, end)]
-        own = [index for index in own if _modified(parts[index]) == moment] or own
+        own = [index for index in own if parts[index].modified == moment] or own
     # Where it was deleted, or moved out of sight, what was written to after it follows it.
-    later = parts[own[-1] + 1 :] if own else [part for part in parts if _modified(part) > moment]
-    return later[0] if later else path
+    later = parts[own[-1] + 1 :] if own else [part for part in parts if part.modified > moment]
+    return later[0].path if later else path
 
 
-def _modified(part: Path) -> int:
-    try:
-        return part.stat().st_mtime_ns
-    except OSError:
-        return -1
-
-
-def _inode(part: Path) -> int:
-    try:
-        return part.stat().st_ino
-    except OSError:
-        return -1
-
-
-def _is_copy(part: Path, finished: File, end: Position) -> bool:
+def _is_copy(part: Part, finished: File, end: Position) -> bool:
     """Tell whether `part` holds what was read of `finished`, and no more."""
-    if isinstance(finished, PlainFile) and _plain_size(part) not in (None, finished.size):
+    if isinstance(finished, PlainFile) and part.path.suffix not in SUFFIXES and part.size != finished.size:
         return False
-    copy = open_if_it_holds(part, end)
+    copy = open_if_it_holds(part.path, end)
     if copy is None:
         return False
     try:
@@ -193,11 +180,3 @@ def _is_copy(part: Path, finished: File, end: Position) -> bool:
         return False
     finally:
         copy.close()
-
-
-def _plain_size(part: Path) -> int | None:
-    """Return the length of a part that is not compressed."""
-    try:
-        return None if part.suffix in SUFFIXES else part.stat().st_size
-    except OSError:
-        return None

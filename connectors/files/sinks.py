@@ -1,35 +1,35 @@
-"""Lines out: to JSON lines and to CSV."""
+"""Sinks that write lines to a file, as JSON lines or as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
 from connectors.encode import OPTIONS, encode_rest, to_json
-from connectors.files.aside import find_place, set_aside
-from connectors.files.bytes import BLOCK_BYTES, File
+from connectors.files.aside import find_names, set_aside
+from connectors.files.bytes import BLOCK_BYTES
 from connectors.files.compressed import open_file
 from connectors.files.lines import Lines
 from connectors.files.opening import Existing, find_problem
-from connectors.files.output import Output
+from connectors.files.output import OutputFile
 from connectors.ports import Mark, Position, Sink, SinkError, SourceError
 
 _LINE_OPTIONS = OPTIONS | orjson.OPT_APPEND_NEWLINE
 
 
-class _FileSink(Sink):
-    """What both sinks have in common."""
+class LineSink(Sink):
+    """Lines into a file; the parameters are those of `JsonLinesSink`."""
 
     def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
         self.path = path
-        self._output = Output(path, existing)
+        self._output = OutputFile(path, existing)
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the file, or cut it to the length in `mark` and go on; see `Sink.open`.
@@ -46,20 +46,32 @@ class _FileSink(Sink):
     def find_problem(self, mark: Mark | None = None) -> None:
         """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
         if not self._output.standard:
-            find_problem(Path(self.path), mark, self._output.existing)
+            find_problem(self._output.path, mark, self._output.existing)
 
     def find_problem_anew(self, mark: Mark | None, before: Mark | None = None, *, stays: bool = False) -> None:
         """Raise what `set_aside` and `open` would, changing nothing; see `Sink.find_problem_anew`."""
+        path, existing = self._output.path, self._output.existing
         if self._output.standard:
             return
-        path = Path(self.path)
-        if stays or self._output.existing != "refuse" or find_place(path, mark, before) is None:
-            find_problem(path, None, self._output.existing, alone=True)
+        if stays or existing != "refuse" or find_names(path, mark, before) is None:
+            find_problem(path, None, existing, alone=True)
 
     def set_aside(self, mark: Mark | None, before: Mark | None = None) -> None:
         """Rename the file to one that ends in .old, unless `existing` says otherwise; see `Sink.set_aside`."""
         if not self._output.standard and self._output.existing == "refuse":
-            set_aside(Path(self.path), mark, before)
+            set_aside(self._output.path, mark, before)
+
+    def write(
+        self,
+        lines: Sequence[Mapping[str, Any]],
+        positions: Sequence[Position] = (),  # noqa: ARG002 - a file is cut back
+    ) -> None:
+        """Take lines; see `Sink.write`."""
+        self._output.write(self._encode(lines))
+
+    @abstractmethod
+    def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes | bytearray:
+        """Return lines as they are to stand in the file."""
 
     def flush(self) -> dict[str, Any] | None:
         """Make the lines durable; see `Sink.flush`."""
@@ -80,7 +92,7 @@ class _FileSink(Sink):
         self._output.close()
 
 
-class JsonLinesSink(_FileSink):
+class JsonLinesSink(LineSink):
     """Write each line as a JSON object.
 
     Parameters
@@ -93,9 +105,9 @@ class JsonLinesSink(_FileSink):
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "out", "predictions.jsonl")
+    ...     path = pathlib.Path(directory, "out", "predictions.jsonl")
     ...     with JsonLinesSink(path) as sink:
     ...         sink.open()
     ...         sink.write([{"prediction": True}, {"prediction": 1}])
@@ -105,12 +117,7 @@ class JsonLinesSink(_FileSink):
 
     """
 
-    def write(
-        self,
-        lines: Sequence[Mapping[str, Any]],
-        positions: Sequence[Position] = (),  # noqa: ARG002 - a file is cut back
-    ) -> None:
-        """Take lines; see `Sink.write`."""
+    def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytearray:
         data = bytearray()
         try:
             # Each is freed before the next is made: hundreds of them at once grow and trim the heap, at twice the cost.
@@ -118,15 +125,16 @@ class JsonLinesSink(_FileSink):
                 data += orjson.dumps(line, encode_rest, _LINE_OPTIONS)
         except TypeError:
             data = bytearray().join([to_json(line) + b"\n" for line in lines])
-        self._output.write(data)
+        return data
 
 
-class CsvSink(_FileSink):
+class CsvSink(LineSink):
     """Write each line as a line of CSV.
 
     The columns are the keys of the first line, or the header that is there already when a run is resumed. A key that
-    a line lacks is an empty field; one that has no column is an error. Floats are written so that they read back the
-    same, nested values as JSON.
+    a line lacks is an empty field; one that has no column is an error, and so is a first line that is appended to a
+    file with other columns: then none of the lines is taken. Floats are written so that they read back the same,
+    nested values as JSON.
 
     Parameters
     ----------
@@ -138,9 +146,9 @@ class CsvSink(_FileSink):
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "predictions.csv")
+    ...     path = pathlib.Path(directory, "predictions.csv")
     ...     with CsvSink(path) as sink:
     ...         sink.open()
     ...         sink.write([{"prediction": 0.1, "probabilities": {"a": 0.9}}, {"prediction": None}])
@@ -169,27 +177,16 @@ class CsvSink(_FileSink):
                 raise SinkError(f"{self.path}: its header cannot be read: {error}") from None
 
     def _read_header(self) -> list[str]:
-        file = open_file(Path(self.path))
+        file = open_file(self._output.path)
         try:
+            lines = Lines(file, BLOCK_BYTES)
             # A name may hold a line end: the csv module takes as many lines as the header has.
-            return next(csv.reader(_texts(file), strict=True))
+            texts = (line.decode() + "\n" for (line,) in iter(lambda: lines.take(1, deadline=0.0).lines, []))
+            return next(csv.reader(texts, strict=True))
         finally:
             file.close()
 
-    def write(
-        self,
-        lines: Sequence[Mapping[str, Any]],
-        positions: Sequence[Position] = (),  # noqa: ARG002 - a file is cut back
-    ) -> None:
-        """Take lines; see `Sink.write`.
-
-        Raises
-        ------
-        SinkError
-            Also where a line has a key without a column, or the first line is appended to a file with other columns;
-            then none of the lines is taken.
-
-        """
+    def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = self._columns
@@ -211,24 +208,11 @@ class CsvSink(_FileSink):
                 )
             writer.writerow([_field(line.get(name)) for name in columns])
         self._columns = columns
-        self._output.write(text.getvalue().encode("utf-8", "backslashreplace"))
+        return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _texts(file: File) -> Iterator[str]:
-    lines = Lines(file, BLOCK_BYTES)
-    while (chunk := lines.take(1, deadline=0.0)).lines:
-        yield chunk.lines[0].decode() + "\n"
-
-
-def _field(value: Any) -> str:
+def _field(value: Any) -> Any:
+    """Return what the csv module writes so that it reads back the same."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | int):
-        return str(value)
-    if isinstance(value, float):
-        return float.__repr__(value)
-    return to_json(value).decode()
+    return value if value is None or isinstance(value, str | int | float) else to_json(value).decode()

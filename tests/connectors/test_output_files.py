@@ -280,7 +280,7 @@ class TestWhatIsNoFile:
         sink = JsonLinesSink(path)
         with pytest.raises(SinkError, match="pipe: nobody reads this pipe"):
             sink.open()
-        monkeypatch.setattr(pipes, "_PATIENCE_MILLISECONDS", 1)
+        monkeypatch.setattr(pipes, "PATIENCE_MILLISECONDS", 1)
         reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         sink.open()
         with pytest.raises(SinkError, match="pipe: cannot be written: nobody reads it"):
@@ -290,7 +290,7 @@ class TestWhatIsNoFile:
         read: list[bytes] = []
         thread = threading.Thread(target=lambda: read.extend(iter(lambda: os.read(reader, 2**16), b"")))
         thread.start()
-        monkeypatch.setattr(pipes, "_PATIENCE_MILLISECONDS", 10_000)
+        monkeypatch.setattr(pipes, "PATIENCE_MILLISECONDS", 10_000)
         assert sink.flush() is None
         sink.close()
         thread.join()
