@@ -14,13 +14,8 @@ from connectors.ports import Label, Position, Record
 class BulkDecoder(ABC):
     """A decoder from the bytes of records to their inputs and targets.
 
-    Parameters
-    ----------
-    target
-        The name of the target; None: every record is unlabelled.
-    target_type, max_string
-        As of `connectors.decode.TargetDecoder`.
-
+    `target` is the name of the target, None where every record is unlabelled; `target_type` and `max_string` are those
+    of `connectors.decode.TargetDecoder`.
     """
 
     def __init__(self, target: str | None, target_type: str, max_string: int) -> None:
@@ -32,9 +27,8 @@ class BulkDecoder(ABC):
         """Return a record for each of `raws`, which begins at one of `starts` and whose successor at one of `ends`."""
         if not raws:
             return []
-        parsed, odd = self.parse(raws)
         try:
-            xs, ys = self.decode_all(parsed, raws)
+            xs, ys, odd = self.decode_all(raws)
         except UndecodableError:
             return list(map(self.record, raws, starts, ends))
         firsts: Iterator[Position] = iter(starts)
@@ -64,16 +58,13 @@ class BulkDecoder(ABC):
         return Record(x, y, start, following, raw)
 
     @abstractmethod
-    def parse(self, raws: Sequence[bytes]) -> tuple[list[Any], list[int]]:
-        """Parse records; leave out those that are to be decoded by themselves, and return their indices in order."""
-
-    @abstractmethod
     def decode_all(
-        self, parsed: list[Any], raws: Sequence[bytes]
-    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None]]:
-        """Return inputs and targets of all that was parsed of `raws`, exactly as `decode_one` would.
+        self, raws: Sequence[bytes]
+    ) -> tuple[Sequence[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+        """Return inputs and targets exactly as `decode_one` would, and the indices of the records left out, in order.
 
-        Raises UndecodableError where one of them cannot be decoded.
+        Left out are those that are to be decoded by themselves. Raises UndecodableError where another cannot be
+        decoded.
         """
 
     @abstractmethod

@@ -27,19 +27,7 @@ class JsonObjects(BulkDecoder):
     integers of more than 64 bits as inputs become the nearest float, as targets they stay exact. Of a name that
     occurs twice in an object the last value counts.
 
-    Parameters
-    ----------
-    target
-        The key of the target; None: no target, every record is unlabelled.
-    target_type
-        ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
-    max_string
-        The most characters of a name or a string value; more is a fault.
-
-    Raises
-    ------
-    ValueError
-        For an unknown `target_type`.
+    The parameters are those of `connectors.files.jsonlines.JsonLinesSource`.
 
     Examples
     --------
@@ -52,38 +40,31 @@ class JsonObjects(BulkDecoder):
         super().__init__(target, target_type, max_string)
         self._names: set[str] = set()
 
-    def parse(self, raws: Sequence[bytes]) -> tuple[list[Any], list[int]]:
-        """Parse objects; see `BulkDecoder.parse`."""
-        values: list[Any]
+    def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+        """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
+        objects: list[Any]
         try:
-            values = list(map(orjson.loads, raws))
+            objects = list(map(orjson.loads, raws))
         except orjson.JSONDecodeError:
-            values = list(map(_loads_or_none, raws))
+            objects = list(map(_loads_or_none, raws))
         odd = []
-        if not {dict}.issuperset(map(type, values)):
-            odd = [index for index, value in enumerate(values) if type(value) is not dict]
-            values = [value for value in values if type(value) is dict]
-        return values, odd
-
-    def decode_all(
-        self,
-        parsed: list[Any],
-        raws: Sequence[bytes],  # noqa: ARG002 - the objects say it all
-    ) -> tuple[list[dict[str, Any]], Sequence[Label | None]]:
-        """Return inputs and targets; see `BulkDecoder.decode_all`."""
-        targets: Sequence[Label | None] = [None] * len(parsed)
+        if not {dict}.issuperset(map(type, objects)):
+            odd = [index for index, x in enumerate(objects) if type(x) is not dict]
+            objects = [x for x in objects if type(x) is dict]
+        targets: Sequence[Label | None] = [None] * len(objects)
         if self.target is not None:
-            values = [x.pop(self.target, None) for x in parsed]
+            values = [x.pop(self.target, None) for x in objects]
             if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
             targets = self.targets.decode_all(values)
         names = self._names
-        if names.issuperset(set().union(*parsed)) and _are_numbers(parsed):
-            # orjson lets no infinite number through.
-            return parsed, targets
-        return [
-            x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x) for x in parsed
-        ], targets
+        # orjson lets no infinite number through.
+        if not (names.issuperset(set().union(*objects)) and _are_numbers(objects)):
+            objects = [
+                x if names.issuperset(x) and _NUMBERS.issuperset(map(type, x.values())) else self._inputs(x)
+                for x in objects
+            ]
+        return objects, targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""

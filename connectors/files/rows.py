@@ -1,19 +1,31 @@
-"""Decoding rows of CSV, once the names of their columns are known."""
+"""Decoding rows of CSV, once the names of their columns are known: one by one, or a column of many rows at once."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from connectors.bulk import BulkDecoder
-from connectors.decode import UndecodableError
-from connectors.files.columns import CsvInputs
+from connectors.decode import UndecodableError, decode_inputs, finite_floats
 from connectors.ports import Label
+
+_MOST_WORDS = 10_000
 
 
 class CsvRows(BulkDecoder):
-    """Decode rows of CSV; the parameters are those of `connectors.files.csv.CsvSource`, with the header's columns."""
+    """Decode rows of CSV: what reads as a number is a float, every other field a string.
+
+    The parameters are those of `connectors.files.csv.CsvSource`, with the columns of the header.
+
+    Examples
+    --------
+    >>> CsvRows(["a", "b", "y"], "y", "bool", ",", "utf-8", 256).decode_one(b"1,red,yes")
+    ({'a': 1.0, 'b': 'red'}, True)
+
+    """
 
     def __init__(
         self,
@@ -29,27 +41,23 @@ class CsvRows(BulkDecoder):
         self.encoding = encoding
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
-        self._inputs = CsvInputs([name for name in columns if name != target], max_string)
+        self._names = [name for name in columns if name != target]
+        self._words: set[str] = set()
 
-    def parse(self, raws: Sequence[bytes]) -> tuple[list[list[str]], list[int]]:
-        """Split records into fields; see `BulkDecoder.parse`."""
-        rows = self._rows(raws)
+    def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
+        """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
+        together = b"\n".join(raws)
+        rows = self._rows(raws, together)
         width = self._width
         odd = []
         if not {width}.issuperset(map(len, rows)):
             odd = [index for index, row in enumerate(rows) if len(row) != width]
             rows = [row for row in rows if len(row) == width]
-        return rows, odd
-
-    def decode_all(
-        self, parsed: list[list[str]], raws: Sequence[bytes]
-    ) -> tuple[list[dict[str, Any]], Sequence[Label | None]]:
-        """Return inputs and targets; see `BulkDecoder.decode_all`."""
-        columns = list(zip(*parsed, strict=True)) or [()] * self._width
-        targets: Sequence[Label | None] = [None] * len(parsed)
+        columns = list(zip(*rows, strict=True)) or [()] * width
+        targets: Sequence[Label | None] = [None] * len(rows)
         if self._target_index is not None:
             targets = self.targets.decode_all(columns.pop(self._target_index))
-        return self._inputs.records(columns, len(parsed), b"_" in b"".join(raws)), targets
+        return self._inputs(columns, len(rows), b"_" in together), targets, odd
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
@@ -66,11 +74,11 @@ class CsvRows(BulkDecoder):
         if len(fields) != width:
             raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
-        return self._inputs.record(fields), y
+        values = map(self._value, self._names, fields)
+        return {name: value for name, value in zip(self._names, values, strict=True) if value is not None}, y
 
-    def _rows(self, lines: Sequence[bytes]) -> list[list[str]]:
+    def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
-        together = b"\n".join(lines)
         texts = self._texts(lines, together)
         if b'"' not in together:
             return [text.split(self.delimiter) if text else [] for text in texts]
@@ -109,6 +117,52 @@ class CsvRows(BulkDecoder):
         except UnicodeDecodeError:
             return ""
 
+    def _inputs(self, columns: Sequence[Sequence[str]], n_rows: int, underscores: bool) -> list[dict[str, Any]]:
+        """Decode columns of `n_rows` fields each, in some of which there may be underscores."""
+        values: list[Sequence[Any]] = []
+        gaps = False
+        for name, fields in zip(self._names, columns, strict=True):
+            # Python reads 1_000 as a number; in a file it is a word.
+            exact = not (underscores and any("_" in field for field in fields))
+            column: Sequence[Any] | None = finite_floats(fields) if exact else None
+            if column is None:
+                column = self._column(name, fields, exact)
+                gaps = gaps or None in column
+            values.append(column)
+        rows = zip(*values, strict=True) if values else repeat((), n_rows)
+        inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(self._names), rows)))
+        return list(map(_present, inputs)) if gaps else inputs
+
+    def _column(self, name: str, fields: Sequence[str], exact: bool) -> Sequence[Any]:
+        """Decode a column that is not all finite numbers; None is an absent input."""
+        if self._words.issuperset(fields):
+            return fields
+        numbers = _numbers_with_gaps(fields) if exact else None
+        if numbers is not None:
+            return numbers
+        values = {field: self._value(name, field) for field in set(fields)}
+        return [values[field] for field in fields]
+
+    def _value(self, name: str, field: str) -> str | float | None:
+        """Decode a field; None where it is empty or says nan."""
+        words = self._words
+        if field in words:
+            return field
+        value: str | float = field
+        if "_" not in field:
+            try:
+                value = float(field)
+            except ValueError:
+                pass
+            else:
+                if math.isfinite(value):
+                    return value
+        decoded = decode_inputs([(name, value)], self.max_string).get(name)
+        # Failing to read a number costs more than all the rest, and words that come once often come again.
+        if decoded is field and len(words) < _MOST_WORDS:
+            words.add(field)
+        return decoded
+
 
 def split_fields(text: str, delimiter: str) -> list[str]:
     """Split a record as the rules of quoting say; raise UndecodableError where its quotes are not as CSV has them.
@@ -125,3 +179,20 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
+
+
+def _numbers_with_gaps(fields: Sequence[str]) -> list[float | None] | None:
+    """Return a column of finite numbers, of which some are absent; None for any other."""
+    try:
+        numbers = [float(field) if field else math.nan for field in fields]
+    except ValueError:
+        return None
+    if any(map(math.isinf, numbers)):
+        return None
+    return [None if math.isnan(number) else number for number in numbers]
+
+
+def _present(inputs: dict[str, Any]) -> dict[str, Any]:
+    if None in inputs.values():
+        return {name: value for name, value in inputs.items() if value is not None}
+    return inputs

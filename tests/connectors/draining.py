@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -84,3 +85,16 @@ def consistent(records: list[Record], data: bytes, start: int) -> None:
     for record, successor in pairwise(records):
         assert record.next == successor.position
     assert expected == len(data)
+
+
+def held_after(source: Source) -> int:
+    """Return how many bytes a source holds once its records were handed out and dropped."""
+    with source:
+        source.open()
+        tracemalloc.start()
+        try:
+            while not source.exhausted:
+                source.poll(256, timeout=0)
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
