@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from river import datasets
@@ -22,6 +22,7 @@ from connectors.decode import UndecodableError, decode_inputs, shown
 from connectors.ports import Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
+_Pair: TypeAlias = tuple[Mapping[Any, Any], Any]
 
 
 class RiverSource(Source):
@@ -60,19 +61,21 @@ class RiverSource(Source):
         self.dataset = dataset
         self.args = dict(args or {})
         self.max_string = max_string
-        self._name = dataset.removeprefix("river.").removeprefix("datasets.")
+        self._name = _published(dataset)
         try:
             self._stream = self._name + json.dumps(self.args, sort_keys=True, separators=(",", ":"))
         except (TypeError, ValueError):
-            raise SourceError(f"river data set {self._name}: its arguments must be plain values") from None
-        self._made = _make(self._name, self.args)
+            raise self._failed("its arguments must be plain values") from None
+        self._made, self._seeded = _make(self._name, self.args)
         if "Multi-output" in self._made.task:
-            raise SourceError(f"river data set {self._name}: its records have several targets, only one can be learnt")
-        self._seeded = _seeded(self._name, self.args)
-        self._records: Iterator[tuple[Mapping[Any, Any], Any]] | None = None
+            raise self._failed("its records have several targets, only one can be learnt")
+        self._records: Iterator[_Pair] | None = None
         self._next = 0
         self._ended = False
-        self._failure: str | None = None
+        self._failure: SourceError | None = None
+
+    def _failed(self, why: str) -> SourceError:
+        return SourceError(f"river data set {self._name}: {why}")
 
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Make the data set, and skip the records before the position; see `Source.open`.
@@ -85,62 +88,57 @@ class RiverSource(Source):
         """
         position = next(iter((positions or {}).values()), None)
         if position and not self.resumable:
-            raise SourceError(f"river data set {self._name}: without a seed it cannot be resumed: set its seed")
+            raise self._failed("without a seed it cannot be resumed: set its seed")
         if position and position.stream != self._stream:
             raise SourceError(
                 f"river data set {self._stream}: the position to resume at is one in {position.stream}: "
                 "go back to that source, or start anew with --fresh"
             )
         if isinstance(self._made, base.RemoteDataset) and not _is_downloaded(self._made):
-            raise SourceError(
-                f"river data set {self._name}: it has to be downloaded first, and nothing is downloaded unasked: "
+            raise self._failed(
+                "it has to be downloaded first, and nothing is downloaded unasked: "
                 f"run python -c 'from river import datasets; datasets.{self._name}().download()'"
             )
         self.close()
         # A data set may keep a state from one pass to the next: every pass has its own.
-        self._records = iter(_make(self._name, self.args))
+        self._records = iter(_make(self._name, self.args)[0])
         self._next = 0
         self._ended = False
         self._failure = None
         if position:
-            self._skip(position.offset)
+            self._next = sum(1 for _ in self._take(self._records, position.offset))
+            if self._next < position.offset:
+                raise self._failed(
+                    f"it has only {self._next:,} records, the position to resume at is {position.offset:,}: "
+                    "start anew with --fresh"
+                )
 
-    def _skip(self, count: int) -> None:
-        skipped = sum(1 for _ in self._take(count))
-        if skipped < count:
-            raise SourceError(
-                f"river data set {self._name}: it has only {skipped:,} records, the position to resume at is "
-                f"{count:,}: start anew with --fresh"
-            )
-        self._next = count
-
-    def _take(self, count: int) -> Iterator[tuple[Mapping[Any, Any], Any]]:
-        assert self._records is not None
+    def _take(self, records: Iterator[_Pair], count: int) -> Iterator[_Pair]:
         number = self._next
         try:
-            for pair in islice(self._records, count):
+            for pair in islice(records, count):
                 number += 1
                 yield pair
         except Exception as error:
             # Whatever a data set raises while it is read, its records before that are good.
-            self._failure = f"river data set {self._name}: it failed at record {number:,}: {error!r}"
+            self._failure = self._failed(f"it failed at record {number:,}: {error!r}")
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:  # noqa: ARG002 - nothing has to be awaited
         """Hand out the next records; see `Source.poll`."""
         if self._records is None:
-            raise SourceError(f"river data set {self._name}: the source is not open")
+            raise self._failed("the source is not open")
         if self._failure is not None:
-            raise SourceError(self._failure)
+            raise self._failure
         records = []
         position = Position(self._stream, 0, self._next)
-        for x, y in self._take(max_records):
+        for x, y in self._take(self._records, max_records):
             following = Position(self._stream, 0, position.offset + 1)
             records.append(self._record(x, y, position, following))
             position = following
         self._next = position.offset
         self._ended = len(records) < max_records and self._failure is None
         if self._failure is not None and not records:
-            raise SourceError(self._failure)
+            raise self._failure
         return records
 
     def _record(self, x: Mapping[Any, Any], y: Any, position: Position, following: Position) -> Record:
@@ -207,35 +205,31 @@ def _resolve(name: str) -> type[base.Dataset]:
     return known[name]
 
 
-def _nested(value: Any) -> tuple[str, dict[str, Any]] | None:
-    """Return name and arguments where an argument is itself a data set."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        ((name, args),) = value.items()
-        if isinstance(name, str) and isinstance(args, Mapping | None):
-            return name.removeprefix("river.").removeprefix("datasets."), dict(args or {})
-    return None
+def _published(name: str) -> str:
+    """Return the name under which River publishes a data set."""
+    return name.removeprefix("river.").removeprefix("datasets.")
 
 
-def _make(name: str, args: Mapping[str, Any]) -> base.Dataset:
-    made = {key: value if (nested := _nested(value)) is None else _make(*nested) for key, value in args.items()}
+def _make(name: str, args: Mapping[str, Any]) -> tuple[base.Dataset, bool]:
+    """Make a data set and those among its arguments; tell whether every seed of theirs is given."""
+    kind = _resolve(name)
+    made, seeded = dict(args), True
+    for key, value in args.items():
+        if isinstance(value, Mapping) and len(value) == 1:
+            ((inner, inner_args),) = value.items()
+            if isinstance(inner, str) and isinstance(inner_args, Mapping | None):
+                made[key], inner_seeded = _make(_published(inner), inner_args or {})
+                seeded = seeded and inner_seeded
     try:
-        return _resolve(name)(**made)
+        dataset = kind(**made)
     except (TypeError, ValueError, AttributeError) as error:
         raise SourceError(f"river data set {name}: it does not take these arguments: {error}") from None
-
-
-def _seeded(name: str, args: Mapping[str, Any]) -> bool:
-    """Tell whether every seed is given, of the data set and of those it is made of."""
-    kind = _resolve(name)
-    bound = inspect.signature(kind).bind_partial(**args)
+    bound = inspect.signature(kind).bind_partial(**made)
     bound.apply_defaults()
-    for parameter, value in bound.arguments.items():
-        nested = _nested(value)
-        if nested is not None and not _seeded(*nested):
-            return False
-        if parameter.startswith("seed") and value is None and issubclass(kind, base.SyntheticDataset):
-            return False
-    return True
+    if issubclass(kind, base.SyntheticDataset):
+        seeds = [value for parameter, value in bound.arguments.items() if parameter.startswith("seed")]
+        seeded = seeded and None not in seeds
+    return dataset, seeded
 
 
 def _is_downloaded(dataset: base.RemoteDataset) -> bool:

@@ -10,9 +10,8 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import orjson
 
-from connectors.encode import OPTIONS, encode_rest, to_json
+from connectors.encode import to_json, to_json_lines
 from connectors.files.aside import find_names, set_aside
 from connectors.files.bytes import BLOCK_BYTES
 from connectors.files.compressed import open_file
@@ -20,8 +19,6 @@ from connectors.files.lines import Lines
 from connectors.files.opening import Existing, find_problem
 from connectors.files.output import OutputFile
 from connectors.ports import Mark, Position, Sink, SinkError, SourceError
-
-_LINE_OPTIONS = OPTIONS | orjson.OPT_APPEND_NEWLINE
 
 
 class LineSink(Sink):
@@ -118,14 +115,7 @@ class JsonLinesSink(LineSink):
     """
 
     def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytearray:
-        data = bytearray()
-        try:
-            # Each is freed before the next is made: hundreds of them at once grow and trim the heap, at twice the cost.
-            for line in lines:
-                data += orjson.dumps(line, encode_rest, _LINE_OPTIONS)
-        except TypeError:
-            data = bytearray().join([to_json(line) + b"\n" for line in lines])
-        return data
+        return to_json_lines(lines)
 
 
 class CsvSink(LineSink):
