@@ -39,24 +39,10 @@ def shown(value: object) -> str:
 
 
 def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[str, Any]:
-    """Decode named values to inputs.
+    """Decode pairs of a name and a plain value; return the inputs that are present, in the given order.
 
-    Parameters
-    ----------
-    values
-        Pairs of a name and a plain value: None, a bool, an int, a float or a str.
-    max_string
-        The most characters a name or a string value may have.
-
-    Returns
-    -------
-    dict
-        The inputs that are present, in the given order.
-
-    Raises
-    ------
-    UndecodableError
-        For an infinite number, a string that is too long, or a value of any other type.
+    A plain value is None, a bool, an int, a float or a str. Raises UndecodableError for an infinite number, a name or a
+    string of more than `max_string` characters, or a value of any other type.
 
     Examples
     --------
@@ -135,11 +121,7 @@ class TargetDecoder:
     def decode(self, value: Any) -> Label | None:
         """Return the label of a text, a number or a bool; None for a target that is missing, empty or NaN.
 
-        Raises
-        ------
-        UndecodableError
-            With the reason ``"target"`` or ``"string_too_long"``, for anything else.
-
+        Raises UndecodableError for anything else, with the reason ``"target"`` or ``"string_too_long"``.
         """
         kind = type(value)
         if kind is str:
@@ -160,14 +142,7 @@ class TargetDecoder:
             raise self._unfit(value) from None
 
     def decode_all(self, values: Sequence[Any]) -> Sequence[Label | None]:
-        """Return the labels of many targets, the same as `decode` gives.
-
-        Raises
-        ------
-        UndecodableError
-            Where one of them cannot be decoded.
-
-        """
+        """Return the labels of many targets, the same as `decode` gives; raise where one of them cannot be decoded."""
         kinds = set(map(type, values))
         if kinds <= self._labels and (self._type != "float" or math.isfinite(sum(values))):
             return values

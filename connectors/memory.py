@@ -82,14 +82,7 @@ class MemorySource(Source):
 
 
 class MemorySink(Sink):
-    """Keep lines in memory, the flushed ones apart from those a crash would lose.
-
-    Attributes
-    ----------
-    lines
-        The lines made durable by `flush` or `close`, as dictionaries.
-    pending
-        The lines written since.
+    """Keep lines in memory: those made durable by a flush in `lines`, those a crash would lose in `pending`.
 
     Examples
     --------

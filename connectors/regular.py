@@ -32,30 +32,11 @@ def open_regular(
 ) -> int:
     """Open a regular file, following no symbolic link.
 
-    Parameters
-    ----------
-    path
-        The file; a link in the folders before it is followed.
-    flags
-        As `os.open` takes them. A file is cut (`os.O_TRUNC`) only when it is known to be one.
-    mode
-        The permissions of a file that is made.
-    directory
-        The open folder that a relative path starts from; None: the working directory.
-    alone
-        Whether a file with a second name (a hard link) is refused, too: what is written would stand under both.
-
-    Returns
-    -------
-    descriptor
-        Of the open file; it is not inherited.
-
-    Raises
-    ------
-    IrregularFileError
-        Where it is a link, a FIFO, a folder, a device or a socket.
-    OSError
-        Where it cannot be opened.
+    The parameters are those of `os.open`, with the open folder `directory` that a relative path starts from. A link in
+    the folders before the file is followed, a file is cut (`os.O_TRUNC`) only when it is known to be one, and the
+    descriptor is not inherited. With `alone`, a file with a second name (a hard link) is refused, too: what is written
+    would stand under both. Raises IrregularFileError for a link, a FIFO, a folder, a device or a socket, OSError where
+    the file cannot be opened.
 
     Examples
     --------

@@ -11,28 +11,13 @@ from connectors.files.mark import FileMark
 from connectors.files.opening import is_special
 from connectors.ports import Mark, SinkError
 
-__all__ = ["find_names", "set_aside"]
-
 
 def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
     """Rename the file that a checkpoint knows, so that a new one is begun; one that it does not know stays.
 
-    A name is all that changes: nothing is lost, but for what was set aside before.
-
-    Parameters
-    ----------
-    path
-        The file; it gets ``.old`` appended.
-    mark
-        What the checkpoint says of it; None where that cannot be read any more.
-    before
-        What the checkpoint set aside before that one said of it: the file set aside with that one is replaced.
-
-    Raises
-    ------
-    SinkError
-        When the new name is that of another file, or the file is locked.
-
+    A name is all that changes, ``.old`` is appended: nothing is lost, but for what was set aside before. `mark` and
+    `before` are those of `connectors.ports.Sink.set_aside`. Raises SinkError where the new name is that of another
+    file, or the file is locked.
     """
     names = find_names(path, mark, before)
     if names is None:

@@ -21,22 +21,14 @@ def system_error(path: object, error: OSError) -> SourceError:
 
 
 class ByteStream(ABC):
-    """Bytes in order, from a file or a pipe.
-
-    Attributes
-    ----------
-    offset
-        How many decompressed bytes precede the next one `read` returns.
-    ended
-        Whether no byte will ever follow.
-    torn
-        Whether what follows the bytes returned so far was lost, so that a line without its end is not a line.
-
-    """
+    """Bytes in order, from a file or a pipe."""
 
     offset: int = 0
+    """How many decompressed bytes precede the next one `read` returns."""
     ended: bool = False
+    """Whether no byte will ever follow."""
     torn: bool = False
+    """Whether what follows the bytes returned so far was lost, so that a line without its end is not a line."""
 
     @abstractmethod
     def read(self, deadline: float) -> bytes:

@@ -29,22 +29,10 @@ log = logging.getLogger(__name__)
 
 
 class FollowedFile(FileStream):
-    """One file of a log, which ends only when another one has taken its place.
+    """One file of the log that is written at `path`, which ends only when another one has taken its place.
 
-    Parameters
-    ----------
-    path
-        The name under which the log is written.
-    position
-        Where to go on; None: the beginning of the file that has the name now.
-    file
-        The file to read, where it is known already.
-
-    Raises
-    ------
-    SourceError
-        When the file cannot be opened, or neither it nor an earlier part of the log is the one of `position`.
-
+    It goes on at `position`, else at the beginning of `file`, by default the one that has the name now. Raises
+    SourceError where that cannot be opened, or neither it nor an earlier part of the log is the one of `position`.
     """
 
     def __init__(self, path: Path, position: Position | None = None, file: File | None = None) -> None:

@@ -91,10 +91,7 @@ class FilePlace(NamedTuple):
 class Head:
     """The first bytes of a file, as far as they were read, and the identities they give.
 
-    Parameters
-    ----------
-    data
-        The bytes up to where reading begins, or the first `LONGEST_HEAD` of them.
+    It begins with the bytes up to where reading begins, or the first `LONGEST_HEAD` of them.
 
     Examples
     --------

@@ -19,17 +19,10 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Chunk(NamedTuple):
-    """Consecutive lines.
+    """Consecutive lines without their ends.
 
-    Parameters
-    ----------
-    lines
-        The lines without their ends.
-    positions
-        Where each line begins, and at last where the next one would: one more than there are lines.
-    too_long
-        0; or, for a line alone in its chunk that is over the limit and cut to it, its whole length in bytes.
-
+    The positions are where each line begins, and at last where the next one would: one more than there are lines.
+    `too_long` is 0; or, for a line alone in its chunk that is over the limit and cut to it, its whole length in bytes.
     """
 
     lines: list[bytes]
@@ -41,16 +34,7 @@ NOTHING = Chunk([], [])
 
 
 class Lines:
-    """The lines of a byte stream, from where it stands.
-
-    Parameters
-    ----------
-    stream
-        The bytes.
-    max_record_bytes
-        The longest line that is handed out whole, in bytes without its end.
-
-    """
+    """The lines of a byte stream, from where it stands, whole up to `max_record_bytes` without their end."""
 
     def __init__(self, stream: ByteStream, max_record_bytes: int) -> None:
         self._stream = stream

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from connectors.ports import SinkError
 
-__all__ = ["lock"]
-
 _log = logging.getLogger(__name__)
 
 # A process that was just killed lets go of its files one after the other.

@@ -10,11 +10,8 @@ from typing import Any, NamedTuple
 from connectors.files.compressed import SUFFIXES
 from connectors.ports import Mark, SinkError
 
-__all__ = ["END_BYTES", "FileMark", "digest", "first_bytes", "last_bytes"]
-
+# How much of the beginning of a file, and of what stands before the mark, a mark covers.
 END_BYTES = 4096
-"""How much of the beginning of a file, and of what stands before the mark, a mark covers."""
-
 _DIGEST_DIGITS = hashlib.sha256().digest_size * 2
 
 

@@ -31,18 +31,7 @@ class _UndecidedError(Exception):
 
 
 class JoinedLines(Lines):
-    """The records of a CSV file whose quoted fields may hold line ends.
-
-    Parameters
-    ----------
-    stream
-        The bytes.
-    max_record_bytes
-        The longest record that is joined, in bytes.
-    delimiter, encoding
-        Of the CSV file.
-
-    """
+    """The records of a CSV file whose quoted fields may hold line ends, joined up to `max_record_bytes`."""
 
     def __init__(self, stream: ByteStream, max_record_bytes: int, delimiter: str, encoding: str) -> None:
         super().__init__(stream, max_record_bytes)

@@ -16,8 +16,6 @@ from connectors.files.locking import lock
 from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
 from connectors.ports import Mark, SinkError, SourceError
 
-__all__ = ["Existing", "OpenFile", "find_problem", "is_special", "open_output", "verify_unchanged"]
-
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that holds something and that no checkpoint knows."""
 
@@ -28,21 +26,10 @@ _REMEDY = "put the right file back, give another path to go on in a new file, or
 
 @dataclass
 class OpenFile:
-    """A file that can be written to at its end.
+    """A file that can be written to at its end: how long it is, and its first and last bytes, at most 4,096 each.
 
-    Attributes
-    ----------
-    descriptor
-        Of the system.
-    special
-        Whether it is a pipe or a device: nothing of it can be cut off.
-    length, head, tail
-        How long the file is, and its first and last bytes, at most 4,096 each.
-    appended
-        Whether what is written is appended to what others wrote.
-    torn
-        Whether the last line of those has no end.
-
+    Nothing can be cut off from a `special` one, a pipe or a device. What is written to an `appended` one follows what
+    others wrote, and the last line of that has no end where it is `torn`.
     """
 
     descriptor: int
@@ -75,23 +62,9 @@ def is_special(path: Path) -> bool:
 def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
     """Open a file for writing, under a lock, and make its directory where that is missing.
 
-    Parameters
-    ----------
-    path
-        The file.
-    mark
-        What a checkpoint says of it; the file is cut to that length if it is the one the mark speaks of. None: there is
-        no checkpoint that knows it.
-    existing
-        What becomes of a file that holds something, where there is no mark.
-
-    Raises
-    ------
-    SinkError
-        When the file is not the marked one, holds something and `existing` is ``"refuse"``, or is locked.
-    OSError
-        When the system refuses.
-
+    With a mark of a checkpoint the file is cut to that length, if it is the one the mark speaks of; without one,
+    `existing` says what becomes of a file that holds something. Raises SinkError where the file is not the marked one,
+    holds something and is to be refused, or is locked; OSError where the system refuses.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_special(path):

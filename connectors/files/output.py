@@ -29,16 +29,7 @@ class OutputFile:
     """A file that is appended to under a lock, or standard output.
 
     What the system refuses to take (no space left, say) stays in memory, and the next call tries again from the very
-    byte it stopped at.
-
-    Parameters
-    ----------
-    path
-        A file, whose directory is made where it is missing; compressed where it ends in .gz or .zst; or ``"-"``.
-    existing
-        What becomes of a file that holds something and no mark: ``"refuse"`` to open it, ``"append"`` to it, or
-        ``"replace"`` what it holds.
-
+    byte it stopped at. The parameters are those of `connectors.files.sinks.JsonLinesSink`.
     """
 
     def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
@@ -96,14 +87,9 @@ class OutputFile:
     def flush(self) -> dict[str, Any] | None:
         """Make what was written durable and return the mark of the file; None for standard output and the like.
 
-        A compressed file ends a member (.gz) or a frame (.zst) here, so that it can be cut at this length.
-
-        Raises
-        ------
-        SinkError
-            Also where the file was renamed, removed, cut or written to by others since it was opened: a mark would
-            speak of lines that are not in the file of that name.
-
+        A compressed file ends a member (.gz) or a frame (.zst) here, so that it can be cut at this length. Raises
+        SinkError also where the file was renamed, removed, cut or written to by others since it was opened: a mark
+        would speak of lines that are not in the file of that name.
         """
         file = self._opened()
         with self._system_errors():

@@ -7,8 +7,6 @@ import os
 import select
 import stat
 
-__all__ = ["write_to_pipe"]
-
 # How long a reader may take for a page before what is for it waits elsewhere. A stop tries several times, and must be
 # over in ten seconds.
 PATIENCE_MILLISECONDS = 300

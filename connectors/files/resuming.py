@@ -7,8 +7,6 @@ from connectors.files.bytes import File
 from connectors.files.identity import FilePlace, identity
 from connectors.ports import Position, SourceError
 
-__all__ = ["matches", "resume_offset", "verify"]
-
 _LINE_BYTES = 200
 
 

@@ -138,22 +138,9 @@ def open_if_it_holds(path: Path, position: Position) -> File | None:
 
 
 def successor(path: Path, finished: File, end: Position) -> Path:
-    """Return the part of the log at `path` that follows one that was read to its end.
+    """Return the part of the log at `path` that follows the `finished` one, which was read to the position `end`.
 
-    Parameters
-    ----------
-    path
-        The log.
-    finished
-        The part, whatever its name is now.
-    end
-        The position at its end.
-
-    Returns
-    -------
-    Path
-        Most often `path` itself; an earlier part where the log was rotated more than once meanwhile.
-
+    Most often that is `path` itself; an earlier part where the log was rotated more than once meanwhile.
     """
     parts = rotated(path)
     inode, moment = finished.stat().st_ino, finished.stat().st_mtime_ns

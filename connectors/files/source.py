@@ -21,18 +21,7 @@ _MOST_BYTES = 2**24
 
 
 class LineSource(Source):
-    """Records that are lines of a file.
-
-    Parameters
-    ----------
-    path
-        A file, plain or ending in .gz or .zst, or ``"-"`` for standard input.
-    follow
-        Whether to wait for more at the end of the file, and to go on in the next file when it is rotated.
-    max_record_bytes
-        The longest record, in bytes.
-
-    """
+    """Records that are lines of a file; the parameters are those of `connectors.files.jsonlines.JsonLinesSource`."""
 
     kind = "lines"
 
@@ -54,12 +43,7 @@ class LineSource(Source):
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
         """Open the file; see `Source.open`.
 
-        Resuming in a compressed file decompresses everything before the position.
-
-        Parameters
-        ----------
-        positions
-            ``{0: position}`` to go on there.
+        Resuming in a compressed file decompresses everything before the position. A file has partition 0 only.
 
         Raises
         ------

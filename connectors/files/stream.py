@@ -8,24 +8,11 @@ from connectors.files.recent import RecentBytes
 from connectors.files.resuming import resume_offset
 from connectors.ports import Position
 
-__all__ = ["FileStream"]
-
 
 class FileStream(ByteStream):
-    """A file that is read from its beginning, or from a position on that was found to be in it.
+    """A file that is read from its beginning, or from a position on that was found to be in it; it closes the file.
 
-    Parameters
-    ----------
-    file
-        The file; the stream closes it.
-    position
-        Where to go on; None: at its beginning.
-
-    Raises
-    ------
-    SourceError
-        When the file cannot be read, or when the line before the position has grown since.
-
+    Raises SourceError where the file cannot be read, or the line before the position has grown since.
     """
 
     _inode: int | None = None
