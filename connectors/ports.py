@@ -132,7 +132,7 @@ class Connector(ABC):
 
 
 class Source(Connector):
-    """Where records come from."""
+    """A source of records, read in order from its beginning or from a position on."""
 
     @abstractmethod
     def open(self, positions: Mapping[int, Position] | None = None) -> None:
@@ -236,7 +236,7 @@ class Source(Connector):
 
 
 class Sink(Connector):
-    """Where lines go."""
+    """A sink of lines, which a flush makes durable and a mark lets it go on from."""
 
     @abstractmethod
     def open(self, mark: Mark | None = None) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from connectors.files.locking import lock
 from connectors.files.mark import FileMark
-from connectors.files.opening import is_special
+from connectors.files.opening import is_special, open_existing
 from connectors.ports import Mark, SinkError
 
 
@@ -47,12 +46,10 @@ def _is_marked(path: Path, mark: Mark | None, *, locked: bool = False) -> bool:
     """Tell whether a file is the one of a mark; without a mark, each is."""
     try:
         known = FileMark.from_json(path, mark)
-        descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_existing(path, os.O_RDWR)
     except (OSError, SinkError):
         return False
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return False
         if locked:
             lock(descriptor, path)
         return known is None or (known.names(descriptor) and known.difference(path, descriptor) is None)

@@ -43,7 +43,7 @@ class ByteStream(ABC):
         return ""
 
     def unended_name_at(self, offset: int) -> str:
-        """Return it for the position after a last line that has no line end."""
+        """Return what `Position.stream` is for a position after a last line that has no line end."""
         return self.name_at(offset)
 
     @abstractmethod

@@ -9,15 +9,14 @@ finished part: a restart finds its place in the .gz or .zst file as well.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from pathlib import Path
 
 from connectors.files.bytes import File, PlainFile
 from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.identity import HEAD_BYTES
-from connectors.files.resuming import matches, verify
-from connectors.files.rotation import find_part, successor
+from connectors.files.resuming import matches
+from connectors.files.rotation import Part, find_part, successor
 from connectors.files.stream import FileStream
 from connectors.ports import Position, SourceError
 
@@ -103,14 +102,9 @@ class FollowedFile(FileStream):
         A new file that is still empty does not count: until its first byte the writer may not have let go of the old
         one.
         """
-        try:
-            status = os.stat(self.path)
-            if os.path.samestat(status, self._file.stat()):
-                return False
-            if status.st_size > 0:
-                return True
-        except OSError:
-            pass
+        newest = Part.at(self.path)
+        if newest is not None and (newest.inode == self._inode or newest.size > 0):
+            return newest.inode != self._inode
         now = time.monotonic()
         if now < self._parts_looked_at + PARTS_SECONDS:
             return False
@@ -129,7 +123,8 @@ class FollowedFile(FileStream):
             except SourceError:
                 return None
             # Another rotation between the choice and the opening would have moved the names along.
-            if self.torn or (self._successor() == path and _is_at(file, path)):
+            named = Part.at(path)
+            if self.torn or (self._successor() == path and named and named.inode == file.stat().st_ino):
                 return FollowedFile(self.path, file=file)
             file.close()
 
@@ -149,18 +144,10 @@ def _open_part(path: Path, position: Position | None) -> File:
     try:
         # Where the new file began just like the old one, the inode tells which of them was read.
         part = find_part(path, position, renamed=matches(file, position))
-        if part is None:
-            verify(file, position)
-            return file
     except SourceError:
         file.close()
         raise
+    if part is None:
+        return file
     file.close()
     return part
-
-
-def _is_at(file: File, path: Path) -> bool:
-    try:
-        return os.path.samestat(file.stat(), os.stat(path))
-    except OSError:
-        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from connectors.files.compressed import SUFFIXES
 from connectors.ports import Mark, SinkError
@@ -43,13 +43,12 @@ class FileMark(NamedTuple):
         """Read what a checkpoint holds for the file at `path`; SinkError where that is not a mark of a file."""
         if mark is None:
             return None
-        if not isinstance(mark, dict):
-            if _is_count(mark):
-                return cls(mark)
-        elif mark.keys() == set(cls._fields):
-            sound = all(_is_count(mark[name]) for name in ("length", "inode"))
-            if sound and all(_is_digest(mark[name]) for name in ("head", "tail")):
-                return cls(**mark)
+        if _is_count(mark):
+            return cls(mark)
+        if isinstance(mark, dict) and mark.keys() == set(cls._fields):
+            known = cls(**mark)
+            if _is_count(known.length) and _is_count(known.inode) and _is_digest(known.head) and _is_digest(known.tail):
+                return known
         raise SinkError(
             f"{path}: what the checkpoint says of it is not of a file: give another path to go on in a new file, or "
             "start anew with --fresh"
@@ -94,7 +93,7 @@ def last_bytes(descriptor: int, length: int) -> bytes:
     return os.pread(descriptor, size, length - size)
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 2**64
 
 

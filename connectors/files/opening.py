@@ -71,7 +71,7 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
         return OpenFile(_open_special(path), special=True)
     known = FileMark.from_json(path, mark)
     # Read as well: what is there is compared with the mark.
-    descriptor = _open_regular(path, os.O_RDWR | (os.O_CREAT if known is None or not known.length else 0), known)
+    descriptor = open_existing(path, os.O_RDWR | (os.O_CREAT if known is None or not known.length else 0), known)
     try:
         lock(descriptor, path)
         return _prepare(path, descriptor, known, existing)
@@ -89,7 +89,7 @@ def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bo
         return
     known = FileMark.from_json(path, mark)
     try:
-        descriptor = _open_regular(path, os.O_RDONLY, known)
+        descriptor = open_existing(path, os.O_RDONLY, known)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -130,7 +130,8 @@ def _open_special(path: Path) -> int:
         raise
 
 
-def _open_regular(path: Path, flags: int, mark: FileMark | None) -> int:
+def open_existing(path: Path, flags: int, mark: FileMark | None = None) -> int:
+    """Open a regular file; raise SinkError where it is none, or is missing though a mark knows bytes of it."""
     try:
         descriptor = os.open(path, flags | _FLAGS, 0o666)
     except FileNotFoundError:

@@ -47,32 +47,23 @@ class OutputFile:
         return self.standard or is_special(self.path)
 
     @property
-    def length(self) -> int:
-        """How many bytes the file holds."""
-        return 0 if self._file is None else self._file.length
-
-    @property
-    def appended(self) -> bool:
-        """Whether lines are appended to those that others wrote."""
-        return self._file is not None and self._file.appended
-
-    @property
     def waiting_bytes(self) -> int:
         """How many bytes wait in memory."""
         return len(self._buffer)
 
-    def open(self, mark: Mark | None) -> None:
-        """Open the file, or go on where `mark` says; see `Sink.open`."""
+    def open(self, mark: Mark | None) -> OpenFile:
+        """Open the file, or go on where `mark` says, and return it; see `Sink.open`."""
         self.close()
         self._buffer.clear()
         self._compressor = None
         self._durable = None
-        if self.standard:
-            return
-        with self._system_errors():
-            self._file = open_output(self.path, mark, self.existing)
-        if self._file.torn:
+        if not self.standard:
+            with self._system_errors():
+                self._file = open_output(self.path, mark, self.existing)
+        file = self._opened()
+        if file.torn:
             self.write(b"\n")
+        return file
 
     def write(self, data: bytes | bytearray) -> None:
         """Take bytes, most of which stay in memory until there are enough to be worth a call."""

@@ -13,7 +13,7 @@ _LINE_BYTES = 200
 def matches(file: File, position: Position) -> bool:
     """Tell whether this is the file, and still as long, in which `position` was taken."""
     place = FilePlace.parse(position.stream)
-    return place is not None and _difference(file, place, position.offset) is None
+    return place is not None and position.offset >= 0 and _difference(file, place, position.offset) is None
 
 
 def verify(file: File, position: Position) -> None:

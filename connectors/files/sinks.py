@@ -156,10 +156,10 @@ class CsvSink(LineSink):
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the file, or cut it to the length in `mark` and go on under its header; see `Sink.open`."""
-        super().open(mark)
+        file = self._output.open(mark)
         self._columns = None
-        self._appended = self._output.appended
-        if self._output.length:
+        self._appended = file.appended
+        if file.length:
             try:
                 self._columns = dict.fromkeys(self._read_header())
             except (SourceError, UnicodeDecodeError, csv.Error) as error:

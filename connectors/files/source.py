@@ -12,7 +12,6 @@ from connectors.files.bytes import STANDARD_INPUT, ByteStream, PlainFile, Standa
 from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
 from connectors.files.lines import Lines
-from connectors.files.resuming import verify
 from connectors.files.stream import FileStream
 from connectors.ports import Fault, Position, Record, Source, SourceError
 
@@ -58,7 +57,7 @@ class LineSource(Source):
         position = positions[0] if positions else None
         self._stream = self._open_stream(position)
         if isinstance(self._stream, FollowedFile) and position is None:
-            self._starting_offsets = {0: self._stream.beginning()}
+            self._starting_offsets = {0: self._stream.starting_position()}
         try:
             self._begin(self._stream, self._stream.offset)
         except SourceError:
@@ -84,12 +83,6 @@ class LineSource(Source):
         file = open_file(path)
         if isinstance(file, PlainFile):
             self._total = file.size, "bytes"
-        try:
-            if position:
-                verify(file, position)
-        except SourceError:
-            file.close()
-            raise
         return FileStream(file, position)
 
     def _begin(self, stream: ByteStream, offset: int) -> None:

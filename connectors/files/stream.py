@@ -5,14 +5,14 @@ from __future__ import annotations
 from connectors.files.bytes import ByteStream, File
 from connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
 from connectors.files.recent import RecentBytes
-from connectors.files.resuming import resume_offset
+from connectors.files.resuming import resume_offset, verify
 from connectors.ports import Position
 
 
 class FileStream(ByteStream):
-    """A file that is read from its beginning, or from a position on that was found to be in it; it closes the file.
+    """A file that is read from its beginning, or from a position in it on; closing the stream closes the file.
 
-    Raises SourceError where the file cannot be read, or the line before the position has grown since.
+    Raises SourceError where the file cannot be read, or is not the one in which the position was taken.
     """
 
     _inode: int | None = None
@@ -21,6 +21,8 @@ class FileStream(ByteStream):
         self._file = file
         self._name: str | None = None
         try:
+            if position:
+                verify(file, position)
             self.seek(resume_offset(file, position) if position else 0)
         except BaseException:
             self.close()
@@ -76,7 +78,7 @@ class FileStream(ByteStream):
             return position
         return position._replace(stream=str(place._replace(tail=identity(tail), inode=self._inode)))
 
-    def beginning(self) -> Position:
+    def starting_position(self) -> Position:
         """Return the position at the beginning, known by what of the head is there now."""
         head = Head(self._file.read_at(0, LONGEST_HEAD)).data
         return Position(str(FilePlace(identity(head), inode=self._inode)), 0, 0)
