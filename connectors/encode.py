@@ -16,9 +16,8 @@ _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 def to_json(value: Any) -> bytes:
     """Encode a value as JSON on one line; the same value always gives the same bytes.
 
-    NumPy scalars and arrays count as what they hold, named tuples as objects, NaN and the infinities as null.
-
-    A value is a plain one, or mappings and sequences of such; TypeError for an object of any other kind.
+    NumPy scalars and arrays count as what they hold, named tuples as objects, NaN and the infinities as null. A value
+    is a plain one, or mappings and sequences of such; TypeError for an object of any other kind.
 
     Examples
     --------

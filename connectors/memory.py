@@ -107,11 +107,7 @@ class MemorySink(Sink):
         del self.lines[mark or 0 :]
         self.pending.clear()
 
-    def write(
-        self,
-        lines: Sequence[Mapping[str, Any]],
-        positions: Sequence[Position] = (),  # noqa: ARG002 - the memory is cut back
-    ) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`."""
         self.pending.extend(dict(line) for line in lines)
 

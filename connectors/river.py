@@ -192,12 +192,12 @@ class RiverSource(Source):
 
 def _resolve(name: str) -> type[base.Dataset]:
     """Return the class, which is looked for in the lists of names River publishes and nowhere else."""
-    known: dict[str, type[base.Dataset]] = {}
-    for prefix, module in (("", datasets), ("synth.", synth)):
-        for published in module.__all__:
-            found = getattr(module, published)
-            if inspect.isclass(found) and issubclass(found, base.Dataset):
-                known[prefix + published] = found
+    known: dict[str, type[base.Dataset]] = {
+        prefix + published: found
+        for prefix, module in (("", datasets), ("synth.", synth))
+        for published in module.__all__
+        if inspect.isclass(found := getattr(module, published)) and issubclass(found, base.Dataset)
+    }
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f", do you mean {' or '.join(near)}?" if near else ""

@@ -52,7 +52,7 @@ class FollowedFile(FileStream):
             if self._truncated(len(block)):
                 self._move_to_copy()
                 continue
-            if not block and self._replaced():
+            if not block and self.is_replaced():
                 # What was appended to the old file before the new one was begun.
                 block = self._file.read(deadline)
                 self.ended = not block
@@ -96,7 +96,7 @@ class FollowedFile(FileStream):
     def _here(self) -> Position:
         return self.lasting(Position(self.name_at(self.offset), 0, self.offset))
 
-    def _replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         """Tell whether the log goes on in another file.
 
         A new file that is still empty does not count: until its first byte the writer may not have let go of the old

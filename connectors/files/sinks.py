@@ -58,11 +58,7 @@ class LineSink(Sink):
         if not self._output.standard and self._output.existing == "refuse":
             set_aside(self._output.path, mark, before)
 
-    def write(
-        self,
-        lines: Sequence[Mapping[str, Any]],
-        positions: Sequence[Position] = (),  # noqa: ARG002 - a file is cut back
-    ) -> None:
+    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
         """Take lines; see `Sink.write`."""
         self._output.write(self._encode(lines))
 

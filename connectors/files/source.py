@@ -16,7 +16,7 @@ from connectors.files.stream import FileStream
 from connectors.ports import Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
-_MOST_BYTES = 2**24
+MOST_BYTES = 2**24
 
 
 class LineSource(Source):
@@ -87,7 +87,7 @@ class LineSource(Source):
 
     def _begin(self, stream: ByteStream, offset: int) -> None:
         """Read what the stream begins with, and go on at `offset`."""
-        if offset or stream.offset:
+        if offset != stream.offset:
             stream.seek(offset)
         self._lines = self._split(stream)
 
@@ -104,7 +104,7 @@ class LineSource(Source):
         deadline = time.monotonic() + timeout
         records: list[Record] = []
         size = 0
-        while len(records) < max_records and size < _MOST_BYTES:
+        while len(records) < max_records and size < MOST_BYTES:
             try:
                 # With something to hand out there is nothing worth waiting for.
                 more = self._records(self._lines, max_records - len(records), 0.0 if records else deadline)

@@ -199,7 +199,7 @@ def test_an_odd_line_leaves_the_others_as_they_are(tmp_path: Path, name: str, li
 def test_a_poll_takes_no_more_bytes_than_fit_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "data.jsonl", b'{"a": 1}\n' * 100)
     reference = drain(JsonLinesSource(path))
-    monkeypatch.setattr(file_source, "_MOST_BYTES", 50)
+    monkeypatch.setattr(file_source, "MOST_BYTES", 50)
     monkeypatch.setattr("connectors.files.bytes.BLOCK_BYTES", 27)
     with JsonLinesSource(path) as source:
         source.open()

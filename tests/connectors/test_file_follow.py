@@ -141,7 +141,7 @@ def test_rename_and_create(log: Log) -> None:
 def test_the_old_file_is_read_to_its_end_when_the_new_one_has_begun(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     log.read()
     log.rotate()
-    replaced = follow.FollowedFile._replaced
+    replaced = follow.FollowedFile.is_replaced
 
     def last_words(file: follow.FollowedFile) -> bool:
         if not log.path.exists():
@@ -150,7 +150,7 @@ def test_the_old_file_is_read_to_its_end_when_the_new_one_has_begun(log: Log, mo
             log.write()
         return replaced(file)
 
-    monkeypatch.setattr(follow.FollowedFile, "_replaced", last_words)
+    monkeypatch.setattr(follow.FollowedFile, "is_replaced", last_words)
     assert log.read() == [3, 4]
 
 
