@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+_LINE_OPTIONS = _OPTIONS | orjson.OPT_APPEND_NEWLINE
 
 
 def to_json(value: Any) -> bytes:
@@ -42,7 +43,7 @@ def to_json_lines(values: Sequence[Any]) -> bytearray:
     try:
         # Each is freed before the next is made: hundreds of them at once grow and trim the heap, at twice the cost.
         for value in values:
-            lines += orjson.dumps(value, _encode_rest, _OPTIONS | orjson.OPT_APPEND_NEWLINE)
+            lines += orjson.dumps(value, _encode_rest, _LINE_OPTIONS)
     except TypeError:
         lines = bytearray().join([to_json(value) + b"\n" for value in values])
     return lines
