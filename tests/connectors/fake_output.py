@@ -90,14 +90,14 @@ class FakeTopic:
         if mark is None:
             session.existing = Counter(entry.line.position[:2] for log in self.logs.values() for entry in log if entry)
         else:
-            session.existing = dict(mark.earlier)
+            session.existing = dict(mark.existing)
             found = [
                 entry.line.position
                 for partition, log in self.logs.items()
                 for entry in log[mark.ends.get(partition, 0) :]
                 if entry is not None and entry.writer == mark.writer
             ]
-            session.written = WrittenLines([*WrittenLines.positions(mark.emitted), *found], mark.passed)
+            session.written = WrittenLines([*WrittenLines.positions(mark.written), *found], mark.passed)
             session.unverified = set() if self.transactional else set(self.logs)
         return session
 

@@ -123,7 +123,7 @@ class TestWriting:
             sink.open(4711)
 
     @pytest.mark.parametrize(
-        "broken", [{}, {"emitted": 3}, {"ends": []}, {"producer": [1]}, {"emitted": [["s", 0, 1]]}]
+        "broken", [{}, {"written": 3}, {"ends": []}, {"producer": [1]}, {"written": [["s", 0, 1]]}]
     )
     def test_a_mark_that_makes_no_sense_is_refused(self, broken: dict[str, Any]) -> None:
         topic = FakeTopic()
@@ -141,7 +141,7 @@ class TestWriting:
             mark = sink.flush()
         assert isinstance(mark, dict)
         with made(topic) as sink, pytest.raises(SinkError, match="not of a topic"):
-            sink.open({**mark, "emitted": [["s", 0, [[0, 10**15]]]]})
+            sink.open({**mark, "written": [["s", 0, [[0, 10**15]]]]})
 
     def test_a_mark_of_an_earlier_version_is_read(self) -> None:
         topic = FakeTopic()
@@ -150,7 +150,7 @@ class TestWriting:
             put(sink, at(0))
             mark = sink.flush()
         assert isinstance(mark, dict)
-        for name in ("sequences", "passed", "earlier"):
+        for name in ("sequences", "passed", "existing"):
             del mark[name]
         with made(topic, transactional_id="me") as sink:
             sink.open({**mark, "producer": None, "transactional_id": "me"})
@@ -205,7 +205,7 @@ class TestExisting:
         with made(topic, existing="append") as sink:
             sink.open()
             put(sink, *map(at, range(9)))
-            assert sink.flush()["earlier"] == [["source", 1, 1]]  # type: ignore[index]
+            assert sink.flush()["existing"] == [["source", 1, 1]]  # type: ignore[index]
         assert topic.lines()[0] == [*map(at, range(7)), *map(at, range(9))]
         [told] = [record for record in caplog.records if record.levelname == "WARNING"]
         assert "7 of the last lines there are for records of the same source, partition 0" in told.getMessage()
@@ -343,10 +343,10 @@ class TestGoingOn:
         put(again, *map(at, range(4)))
         mark = again.flush()  # this checkpoint covers four records, ten lines are there
         assert isinstance(mark, dict)
-        assert mark["emitted"] == [["source", 0, [[4, 9]]]]
+        assert mark["written"] == [["source", 0, [[4, 9]]]]
         third = self.restarted(topic, mark)
         put(third, *map(at, range(4, 12)))
-        assert third.flush()["emitted"] == []  # type: ignore[index]
+        assert third.flush()["written"] == []  # type: ignore[index]
         assert topic.lines() == {0: [at(offset) for offset in range(12)]}
 
     def test_lines_of_others_are_none_of_ours(self) -> None:
@@ -748,7 +748,7 @@ class TestTransactions:
                 put(sink, at(4))
             mark = sink.flush()
             assert isinstance(mark, dict)
-            assert mark["emitted"] == []
+            assert mark["written"] == []
             put(sink, at(5))
         last = 4 if when == "lines" else 3
         assert topic.lines() == {0: [*map(at, range(last + 1)), at(5)]}

@@ -59,7 +59,7 @@ def changed(change: Change) -> dict[str, Any]:
     return header
 
 
-EMITTED = "outputs/predictions/mark/emitted"
+WRITTEN = "outputs/predictions/mark/written"
 
 
 class TestHeader:
@@ -110,11 +110,11 @@ class TestHeader:
             ("outputs/predictions/mark/ends", {"0": -1}),
             ("outputs/predictions/mark/ends", {"0": "17"}),
             ("outputs/predictions/mark/producer", [1]),
-            (EMITTED, [["s", 0, [[0, 10**12], [10**12, 0]]]]),
-            (EMITTED, [["s", 0, [[0, 10**12]]]]),
-            (EMITTED, [["s", 0, [[5, 6], [6, 7]]]]),
-            (EMITTED, [["s", 0, [[-1, 6]]]]),
-            (EMITTED, [["s", 0, [["1", "6"]]]]),
+            (WRITTEN, [["s", 0, [[0, 10**12], [10**12, 0]]]]),
+            (WRITTEN, [["s", 0, [[0, 10**12]]]]),
+            (WRITTEN, [["s", 0, [[5, 6], [6, 7]]]]),
+            (WRITTEN, [["s", 0, [[-1, 6]]]]),
+            (WRITTEN, [["s", 0, [["1", "6"]]]]),
             ("config", {}),
             ("config/source", None),
             ("model", []),

@@ -77,7 +77,7 @@ def test_a_golden_checkpoint_is_written_in_the_newest_format(
     }
     was, now = start(before), start(after)
     assert state_of(now) == state_of(was)
-    assert (now.positions, now.outputs, now.account) == (was.positions, was.outputs, was.account)
+    assert (now.positions, now.outputs, now.counts) == (was.positions, was.outputs, was.counts)
     assert main(["migrate", "state"]) == 0
     assert capsys.readouterr().out == (
         f"state: checkpoint {after.number} is of format {FORMAT_VERSION}: nothing is to be done\n"

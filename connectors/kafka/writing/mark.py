@@ -11,7 +11,7 @@ from connectors.ports import SinkError
 __all__ = ["OutputMark", "Producer"]
 
 # Far more than ever wait; a file that asks for more is broken, and would fill the memory.
-_MOST_EMITTED = 10_000_000
+_MOST_WRITTEN = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class OutputMark:
         Who wrote the lines; None in a checkpoint of an earlier version, where a transactional id says it.
     transactional_id
         That of the configuration.
-    emitted
+    written
         Lines before the ends that belong to records after the checkpoint, because a run that was killed had come
         further than this one has.
     sequences
         By partition, the number of the producer's next line; empty where that is not known.
     passed
         By partition of a source, the offset of the last record whose line was there when lines before it were removed.
-    earlier
+    existing
         By partition of a source, how many lines of unknown runs stood there when the topic was first written to, where
         it is not decided yet what that means.
 
@@ -56,10 +56,10 @@ class OutputMark:
     ends: dict[int, int]
     producer: Producer | None = None
     transactional_id: str | None = None
-    emitted: Runs = field(default_factory=list)
+    written: Runs = field(default_factory=list)
     sequences: dict[int, int] = field(default_factory=dict)
     passed: dict[tuple[str, int], int] = field(default_factory=dict)
-    earlier: dict[tuple[str, int], int] = field(default_factory=dict)
+    existing: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the mark as a checkpoint has it.
@@ -77,10 +77,10 @@ class OutputMark:
             "ends": {str(partition): offset for partition, offset in self.ends.items()},
             "producer": None if self.producer is None else [self.producer.number, self.producer.epoch],
             "transactional_id": self.transactional_id,
-            "emitted": self.emitted,
+            "written": self.written,
             "sequences": {str(partition): number for partition, number in self.sequences.items()},
             "passed": [[*place, offset] for place, offset in self.passed.items()],
-            "earlier": [[*place, count] for place, count in self.earlier.items()],
+            "existing": [[*place, count] for place, count in self.existing.items()],
         }
 
     @classmethod
@@ -94,13 +94,13 @@ class OutputMark:
                 {int(partition): _offset(offset) for partition, offset in mark["ends"].items()},
                 None if producer is None else Producer(int(producer[0]), int(producer[1])),
                 None if transactional_id is None else str(transactional_id),
-                [[str(stream), int(partition), _ascending(runs)] for stream, partition, runs in mark["emitted"]],
+                [[str(stream), int(partition), _ascending(runs)] for stream, partition, runs in mark["written"]],
                 # Not in the checkpoints of earlier versions.
                 {int(partition): _offset(number) for partition, number in mark.get("sequences", {}).items()},
                 _by_place(mark.get("passed", [])),
-                _by_place(mark.get("earlier", [])),
+                _by_place(mark.get("existing", [])),
             )
-            if sum(last - first + 1 for _, _, runs in made.emitted for first, last in runs) > _MOST_EMITTED:
+            if sum(last - first + 1 for _, _, runs in made.written for first, last in runs) > _MOST_WRITTEN:
                 raise ValueError
         except (LookupError, TypeError, ValueError, AttributeError):
             raise SinkError("what the checkpoint says of it is not of a topic: start anew with --fresh") from None

@@ -95,7 +95,7 @@ class SessionFactory:
             session.ends = {partition: there.end for partition, there in bounds.items()}
             if mark is not None:
                 session.written = written_since(scan, mark, bounds, sequences or {}, cancelled)
-                session.existing = dict(mark.earlier)
+                session.existing = dict(mark.existing)
             elif any(there.end > there.first for there in bounds.values()):
                 session.existing = dict(scan.existing(bounds))
                 _log.info("kafka topic %s holds lines already: new ones are appended to them", self.topic)

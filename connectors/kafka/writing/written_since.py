@@ -74,7 +74,7 @@ def written_since(
 
 
 def _lines(mark: OutputMark, found: list[FoundLine], passed: Mapping[tuple[str, int], int]) -> WrittenLines:
-    return WrittenLines([*WrittenLines.positions(mark.emitted), *_committed(found)], passed)
+    return WrittenLines([*WrittenLines.positions(mark.written), *_committed(found)], passed)
 
 
 def _committed(found: list[FoundLine]) -> list[Position]:

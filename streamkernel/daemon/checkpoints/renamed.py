@@ -7,7 +7,10 @@ from typing import Any
 
 __all__ = ["HEADER_KEYS", "PAYLOAD_KINDS", "renamed"]
 
-HEADER_KEYS: Mapping[str, str] = {}
+HEADER_KEYS: Mapping[str, str] = {
+    "outputs.*.mark.earlier": "existing",
+    "outputs.*.mark.emitted": "written",
+}
 """By the path of a key in a header of format 1 or 2, such as ``labels.account`` or ``outputs.*.mark``, its key now."""
 
 PAYLOAD_KINDS: Mapping[str, str] = {"record": "state"}
