@@ -778,6 +778,11 @@ def arrive(values, extras, targets, weights, learnt, scaling, lens, window):
 # trees.py -------------------------------------------------------------------------------------------------------------
 
 
+def sort(values):
+    """In place."""
+    values[:] = sorted(values)
+
+
 def bin_column(x):
     """Codes and cuts."""
     observed = [value for value in x if not math.isnan(value)]
