@@ -63,7 +63,8 @@ def _compile(function: Function, fastmath: bool | set[str]) -> Function:
             _compile_alone(dispatcher)
     if isinstance(dispatcher, CPUDispatcher):  # not where NUMBA_DISABLE_JIT leaves functions as they are
         _announce(dispatcher)
-        link_calls_of(dispatcher, compiled()(function), optimised=bool(fastmath))
+        if not fastmath:  # sums that may be reordered are optimised by themselves, and so are the same in every caller
+            link_calls_of(dispatcher, compiled()(function))
     return cast(Function, dispatcher)
 
 

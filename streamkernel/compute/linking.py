@@ -5,7 +5,7 @@ wrapper, as machine code; and optimises it again in every caller that it is link
 to compile, that is two thirds.
 """
 
-# mypy: disable-error-code="no-untyped-call"  # numba's own functions have no types
+# mypy: disable-error-code="no-untyped-call"
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -22,20 +22,14 @@ class Library(JITCodeLibrary):
 
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
-        self._is_optimised = self._is_loaded = False
-
-    def optimise(self) -> None:
-        """Optimise now: whoever links this module finds its loops as they are from here on."""
-        self._ensure_finalized()
-        if not self._is_optimised:
-            self._is_optimised = True
-            super()._optimize_final_module()
+        self._is_loaded = False
 
     def get_pointer_to_function(self, name: str) -> Any:
         """The address of machine code, which is made where it is not there; 0 for a name that the module has not."""
         if not self._is_loaded:
             self._is_loaded = True
-            self.optimise()
+            self._ensure_finalized()
+            super()._optimize_final_module()
             super()._finalize_final_module()
         return super().get_pointer_to_function(name)
 
@@ -58,7 +52,7 @@ def linking() -> Iterator[None]:
         codegen._library_class = before
 
 
-def link_calls_of(dispatcher: Any, inner: Any, optimised: bool) -> None:
+def link_calls_of(dispatcher: Any, inner: Any) -> None:
     """Let compiled code that calls a function link it in.
 
     Parameters
@@ -67,8 +61,6 @@ def link_calls_of(dispatcher: Any, inner: Any, optimised: bool) -> None:
         The function as Python calls it.
     inner
         The same function, a dispatcher of its own, which nobody calls.
-    optimised
-        Whether it is optimised before it is linked in: a sum that may be reordered is then the same in every caller.
 
     """
     compiled: dict[tuple[Any, ...], Any] = {}
@@ -82,8 +74,6 @@ def link_calls_of(dispatcher: Any, inner: Any, optimised: bool) -> None:
         args = tuple(args)
         if args not in compiled:
             result = compiled[args] = inner._compiler.compile(args, None)
-            if optimised:
-                result.library.optimise()
             cpu_target.target_context.insert_user_function(result.library, result.fndesc, [result.library])
         name = inner.py_func.__name__
         template = make_concrete_template(name, key=name, signatures=[compiled[args].signature])
