@@ -55,6 +55,6 @@ def _use(model: Model) -> None:
     model.learn_many(X, np.array(ys))
     for rows in (1, _RECORDS):
         model.predict_many(X[:rows])
-    model.state_digest()
+    model.clone(include_attributes=True)
     if isinstance(model, AdaptiveKernelClassifier | AdaptiveKernelRegressor):
         _ = model.expert_weights
