@@ -1,6 +1,7 @@
 """The experts: least squares heads that drift at different rates, two linear experts, trees, and their mixture."""
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,13 +9,14 @@ import numpy as np
 
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import Forest
+from streamkernel.adaptive.passing import advance_records, pass_records
 from streamkernel.compute import trees
 from streamkernel.compute.arrival import Lens, Scaling, Window
 from streamkernel.compute.experts import hedge_weights, rehearse, standardise_targets
-from streamkernel.compute.label_pass import advance_labels, pass_labels
+from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
-from streamkernel.compute.number_pass import advance_numbers, pass_numbers
+from streamkernel.compute.number_pass import pass_numbers
 from streamkernel.compute.recursive import settle
 from streamkernel.state import Array, Record, Rules, all_finite, array, checked
 
@@ -59,7 +61,9 @@ class Experts(abc.ABC):
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
-    run: Callable[..., None]
+    run: Callable[..., int]
+    #: The target of a record that is predicted only.
+    nothing: float
     #: The mixture's rate.
     eta: float
 
@@ -140,29 +144,26 @@ class Experts(abc.ABC):
         extras: Array,
         truths: Array,
         weights: Array,
+        learnt: Array,
         scaling: Scaling,
         lens: Lens,
         window: Window,
     ) -> Array:
-        """Predict, then learn, rows still to be scaled and made columns of; returns what is said, (n, K) or (n, 3)."""
-        arguments = self.bind(values, extras, truths, weights, scaling, lens, window)
-        self.run(*arguments)
-        out: Array = arguments[-1]
+        """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
+        out = np.empty((len(values), self._n_said))
+        arrival = values, extras, truths, weights, learnt, scaling, lens, window
+        advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
         return out
 
-    def bind(
-        self,
-        values: Array,
-        extras: Array,
-        truths: Array,
-        weights: Array,
-        scaling: Scaling,
-        lens: Lens,
-        window: Window,
-    ) -> tuple[Any, ...]:
-        """The arguments of `run`, of which the last is filled with what is said."""
+    def learn(self, Phi: Array, values: Array, truths: Array, weights: Array) -> Array:
+        """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._n_said))
-        return (values, extras, truths, weights, scaling, lens, window, *self._arrays, out)
+        pass_records(self.run, Phi, values, truths, weights, self._arrays, self.forest.arrays, out)
+        return out
+
+    def bind(self, Phi: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:
+        """The arguments of `run`, of which the last is filled with the predictions."""
+        return Phi, values, truths, weights, *self._arrays, np.empty((len(values), self._n_said))
 
     @property
     def nbytes(self) -> int:
@@ -233,7 +234,8 @@ class LabelExperts(Experts):
 
     eta = 1.0
     n_ensembles = 2
-    run = staticmethod(advance_labels)
+    run = staticmethod(pass_labels)
+    nothing = -1
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -246,12 +248,6 @@ class LabelExperts(Experts):
     @property
     def _fields(self) -> tuple[str, ...]:
         return (*super()._fields, "log_temperatures")
-
-    def learn(self, Phi: Array, values: Array, labels: Array, weights: Array) -> Array:
-        """Predict, then learn; label -1 is predicted only. Returns probabilities (n, K)."""
-        out = np.empty((len(Phi), self.heads_W.shape[1]))
-        pass_labels(Phi, values, labels, weights, *self._arrays, out)
-        return out
 
     @property
     def _n_said(self) -> int:
@@ -286,7 +282,8 @@ class NumberExperts(Experts):
 
     eta = 2.0
     n_ensembles = 1
-    run = staticmethod(advance_numbers)
+    run = staticmethod(pass_numbers)
+    nothing = math.nan
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -310,12 +307,6 @@ class NumberExperts(Experts):
     @property
     def _fields(self) -> tuple[str, ...]:
         return (*super()._fields, "moments", "linear_moments", "squared_errors", "levels")
-
-    def learn(self, Phi: Array, values: Array, targets: Array, weights: Array) -> Array:
-        """Predict, then learn; NaN is predicted only. Returns predictions, deviations, variances (n, 3)."""
-        out = np.empty((len(Phi), 3))
-        pass_numbers(Phi, values, targets, weights, *self._arrays, out)
-        return out
 
     @property
     def _n_said(self) -> int:

@@ -74,6 +74,10 @@ class Forest:
             node_weights=np.zeros((T, M, NODES)),
         )
 
+    def grow(self) -> None:
+        """Grow the oldest tree of each ensemble anew on the records of the window."""
+        trees.grow_oldest(self.arrays)
+
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: not observed in the records of the window."""
         more = n_inputs - self.arrays.rows.shape[1]

@@ -1,13 +1,16 @@
-"""The fast lane: one record of known numbers at a time, through arrays that are looked up once."""
+"""The fast path of one record of known numbers: through arrays that are looked up once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.compute.arrival import Lens, Scaling, Window, arrive
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
+
+_LEARNT, _NOT_LEARNT = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 
 
 class Lane:
@@ -17,37 +20,52 @@ class Lane:
     ----------
     names
         The inputs in the order of their columns, all of them.
-    truth
-        Room for a label's column or a number, shape (1,).
+    unknown
+        The target of a record that is predicted only, shape (1,).
     experts
         Where it passes.
-    bind
-        Gives the arguments of their pass, for room of values (1, d), extras (1, 0), truth, weights (1,).
+    n_columns
+        D.
+    scaling, lens, window
+        As `arrive` has them.
 
     """
 
     def __init__(
         self,
         names: tuple[Any, ...],
-        truth: Array,
+        unknown: Array,
         experts: LabelExperts | NumberExperts,
-        bind: Callable[[Array, Array, Array, Array], tuple[Any, ...]],
+        n_columns: int,
+        scaling: Scaling,
+        lens: Lens,
+        window: Window,
     ) -> None:
         self._records = PlainRecords(names)
-        self._truth = truth
+        self._truth = unknown.copy()
         self._experts = experts
-        self._arguments = bind(self._records.values, np.zeros((1, 0)), truth, np.ones(1))
+        values, extras, weights, Phi = self._records.values, np.zeros((1, 0)), np.ones(1), np.empty((1, n_columns))
+        rest = scaling, lens, window, Phi
+        self._learnt = values, extras, self._truth, weights, _LEARNT, *rest
+        self._predicted = values, extras, unknown, weights, _NOT_LEARNT, *rest
+        self._learning = experts.bind(Phi, values, self._truth, weights)
+        self._predicting = experts.bind(Phi, values, unknown, weights)
 
-    def takes(self, x: Mapping[Any, Any], truth: float) -> bool:
-        """Let a record pass if it is one of known numbers; False, and nothing has happened, if it is another."""
+    def learn(self, x: Mapping[Any, Any], truth: float) -> bool:
+        """Predict, then learn, a record of known numbers; False, and nothing has happened, if it is another."""
         if not self._records.read_one(x):
             return False
         self._truth[0] = truth
-        self._experts.run(*self._arguments)
+        arrive(*self._learnt)
+        if self._experts.run(*self._learning):
+            self._experts.forest.grow()
         return True
 
-    @property
-    def said(self) -> list[float]:
-        """What was said of the last record."""
-        said: list[float] = self._arguments[-1][0].tolist()
-        return said
+    def predict(self, x: Mapping[Any, Any]) -> list[float] | None:
+        """The prediction of a record of known numbers; None of another."""
+        if not self._records.read_one(x):
+            return None
+        arrive(*self._predicted)
+        self._experts.run(*self._predicting)
+        prediction: list[float] = self._predicting[-1][0].tolist()
+        return prediction

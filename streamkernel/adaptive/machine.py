@@ -5,7 +5,6 @@ a change of the stream, the metric is learnt anew from the last records, which t
 """
 
 import abc
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,8 +86,6 @@ class AdaptiveMachine(abc.ABC):
 
     targets: Classes | Numbers
     experts: LabelExperts | NumberExperts
-    #: The target of a record that is predicted only.
-    _no_truth: float
 
     def __init__(self, inputs: Inputs, columns: Columns, schedule: Sequence[int], buffer_size: int) -> None:
         self.inputs = inputs
@@ -135,15 +132,15 @@ class AdaptiveMachine(abc.ABC):
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
         truth = self.targets.known(y)
-        if truth is None or not (lane := self._open_lane()) or not lane.takes(x, truth):
+        if truth is None or not (lane := self._open_lane()) or not lane.learn(x, truth):
             return False
         self._count(1)
         return True
 
     def predict_one(self, x: Mapping[Any, Any]) -> list[float]:
         """What there is to say of a record; nothing is changed."""
-        if (lane := self._open_lane()) and lane.takes(x, self._no_truth):
-            return lane.said
+        if (lane := self._open_lane()) and (prediction := lane.predict(x)) is not None:
+            return prediction
         said: list[float] = self.predict([x])[0].tolist()
         return said
 
@@ -251,9 +248,15 @@ class AdaptiveMachine(abc.ABC):
         if self._lane is None and self.n_records:
             names = self.inputs.plain_names
             if names and len(names) == self.columns.n_inputs:
-                scaling, lens = self.inputs.scaling(len(names)), self.columns.lens(self.inputs.keys, _NO_KEYS)
-                bind = functools.partial(self.experts.bind, scaling=scaling, lens=lens, window=self.recent.window)
-                self._lane = Lane(names, self._unknown(1), self.experts, bind)
+                self._lane = Lane(
+                    names,
+                    self._unknown(1),
+                    self.experts,
+                    self.columns.n_columns,
+                    self.inputs.scaling(len(names)),
+                    self.columns.lens(self.inputs.keys, _NO_KEYS),
+                    self.recent.window,
+                )
         return self._lane
 
     def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
@@ -266,6 +269,7 @@ class AdaptiveMachine(abc.ABC):
             rows.extras,
             y,
             weights,
+            self._is_known(y),
             self.inputs.scaling(width),
             self.columns.lens(keys, rows.extra_keys),
             self.recent.window,
@@ -321,6 +325,10 @@ class AdaptiveMachine(abc.ABC):
         """Targets of records that are predicted only."""
 
     @abc.abstractmethod
+    def _is_known(self, y: Array) -> Array:
+        """Which records are learnt."""
+
+    @abc.abstractmethod
     def _nothing(self, n: int) -> Array:
         """What there is to say before anything was learnt."""
 
@@ -339,8 +347,6 @@ class AdaptiveMachine(abc.ABC):
 
 class LabelMachine(AdaptiveMachine):
     """For classes."""
-
-    _no_truth = -1
 
     def __init__(
         self,
@@ -368,7 +374,10 @@ class LabelMachine(AdaptiveMachine):
         return joins
 
     def _unknown(self, n: int) -> Array:
-        return np.full(n, self._no_truth)
+        return np.full(n, -1)
+
+    def _is_known(self, y: Array) -> Array:
+        return y >= 0
 
     def _nothing(self, n: int) -> Array:
         return np.zeros((n, self.targets.n_outputs))
@@ -410,8 +419,6 @@ class LabelMachine(AdaptiveMachine):
 class NumberMachine(AdaptiveMachine):
     """For numbers."""
 
-    _no_truth = math.nan
-
     def __init__(
         self,
         inputs: Inputs,
@@ -430,7 +437,10 @@ class NumberMachine(AdaptiveMachine):
         return 0
 
     def _unknown(self, n: int) -> Array:
-        return np.full(n, self._no_truth)
+        return np.full(n, np.nan)
+
+    def _is_known(self, y: Array) -> Array:
+        return ~np.isnan(y)
 
     def _nothing(self, n: int) -> Array:
         return np.tile([0.0, 0.0, 1.0], (n, 1))

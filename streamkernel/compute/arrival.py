@@ -46,7 +46,8 @@ class Window(NamedTuple):
 def remember(window: Window, x: Array, target: float, weight: float) -> None:
     """Take a row, (d,), in the place of the oldest."""
     place = window.seen[0] % window.rows.shape[0]
-    window.rows[place] = x
+    for j in range(x.shape[0]):
+        window.rows[place, j] = x[j]
     window.targets[place] = target
     window.weights[place] = weight
     window.seen[0] += 1
@@ -94,8 +95,9 @@ def arrive(
         0,
         X,
     )
-    X[:, d:] = extras
     for r in range(n):
+        for j in range(extras.shape[1]):
+            X[r, d + j] = extras[r, j]
         if learnt[r]:
             remember(window, X[r, :d], targets[r], weights[r])
     adaptive_columns(X, lens.W, lens.scales, lens.root, lens.n_linear, lens.sine, Phi)

@@ -46,7 +46,9 @@ def speak(heads_W: Array, linear_W: Array, phi: Array, scores: Array) -> None:
 @jit
 def hedge_weights(losses: Array, eta: float, weights: Array) -> None:
     """Weights proportional to exp(-eta loss), from discounted sums of losses."""
-    lowest = losses.min()
+    lowest = losses[0]
+    for j in range(1, losses.shape[0]):
+        lowest = min(lowest, losses[j])
     total = 0.0
     for j in range(losses.shape[0]):
         weights[j] = np.exp(-eta * (losses[j] - lowest))

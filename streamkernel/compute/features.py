@@ -314,7 +314,8 @@ def largest_eigenvalue(A: Array) -> Any:
         norm = np.sqrt(norm)
         if norm == 0:
             return 0.0
-        v[:] = w / norm
+        for i in range(n):
+            v[i] = w[i] / norm
         if abs(norm - value) <= 1e-6 * norm:
             return norm
         value = norm

@@ -2,6 +2,8 @@
 
 import contextlib
 import fcntl
+import functools
+import logging
 import os
 import time
 import warnings
@@ -14,13 +16,16 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
+from streamkernel.compute.linking import link_calls_of, linking
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The slowest kernel takes half a minute, on a busy machine minutes; one that stands still must not hold others up.
 _LOCK_SECONDS = 300.0
 _LOOK_SECONDS = 0.02
 
-_warned = False
+_warned = _announced = False
+_LOG = logging.getLogger(__name__)
 
 
 def jit(function: Function) -> Function:
@@ -42,8 +47,9 @@ def jit_reduction(function: Function) -> Function:
 
 def _compile(function: Function, fastmath: bool | set[str]) -> Function:
     global _warned
+    compiled = functools.partial(numba.njit, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True)
     try:
-        dispatcher = numba.njit(cache=True, fastmath=fastmath, error_model="numpy")(function)
+        dispatcher = compiled(cache=True)(function)
     except RuntimeError as error:
         if not _warned:
             warnings.warn(
@@ -53,10 +59,34 @@ def _compile(function: Function, fastmath: bool | set[str]) -> Function:
                 stacklevel=3,
             )
             _warned = True
-        return cast(Function, numba.njit(fastmath=fastmath, error_model="numpy")(function))
+        dispatcher = compiled()(function)
+    else:
+        if isinstance(dispatcher, CPUDispatcher):
+            _compile_alone(dispatcher)
     if isinstance(dispatcher, CPUDispatcher):  # not where NUMBA_DISABLE_JIT leaves functions as they are
-        _compile_alone(dispatcher)
+        _announce(dispatcher)
+        if not fastmath:  # sums that may be reordered are optimised by themselves, and so are the same in every caller
+            link_calls_of(dispatcher, compiled()(function))
     return cast(Function, dispatcher)
+
+
+def _announce(dispatcher: Any) -> None:
+    """Log, once, that there is something to compile."""
+    compile_anew = dispatcher._compiler.compile
+
+    def compile_linked(arguments: Any, result: Any) -> Any:
+        global _announced
+        if not _announced:
+            _announced = True
+            kept = dispatcher.stats.cache_path
+            _LOG.warning(
+                "compiling for this machine, which takes some seconds at the first records of a model; %s",
+                f"the result is kept in {kept}" if kept else "the result is not kept",
+            )
+        with linking():
+            return compile_anew(arguments, result)
+
+    dispatcher._compiler.compile = compile_linked
 
 
 def _compile_alone(dispatcher: Any) -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
 from streamkernel.compute.experts import (
     DISCOUNT,
     count_loss,
@@ -67,8 +66,8 @@ def pass_labels(
     block: Array,
     eta: float,
     out: Array,
-) -> None:
-    """Predict, then learn, a stretch of classified records.
+) -> Any:
+    """Predict, then learn, classified records, until trees are due to be grown; how many, or 0 for all and none due.
 
     Parameters
     ----------
@@ -149,74 +148,6 @@ def pass_labels(
             for k in range(K):
                 leaf_targets[0, k] = 1.0 if k == label else 0.0
                 leaf_targets[1, k] = leaf_targets[0, k] - smooth[k]
-            learn_trees(forest, values[r], leaf_targets, sample_weights[r])
-
-
-@jit
-def advance_labels(
-    values: Array,
-    extras: Array,
-    labels: Array,
-    sample_weights: Array,
-    scaling: Scaling,
-    lens: Lens,
-    window: Window,
-    heads_P: Array,
-    heads_W: Array,
-    owed: Array,
-    drifts: Array,
-    ridge: float,
-    linear_P: Array,
-    linear_W: Array,
-    forgetting: Array,
-    forest: Forest,
-    log_temperatures: Array,
-    losses: Array,
-    block: Array,
-    eta: float,
-    out: Array,
-) -> None:
-    """Let classified records arrive and pass, block by block.
-
-    As `arrive` and `pass_labels` have it, but that a label of weight 0 counts for moments and window only.
-    """
-    n = values.shape[0]
-    D = heads_W.shape[2]
-    Phi = np.empty((min(n, BLOCK), D))
-    taught = np.empty(min(n, BLOCK), np.int64)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        size = stop - start
-        for i in range(size):
-            taught[i] = labels[start + i] if sample_weights[start + i] > 0 else -1
-        arrive(
-            values[start:stop],
-            extras[start:stop],
-            labels[start:stop],
-            sample_weights[start:stop],
-            labels[start:stop] >= 0,
-            scaling,
-            lens,
-            window,
-            Phi[:size],
-        )
-        pass_labels(
-            Phi[:size],
-            values[start:stop],
-            taught[:size],
-            sample_weights[start:stop],
-            heads_P,
-            heads_W,
-            owed,
-            drifts,
-            ridge,
-            linear_P,
-            linear_W,
-            forgetting,
-            forest,
-            log_temperatures,
-            losses,
-            block,
-            eta,
-            out[start:stop],
-        )
+            if learn_trees(forest, values[r], leaf_targets, sample_weights[r]):
+                return r + 1
+    return 0

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
 from streamkernel.compute.experts import DISCOUNT, count_loss, hedge_weights, speak, teach_heads
 from streamkernel.compute.jit import jit
 from streamkernel.compute.moments import deviation, near, take_target
@@ -42,8 +41,8 @@ def pass_numbers(
     block: Array,
     eta: float,
     out: Array,
-) -> None:
-    """Predict, then learn, a stretch of records with numbers for targets.
+) -> Any:
+    """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def pass_numbers(
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
         count_loss(block, min((y - out[r, 0]) ** 2 / variance, WORST))
-        nearer = near(linear_moments, y)
+        nearer, due = near(linear_moments, y), False
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, 0]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
         if linear_moments[0] > 0:  # there is nothing to correct in what was said before the first target
@@ -133,9 +132,10 @@ def pass_numbers(
             if T:
                 levels[1] += rate * (nearer - predictions[n_smooth] - levels[1])
                 leaf_targets[0, 0] = nearer - smooth
-                learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+                due = learn_trees(forest, values[r], leaf_targets, sample_weights[r])
         target, is_new = take_target(linear_moments, y)
         if is_new:
+            due = False
             levels[:] = 0.0
             squared_errors[:] = 0.0
             forest.counts[:] = 0
@@ -146,79 +146,6 @@ def pass_numbers(
             )
         truth[0] = take_target(moments, nearer)[0]
         teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth, scores, sample_weights[r], room)
-
-
-@jit
-def advance_numbers(
-    values: Array,
-    extras: Array,
-    targets: Array,
-    sample_weights: Array,
-    scaling: Scaling,
-    lens: Lens,
-    window: Window,
-    heads_P: Array,
-    heads_W: Array,
-    owed: Array,
-    drifts: Array,
-    ridge: float,
-    linear_P: Array,
-    linear_W: Array,
-    linear_drifts: Array,
-    forest: Forest,
-    levels: Array,
-    moments: Array,
-    linear_moments: Array,
-    losses: Array,
-    squared_errors: Array,
-    block: Array,
-    eta: float,
-    out: Array,
-) -> None:
-    """Let records with numbers for targets arrive and pass, block by block.
-
-    As `arrive` and `pass_numbers` have it, but that a target of weight 0 counts for moments of inputs and window only.
-    """
-    n = values.shape[0]
-    D = heads_W.shape[2]
-    Phi = np.empty((min(n, BLOCK), D))
-    taught = np.empty(min(n, BLOCK))
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        size = stop - start
-        for i in range(size):
-            taught[i] = targets[start + i] if sample_weights[start + i] > 0 else np.nan
-        arrive(
-            values[start:stop],
-            extras[start:stop],
-            targets[start:stop],
-            sample_weights[start:stop],
-            ~np.isnan(targets[start:stop]),
-            scaling,
-            lens,
-            window,
-            Phi[:size],
-        )
-        pass_numbers(
-            Phi[:size],
-            values[start:stop],
-            taught[:size],
-            sample_weights[start:stop],
-            heads_P,
-            heads_W,
-            owed,
-            drifts,
-            ridge,
-            linear_P,
-            linear_W,
-            linear_drifts,
-            forest,
-            levels,
-            moments,
-            linear_moments,
-            losses,
-            squared_errors,
-            block,
-            eta,
-            out[start:stop],
-        )
+        if due:
+            return r + 1
+    return 0

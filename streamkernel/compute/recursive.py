@@ -177,7 +177,8 @@ def learn_least_squares_late(
     symmetric_product(P, owed, largest, phi, v)
     owed[D] = _absorb(W, phi, errors, weight, v)
     owed[D + 1] = drift
-    owed[:D] = v
+    for i in range(D):
+        owed[i] = v[i]
 
 
 @jit

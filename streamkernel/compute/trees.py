@@ -67,6 +67,20 @@ class Forest(NamedTuple):
 
 
 @jit
+def sort(values: Array) -> None:
+    """Sort numbers, (n,), in place: Shell's sort, with Ciura's gaps; numpy's takes 2 s to compile."""
+    n = values.shape[0]
+    for gap in (301, 132, 57, 23, 10, 4, 1):
+        for i in range(gap, n):
+            value = values[i]
+            j = i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+
+
+@jit
 def bin_column(x: Array, codes: Array, cuts: Array) -> Any:
     """The interval of each value of an input.
 
@@ -102,7 +116,8 @@ def bin_column(x: Array, codes: Array, cuts: Array) -> Any:
         # A value that is rare is not in the sample, and one that is common fills more than an interval.
         sample[taken], sample[taken + 1] = lowest, highest
         taken += 2
-        ordered = np.sort(sample[:taken])
+        ordered = sample[:taken]
+        sort(ordered)
         room = BINS - 2  # one cut is kept for what was not observed
         for b in range(1, room + 1):
             i = b * taken // (room + 1)
@@ -230,7 +245,8 @@ def watched(targets: Array, weights: Array, word: Any) -> Array:
     n, K = targets.shape
     k = 1 if K == 2 else min(K, WATCHED)
     R = np.zeros((n, k + 1))
-    R[:, k] = weights
+    for i in range(n):
+        R[i, k] = weights[i]
     if K <= WATCHED:
         for i in range(n):
             for c in range(k):
@@ -329,8 +345,10 @@ def grow(
         else:
             for child in range(children[node], children[node] + 2):
                 node_weights[node] += node_weights[child]
-                values[node] += values[child]
-    values[0] /= node_weights[0] + SHRINKAGE
+                for c in range(K):
+                    values[node, c] += values[child, c]
+    for c in range(K):
+        values[0, c] /= node_weights[0] + SHRINKAGE
     for node in range(n_nodes):
         if features[node] >= 0:
             for child in range(children[node], children[node] + 2):
@@ -372,8 +390,8 @@ def speak_trees(forest: Forest, x: Array, out: Array) -> None:
 
 
 @jit
-def learn_trees(forest: Forest, x: Array, targets: Array, weight: float) -> None:
-    """Let the leaves follow a record, take it into the window, and grow the oldest trees anew when it is time.
+def learn_trees(forest: Forest, x: Array, targets: Array, weight: float) -> Any:
+    """Let the leaves follow a record and take it into the window; whether it is time to grow the oldest trees anew.
 
     Parameters
     ----------
@@ -395,29 +413,32 @@ def learn_trees(forest: Forest, x: Array, targets: Array, weight: float) -> None
             follow(forest.values[t, m], forest.node_weights[t, m], leaf, targets[t], weight)
     window = forest.rows.shape[0]
     place = counts[0] % window
-    forest.rows[place] = x
-    forest.targets[:, place] = targets
+    for j in range(x.shape[0]):
+        forest.rows[place, j] = x[j]
+    for t in range(T):
+        for c in range(targets.shape[1]):
+            forest.targets[t, place, c] = targets[t, c]
     forest.weights[place] = weight
     counts[0] += 1
     counts[1] += 1
     n = min(counts[0], window)
-    if n >= FIRST and counts[1] >= max(SOONEST, n // M):
-        grow_oldest(forest, n)
+    return n >= FIRST and counts[1] >= max(SOONEST, n // M)
 
 
-@jit
-def grow_oldest(forest: Forest, n: int) -> None:
-    """Grow the oldest tree of each ensemble anew on the n records of the window."""
-    d = forest.rows.shape[1]
-    T, M = forest.features.shape[:2]
-    codes = np.empty((d, n), np.uint8)
-    cuts = np.empty((d, BINS - 1))
-    n_bins = np.empty(d, np.int64)
-    for j in range(d):
-        n_bins[j] = bin_column(forest.rows[:n, j], codes[j], cuts[j])
-    m = forest.counts[2] % M
-    word = mix64(np.uint64(forest.counts[2]))
-    for t in range(T):
+def grow_oldest(forest: Forest) -> None:
+    """Grow the oldest tree of each ensemble anew on the records of the window.
+
+    Not compiled: it would be optimised as one with what it calls.
+    """
+    n = min(int(forest.counts[0]), len(forest.rows))
+    columns = np.ascontiguousarray(forest.rows[:n].T)
+    codes = np.empty(columns.shape, np.uint8)
+    cuts = np.empty((len(columns), BINS - 1))
+    n_bins = np.array([bin_column(*column) for column in zip(columns, codes, cuts, strict=True)], np.int64)
+    grown = int(forest.counts[2])
+    word = np.uint64(mix64(np.uint64(grown)))
+    m = grown % forest.features.shape[1]
+    for t in range(len(forest.targets)):
         grow(
             codes,
             cuts,

@@ -1,4 +1,4 @@
-"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect`, `migrate` and `schema`.
+"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect`, `migrate`, `schema` and `warm-up`.
 
 Every command imports what it needs itself: a moment's help must not wait for River.
 """
@@ -188,6 +188,15 @@ def schema() -> None:
 
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     print(_to_json({**dialect, **Config.model_json_schema()}))
+
+
+@app.command("warm-up")
+def warm_up() -> None:
+    """Compile all that our models run on, for an image or before the first record; what is there is only loaded."""
+    from streamkernel.estimators.warm_up import warm_up as compile_all
+
+    logging.basicConfig(format="%(message)s")
+    compile_all()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -32,7 +32,8 @@ def _learn(forest, X, targets, weights):
     said = np.full(targets.shape, np.nan)
     for x, target, weight, out in zip(X, targets, weights, said, strict=True):
         trees.speak_trees(forest.arrays, x, out)
-        trees.learn_trees(forest.arrays, x, target, weight)
+        if trees.learn_trees(forest.arrays, x, target, weight):
+            forest.grow()
     return said
 
 
@@ -270,7 +271,8 @@ def test_what_is_kept_of_the_window_are_the_last_records(seen):
     forest = Forest(1, 2, 40)
     forest.begin(1, 1)
     for i in range(seen):
-        trees.learn_trees(forest.arrays, np.array([float(i)]), np.array([[i / 2]]), i + 1.0)
+        if trees.learn_trees(forest.arrays, np.array([float(i)]), np.array([[i / 2]]), i + 1.0):
+            forest.grow()
     forest.keep_last(20)
     n = min(seen, 20)
     assert forest.arrays.counts[0] == n

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute import arrival as kernels
 from streamkernel.compute import label_pass, moments, number_pass
 from streamkernel.compute.features import SINE
@@ -104,7 +105,7 @@ def _labels(n_trees):
     def tail(matrices, others, forest):
         return (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], test_label_pass.FORGETTING, forest, *others, 1.0)
 
-    return stream, tail, label_pass.advance_labels, test_label_pass._through, naive.advance_labels, -1, (2, n_trees, 3)
+    return stream, tail, label_pass.pass_labels, test_label_pass._through, naive.advance_labels, -1, (2, n_trees, 3)
 
 
 def _numbers(n_trees):
@@ -114,16 +115,21 @@ def _numbers(n_trees):
         return (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], test_number_pass.LINEAR_DRIFTS, forest, *others, 2.0)
 
     through, twin = test_number_pass._through, naive.advance_numbers
-    return stream, tail, number_pass.advance_numbers, through, twin, np.nan, (1, n_trees, 1)
+    return stream, tail, number_pass.pass_numbers, through, twin, np.nan, (1, n_trees, 1)
 
 
 EITHER = pytest.mark.parametrize("kind", [_labels, _numbers])
 
 
-def _advanced(stream, extras, scaling, lens, window, tail, advance, width):
+def _advanced(stream, extras, scaling, lens, window, tail, learn, width):
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), width), np.nan)
-    advance(stream.values, extras, *stream[2:4], scaling, lens, window, *tail(matrices, others, forest), out)
+    labelled = stream.truths.dtype == np.int64
+    learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
+    advance_records(
+        *(learn, stream.values, extras, *stream[2:4], learnt, scaling, lens, window),
+        *(tail(matrices, others, forest), forest, out, -1 if labelled else np.nan),
+    )
     return (*matrices, *others, *forest), out
 
 

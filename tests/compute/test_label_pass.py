@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import label_pass as kernels
 from tests import naive
 from tests.compute import passes
@@ -31,10 +32,8 @@ def _through(stream):
     """Copies of the state after the stretch, and what was said."""
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    kernels.pass_labels(
-        *(*stream[:4], *matrices[:3], DRIFTS, RIDGE, *matrices[3:], FORGETTING[: len(matrices[3])]),
-        *(forest, *others, 1.0, out),
-    )
+    experts = (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], FORGETTING[: len(matrices[3])], forest, *others, 1.0)
+    pass_records(kernels.pass_labels, *stream[:4], experts, forest, out)
     return (*matrices, *others, *forest), out
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.moments import SIZE
 from tests import naive
@@ -32,10 +33,8 @@ def _through(stream):
     """Copies of the state after the stretch, and what was said."""
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    kernels.pass_numbers(
-        *(*stream[:4], *matrices[:3], DRIFTS, RIDGE, *matrices[3:], LINEAR_DRIFTS[: len(matrices[3])]),
-        *(forest, *others, 2.0, out),
-    )
+    experts = (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], LINEAR_DRIFTS[: len(matrices[3])], forest, *others, 2.0)
+    pass_records(kernels.pass_numbers, *stream[:4], experts, forest, out)
     return (*matrices, *others, *forest), out
 
 

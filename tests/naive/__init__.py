@@ -107,6 +107,7 @@ from tests.naive.trees import (
     leaf_of,
     learn_trees,
     partition,
+    sort,
     speak_trees,
     watched,
 )

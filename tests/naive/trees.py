@@ -7,6 +7,11 @@ import numpy as np
 from tests.naive.gaussians import WORD, mix64, random_signs
 
 
+def sort(values):
+    """In place."""
+    values[:] = sorted(values)
+
+
 def bin_column(x):
     """Codes and cuts."""
     observed = [value for value in x if not math.isnan(value)]

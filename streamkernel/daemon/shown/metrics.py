@@ -38,12 +38,12 @@ _CHECKPOINT_BUCKETS = tuple(float(f"{base}e{power}") for power in range(-3, 2) f
 
 # By what of a chunk they count: name and description.
 _COUNTERS = {
-    "account.learnt": ("records_learned", "Records the model learnt from."),
-    "account.predicted": ("records_predicted", "Records the model gave a prediction for."),
-    "account.unlabelled": ("records_unlabelled", "Records predicted only, mostly without a target."),
+    "counts.learnt": ("records_learned", "Records the model learnt from."),
+    "counts.predicted": ("records_predicted", "Records the model gave a prediction for."),
+    "counts.unlabelled": ("records_unlabelled", "Records predicted only, mostly without a target."),
     "n_ignored": ("ignored_labels", "Records not learnt, for their class came past the limit of the model."),
     "n_clipped": ("clipped_targets", "Targets beyond 1e100, which were learnt as that."),
-    "account.skipped": ("records_skipped", "Empty lines and tombstones."),
+    "counts.skipped": ("records_skipped", "Empty lines and tombstones."),
 }
 _DURATIONS = {
     "predict_seconds": ("predict_duration_seconds", "Seconds a prediction takes, sampled."),

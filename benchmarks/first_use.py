@@ -1,0 +1,165 @@
+"""First use: what a fresh install waits for while its code is compiled, record by record, and what it does when warm.
+
+`python -m benchmarks.first_use` starts each model in a process of its own, several times with an empty folder of
+compiled code and once more with it filled.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+
+MODELS = "AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"
+RECORDS = 2_000
+INPUTS = 8
+#: A record that takes longer, in seconds, has waited for something to be compiled.
+WAIT = 0.1
+#: What is not to be exceeded, in seconds: the first record, each later wait, all together.
+FIRST, LATER, TOGETHER = 8.0, 3.0, 12.0
+_GENERIC = {"NUMBA_CPU_NAME": "generic"}
+
+
+def stream(name: str, n: int) -> list[tuple[dict[str, float], Any]]:
+    """Records of numbers with a class or a number each."""
+    rng = random.Random(1)
+    xs = [{f"x{j}": rng.gauss(0, 1) for j in range(INPUTS)} for _ in range(n)]
+    ys = [math.sin(x["x0"]) + x["x1"] * x["x2"] + rng.gauss(0, 0.1) for x in xs]
+    return [(x, y > 0 if name.endswith("Classifier") else y) for x, y in zip(xs, ys, strict=True)]
+
+
+def first_records(name: str, n: int) -> dict[str, Any]:
+    """Predict and learn one by one: seconds to import, every wait, and microseconds of a later record."""
+    records = stream(name, n)
+    started = time.perf_counter()
+    import streamkernel
+
+    imported = time.perf_counter() - started
+    model = getattr(streamkernel, name)(seed=1)
+    waits, later = [], []
+    for i, (x, y) in enumerate(records):
+        started, worked = time.perf_counter(), time.process_time()
+        model.predict_one(x)
+        model.learn_one(x, y)
+        took = time.perf_counter() - started
+        if took > WAIT or not i:
+            waits.append((i, took, time.process_time() - worked))
+        elif i >= n // 2:
+            later.append(1e6 * took)
+    return {"import": imported, "waits": waits, "later": statistics.median(later)}
+
+
+def measured(name: str, n: int, folder: str, **environment: str) -> dict[str, Any]:
+    """The same in a process of its own, with compiled code in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.first_use", "--model", name, "--records", str(n)],
+        env={**os.environ, "NUMBA_CACHE_DIR": folder, **environment},
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def cold_and_warm(name: str, n: int, caches: int, **environment: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What fresh folders wait for, and a process that finds the last of them filled."""
+    cold = []
+    for _ in range(caches):
+        with tempfile.TemporaryDirectory() as folder:
+            cold.append(measured(name, n, folder, **environment))
+            warm = measured(name, n, folder, **environment)
+    return cold, warm
+
+
+def summary(name: str, cold: list[dict[str, Any]], warm: dict[str, Any]) -> list[str]:
+    """Medians over the folders, in seconds of the clock and of the processor."""
+    found = []
+    for clock in (1, 2):
+        seconds = [[wait[clock] for wait in run["waits"]] for run in cold]
+        found.append(
+            [
+                statistics.median(run[0] for run in seconds),
+                statistics.median(max(run[1:], default=0.0) for run in seconds),
+                statistics.median(sum(run) for run in seconds),
+            ]
+        )
+    cells = [f"{clock:.1f} ({processor:.1f})" for clock, processor in zip(*found, strict=True)]
+    return [name, *cells, f"{sum(wait[1] for wait in warm['waits']):.2f}", f"{warm['later']:.0f}"]
+
+
+def waits(name: str, cold: list[dict[str, Any]]) -> list[list[str]]:
+    """Every wait of the folders, by its record."""
+    places = sorted({wait[0] for run in cold for wait in run["waits"]})
+    seconds = {i: [wait[1:] for run in cold for wait in run["waits"] if wait[0] == i] for i in places}
+    return [
+        [name, str(i + 1), *(f"{statistics.median(each):.1f}" for each in zip(*took, strict=True)), str(len(took))]
+        for i, took in seconds.items()
+    ]
+
+
+def text(n: int, caches: int) -> str:
+    """The report."""
+    native = {name: cold_and_warm(name, n, caches) for name in MODELS}
+    generic = {name: cold_and_warm(name, n, 1, **_GENERIC) for name in MODELS}
+    imported = statistics.median(run["import"] for cold, _ in native.values() for run in cold)
+    header = ["model", "first record", "longest later wait", "all waits", "all waits, warm", "a record, warm, us"]
+    return "\n\n".join(
+        [
+            "# First use",
+            f"`python -m benchmarks.first_use` on {report.machine()}; {os.cpu_count()} processors, load "
+            f"{os.getloadavg()[2]:.1f} in the last 15 minutes (what else ran is in all seconds of the clock).",
+            f"Seconds, of the clock and (of the processor), that the first {n:,} records wait for code to be compiled: "
+            "`predict_one`, then `learn_one`, with default arguments. Medians of "
+            f"{caches} processes that began with no compiled code; warm is one that finds it. Importing takes "
+            f"{imported:.1f} s more. The aim: the first record within {FIRST:g} s, a later wait within {LATER:g} s, "
+            f"all within {TOGETHER:g} s.",
+            report.table(header, [summary(name, *found) for name, found in native.items()]),
+            f"Each wait of more than {WAIT:g} s, and the first record.",
+            report.table(
+                ["model", "record", "seconds", "of the processor", f"processes of {caches}"],
+                [row for name, (cold, _) in native.items() for row in waits(name, cold)],
+            ),
+            "## Built elsewhere",
+            "Compiled code is for one processor: its model's name and features are part of the key under which it is "
+            "found. On another one all is compiled anew, and costs what the first table says. With "
+            "`NUMBA_CPU_NAME=generic` where it is compiled and where it runs, it is found on any processor of the same "
+            "architecture, and runs slower: its loops take the narrowest vectors.",
+            report.table(
+                ["model", "a record, warm, us", "generic", "ratio"],
+                [
+                    [name, f"{own:.0f}", f"{other:.0f}", f"{other / own:.2f}"]
+                    for name in MODELS
+                    for own, other in [(native[name][1]["later"], generic[name][1]["later"])]
+                ],
+            ),
+        ]
+    )
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", help="measure one, and print JSON")
+    parser.add_argument("--records", type=int, default=RECORDS)
+    parser.add_argument("--caches", type=int, default=3, help="fresh folders for each model")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    arguments = parser.parse_args()
+    if arguments.model:
+        json.dump(first_records(arguments.model, arguments.records), sys.stdout)
+    else:
+        report.write(arguments.out / "first_use.md", text(arguments.records, arguments.caches))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Records through arrival and experts, block by block; between two records trees grow, when it is time.
+
+Growth, arrival and the pass are compiled apart: together they would be optimised, and waited for, as one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
+from streamkernel.compute.trees import Forest, grow_oldest
+from streamkernel.state import Array
+
+
+def pass_records(
+    learn: Callable[..., int],
+    Phi: Array,
+    values: Array,
+    truths: Array,
+    weights: Array,
+    experts: tuple[Any, ...],
+    forest: Forest,
+    out: Array,
+) -> None:
+    """Predict, then learn, records whose columns are known.
+
+    Parameters
+    ----------
+    learn
+        `pass_labels` or `pass_numbers`.
+    Phi, values, truths, weights
+        Its records.
+    experts
+        What comes between these and `out` among its parameters.
+    forest
+        The trees among the experts.
+    out
+        Filled with the predictions.
+
+    """
+    while passed := learn(Phi, values, truths, weights, *experts, out):
+        grow_oldest(forest)
+        Phi, values, truths, weights, out = (part[passed:] for part in (Phi, values, truths, weights, out))
+
+
+def advance_records(
+    learn: Callable[..., int],
+    values: Array,
+    extras: Array,
+    truths: Array,
+    weights: Array,
+    learnt: Array,
+    scaling: Scaling,
+    lens: Lens,
+    window: Window,
+    experts: tuple[Any, ...],
+    forest: Forest,
+    out: Array,
+    nothing: float,
+) -> None:
+    """Let records arrive, then predict and learn them, a block at a time.
+
+    Parameters
+    ----------
+    learn, experts, forest, out
+        As `pass_records` has them.
+    values, extras, truths, weights, learnt, scaling, lens, window
+        As `arrive` has them; one that is learnt with weight 0 counts for moments and window only.
+    nothing
+        The truth of a record that is predicted only.
+
+    """
+    n = len(values)
+    taught = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
+    Phi = np.empty((min(n, BLOCK), 2 * lens.W.shape[1] + 1 + lens.n_linear))
+    for start in range(0, n, BLOCK):
+        block = slice(start, start + BLOCK)
+        columns = Phi[: n - start]
+        arrive(
+            values[block],
+            extras[block],
+            truths[block],
+            weights[block],
+            learnt[block],
+            scaling,
+            lens,
+            window,
+            columns,
+        )
+        pass_records(learn, columns, values[block], taught[block], weights[block], experts, forest, out[block])

@@ -1,0 +1,60 @@
+"""Compile now what the estimators compile when it is first used: for an image, or before the first record comes."""
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
+from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
+from streamkernel.estimators.classifier import KernelClassifier
+from streamkernel.estimators.regressor import KernelRegressor
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+
+Model = AdaptiveKernelClassifier | AdaptiveKernelRegressor | KernelClassifier | KernelRegressor
+
+#: Records of a part of a stream: past the 200 that fix the bandwidth, the first trees and the first metric.
+_RECORDS = 260
+#: More than are looked at one by one: of these, random sums are taken.
+_CLASSES = 40
+
+
+def warm_up() -> None:
+    """Let every kind of model learn a made-up stream, so that a later process finds all of it compiled.
+
+    What is compiled already is only loaded.
+    """
+    for model in _models():
+        _use(model)
+
+
+def _models() -> Iterator[Model]:
+    yield AdaptiveKernelClassifier(seed=1)
+    yield AdaptiveKernelRegressor(seed=1)
+    for estimator in (KernelClassifier, KernelRegressor):
+        for growth in (CDSG(), DSG(), UDSG()):
+            yield estimator(growth=growth, seed=1)
+        yield estimator(dtype="float64", seed=1)
+        yield estimator(kernel=Gaussian(structured=True), seed=1)
+
+
+def _use(model: Model) -> None:
+    """Learn records of numbers, one by one and many at once; then strings, and inputs and classes that come late."""
+    rng = random.Random(1)
+    numbers: list[dict[str, float]] = [{name: rng.gauss(0, 1) for name in "abc"} for _ in range(_RECORDS)]
+    ys = [float(i % _CLASSES) for i in range(_RECORDS)]
+    for x, y in zip(numbers, ys, strict=True):
+        model.predict_one(x)
+        model.learn_one(x, y)
+    model.advance(numbers, ys)
+    strings = [{**x, "d": 1.0, "kind": rng.choice("xy")} for x in numbers]
+    model.predict_one(strings[0])
+    model.advance(strings, [-1.0, None, *ys[2:]], [0.5] * _RECORDS)
+    X = np.array([list(x.values()) for x in numbers])
+    model.learn_many(X, np.array(ys))
+    for rows in (1, _RECORDS):
+        model.predict_many(X[:rows])
+    model.clone(include_attributes=True)
+    if isinstance(model, AdaptiveKernelClassifier | AdaptiveKernelRegressor):
+        _ = model.expert_weights

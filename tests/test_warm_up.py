@@ -1,0 +1,74 @@
+"""First use: one warning says what is waited for, and after a warm-up nothing is left to compile."""
+
+import importlib
+import os
+import pkgutil
+import random
+import subprocess
+import sys
+
+from numba.core.registry import CPUDispatcher
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, compute
+from streamkernel.estimators.warm_up import warm_up
+from streamkernel.growth import DSG
+from streamkernel.kernels import Gaussian
+
+
+def _compiled():
+    """Every kernel's signatures that this process has compiled or loaded."""
+    modules = [importlib.import_module(f"{compute.__name__}.{m.name}") for m in pkgutil.iter_modules(compute.__path__)]
+    kernels = {value for module in modules for value in vars(module).values() if isinstance(value, CPUDispatcher)}
+    return {f"{kernel.__name__}{signature}" for kernel in kernels for signature in kernel.signatures}
+
+
+def test_after_a_warm_up_nothing_is_left_to_compile():
+    warm_up()
+    before = _compiled()
+    rng = random.Random(2)
+    xs = [
+        {"a": rng.random(), 7: i % 5, f"late{i // 90}": True, "text": "pqr"[i % 3], "gap": None if i % 9 else 1.0}
+        for i in range(450)
+    ]
+    for model, ys in (
+        (AdaptiveKernelClassifier(n_features=16), [f"class {i % 3}" for i in range(450)]),
+        (AdaptiveKernelRegressor(n_trees=0), [x["a"] for x in xs]),
+        (KernelClassifier(growth=DSG(), batch_size=8), [i % 3 == 0 for i in range(450)]),
+        (KernelRegressor(kernel=Gaussian(2.0, structured=True)), [x["a"] for x in xs]),
+    ):
+        for x, y in zip(xs[:120], ys[:120], strict=True):
+            model.predict_one(x)
+            model.learn_one(x, y)
+        model.advance(xs[120:], ys[120:], [0.5] * 330)
+        model.clone(include_attributes=True).predict_one(xs[0])
+    assert _compiled() - before == set()
+
+
+FIRST = """
+import numpy as np
+from streamkernel.compute.softmax import softmax_rows
+from streamkernel.compute.gaussians import mix64
+softmax_rows(np.zeros((2, 2)), np.zeros((2, 2)))
+mix64(np.uint64(1))
+"""
+
+
+def test_one_warning_says_what_is_waited_for_and_that_it_is_kept(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, check=True
+        ).stderr.splitlines()
+        for _ in range(2)
+    ]
+    assert len(said[0]) == 1
+    assert "compiling for this machine" in said[0][0]
+    assert f"the result is kept in {tmp_path}" in said[0][0]
+    assert said[1] == []
+
+
+def test_the_command_warms_up():
+    done = subprocess.run(
+        [sys.executable, "-m", "streamkernel", "warm-up"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
