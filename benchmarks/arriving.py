@@ -18,7 +18,7 @@ import polars as pl
 
 from benchmarks.rounds import interleaved, spread
 from streamkernel import KernelClassifier
-from streamkernel.growth.lane import Lane
+from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.records.inputs import Inputs
 
 INPUTS = 20
@@ -90,7 +90,7 @@ def dicts(rounds: int) -> list[list[str]]:
     inputs, others = Inputs(10_000, True), Inputs(10_000, True)
     inputs.encode(plain, [True] * n)
     others.encode(mixed, [True] * n)
-    lane = Lane(inputs)
+    fast_path = GrowingFastPath(inputs)
     column: dict[Any, int] = {}
     for x in mixed:
         for name, value in x.items():
@@ -99,7 +99,7 @@ def dicts(rounds: int) -> list[list[str]]:
 
     def through_lane() -> None:
         for x in plain:
-            assert lane.takes(x)
+            assert fast_path.takes(x)
 
     def one_by_one() -> None:
         for x in mixed:

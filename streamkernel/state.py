@@ -1,6 +1,6 @@
 """The state of a model as named arrays and plain values: its SHA-256 digest and its bytes.
 
-Pickle, deepcopy, checkpoints and equality tests all rest on such records. Nothing in them is ever executed. Names and
+Pickle, deepcopy, checkpoints and equality tests all rest on such states. Nothing in them is ever executed. Names and
 labels stand in them with their types, as JSON can hold them.
 """
 
@@ -20,7 +20,7 @@ from river import base
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: Field name -> numpy array, or a value that JSON holds (None, bool, int, float, str, lists and dicts of them).
-Record = dict[str, Any]
+State = dict[str, Any]
 #: Field name -> whether its numbers are such as a model can go on with.
 Rules = Mapping[str, Callable[[Array], bool]]
 
@@ -29,14 +29,14 @@ _MAGIC = b"SKREC\x01"
 _DTYPE = re.compile(r"<[fiu][248]|\|[biu]1")
 
 
-def digest(record: Mapping[str, Any]) -> str:
+def digest(state: Mapping[str, Any]) -> str:
     """The SHA-256 digest of a state.
 
     It goes over the fields in their order: name, dtype, shape and little-endian bytes (one NaN for all), or JSON.
 
     Parameters
     ----------
-    record
+    state
         The fields; arrays without spare room.
 
     Returns
@@ -51,7 +51,7 @@ def digest(record: Mapping[str, Any]) -> str:
 
     """
     sha = hashlib.sha256()
-    for name, value in record.items():
+    for name, value in state.items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and (unknown := np.isnan(value)).any():
             # NaN has many bit patterns: None, the null of a frame and 0 / 0 each come in their own.
             value = np.where(unknown, value.dtype.type(np.nan), value)
@@ -62,7 +62,7 @@ def digest(record: Mapping[str, Any]) -> str:
     return sha.hexdigest()
 
 
-def to_bytes(record: Mapping[str, Any]) -> bytes:
+def to_bytes(state: Mapping[str, Any]) -> bytes:
     """Serialise a state: a JSON header that describes the fields, then the arrays, little-endian, one after the other.
 
     Examples
@@ -72,7 +72,7 @@ def to_bytes(record: Mapping[str, Any]) -> bytes:
 
     """
     heads, bodies = [], []
-    for name, value in record.items():
+    for name, value in state.items():
         head, body = _field(name, value)
         heads.append(head)
         bodies.append(body)
@@ -80,27 +80,27 @@ def to_bytes(record: Mapping[str, Any]) -> bytes:
     return b"".join([_MAGIC, struct.pack("<Q", len(described)), described, *bodies])
 
 
-def from_bytes(data: bytes) -> Record:
+def from_bytes(data: bytes) -> State:
     """Deserialise a state that `to_bytes` wrote.
 
     Raises
     ------
     ValueError
-        The bytes are not such a record, or are cut short.
+        The bytes are not such a state, or are cut short.
 
     """
     start = len(_MAGIC) + 8
     if data[: len(_MAGIC)] != _MAGIC or len(data) < start:
-        raise ValueError("not a state record: it does not begin as one; give the bytes that to_bytes wrote")
+        raise ValueError("not a state: it does not begin as one; give the bytes that to_bytes wrote")
     (length,) = struct.unpack_from("<Q", data, len(_MAGIC))
     try:
         heads = json.loads(data[start : start + length])
         if not isinstance(heads, list):
             raise ValueError("its head is no list of fields")
         position = start + length
-        record: Record = {}
+        state: State = {}
         for head in heads:
-            if not isinstance(head["name"], str) or head["name"] in record:
+            if not isinstance(head["name"], str) or head["name"] in state:
                 raise ValueError("a field without a name of its own")
             if "dtype" in head:
                 if not _DTYPE.fullmatch(head["dtype"]):
@@ -111,15 +111,15 @@ def from_bytes(data: bytes) -> Record:
                 if min(shape, default=0) < 0 or position + size > len(data):
                     raise ValueError("cut short")
                 flat = np.frombuffer(data, dtype, count=size // dtype.itemsize, offset=position)
-                record[head["name"]] = flat.reshape(shape).astype(dtype.newbyteorder("="))
+                state[head["name"]] = flat.reshape(shape).astype(dtype.newbyteorder("="))
                 position += size
             else:
-                record[head["name"]] = head["value"]
+                state[head["name"]] = head["value"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"not a state record: {error}; give the bytes that to_bytes wrote") from error
+        raise ValueError(f"not a state: {error}; give the bytes that to_bytes wrote") from error
     if position != len(data):
-        raise ValueError("not a state record: bytes left over at its end; give the bytes that to_bytes wrote")
-    return record
+        raise ValueError("not a state: bytes left over at its end; give the bytes that to_bytes wrote")
+    return state
 
 
 def _field(name: str, value: Any) -> tuple[dict[str, Any], bytes]:
@@ -180,14 +180,14 @@ def untag(tagged: Any) -> Any:
     raise ValueError(f"{tagged!r} describes no name or label")
 
 
-def array(record: Record, name: str, dtype: Any, *shape: int | None) -> Array:
+def array(state: State, name: str, dtype: Any, *shape: int | None) -> Array:
     """A copy of an array of a state, after its dtype and shape were checked.
 
     Compiled code does not check bounds, so no array from a checkpoint reaches it without this.
 
     Parameters
     ----------
-    record, name
+    state, name
         The state and the field.
     dtype
         The dtype that the array must have.
@@ -200,15 +200,15 @@ def array(record: Record, name: str, dtype: Any, *shape: int | None) -> Array:
         The field is missing or is not such an array.
 
     """
-    value = record.get(name)
+    value = state.get(name)
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
-        raise misfit(name)
+        raise state_mismatch(name)
     if any(wanted is not None and n != wanted for n, wanted in zip(value.shape, shape, strict=True)):
-        raise misfit(name)
+        raise state_mismatch(name)
     return np.array(value, order="C")
 
 
-def checked(record: Record, rules: Rules) -> Record:
+def checked(state: State, rules: Rules) -> State:
     """Validate the numbers of a state against rules, and return it; fields that hold no floats are skipped.
 
     Writing and reading a state check the same rules: none is saved that would be refused.
@@ -220,13 +220,13 @@ def checked(record: Record, rules: Rules) -> Record:
 
     """
     for name, fits in rules.items():
-        value = record.get(name)
+        value = state.get(name)
         if isinstance(value, int):  # one past the largest float is infinite
             value = real(value)
         values = np.asarray(value) if isinstance(value, np.ndarray | float) else None
         if values is not None and values.dtype.kind == "f" and not fits(values):
-            raise misfit(name)
-    return record
+            raise state_mismatch(name)
+    return state
 
 
 def all_finite(values: Array) -> bool:
@@ -254,36 +254,36 @@ def none_missing(values: Array) -> bool:
     return not np.isnan(values).any()
 
 
-def whole(record: Record, name: str, most: int = 2**63) -> int:
+def whole(state: State, name: str, most: int = 2**63) -> int:
     """The integer from 0 to `most` in a field of a state; ValueError where there is none."""
-    value = record.get(name)
+    value = state.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise misfit(name)
+        raise state_mismatch(name)
     return value
 
 
-def number(record: Record, name: str) -> float:
+def number(state: State, name: str) -> float:
     """The number in a field of a state as a float; ValueError where there is none."""
-    value = record.get(name)
+    value = state.get(name)
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise misfit(name)
+        raise state_mismatch(name)
     return real(value) or 0.0  # one past the largest float is infinite
 
 
-def untagged(record: Record, name: str) -> list[Any]:
+def untagged(state: State, name: str) -> list[Any]:
     """The names or labels in a field of a state, which `tag` encoded; ValueError where there are none."""
-    value = record.get(name)
+    value = state.get(name)
     if not isinstance(value, list):
-        raise misfit(name)
+        raise state_mismatch(name)
     try:
         return [untag(item) for item in value]
     except ValueError as error:
-        raise misfit(name) from error
+        raise state_mismatch(name) from error
 
 
-def misfit(name: str) -> ValueError:
+def state_mismatch(name: str) -> ValueError:
     """The ValueError of a state with a field that is missing or impossible, to be raised."""
-    return ValueError(f"this state record does not fit: its field {name!r} is missing or impossible")
+    return ValueError(f"this state does not fit: its field {name!r} is missing or impossible")
 
 
 def real(value: Any) -> float | None:

@@ -10,14 +10,14 @@ from streamkernel.records.inputs import Inputs
 def inputs_of(model):
     """Its inputs with their moments."""
     inputs = Inputs(model.max_inputs, standardize=model.standardize is not False)
-    inputs.restore(model.__getstate__())
+    inputs.load_state(model.__getstate__())
     return inputs
 
 
 def expansion_of(model):
     """Its random features and their coefficients."""
     expansion = Expansion(model.kernel or Gaussian(), model.block_size, np.dtype(model.dtype), 0, 0)
-    expansion.restore(model.__getstate__())
+    expansion.load_state(model.__getstate__())
     return expansion
 
 

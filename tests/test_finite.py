@@ -14,8 +14,8 @@ from river.optim.losses import Absolute, Hinge, Huber, Squared
 from river.optim.schedulers import Constant
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
-from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.experts import LabelExperts
+from streamkernel.adaptive.features import Columns
 from streamkernel.adaptive.machine import LabelMachine
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
@@ -86,7 +86,7 @@ def _assert_finite(values):
     assert np.isfinite(np.array(list(values), np.float64)).all()
 
 
-def _assert_said_is_finite(model, x):
+def _assert_prediction_is_finite(model, x):
     if hasattr(model, "predict_proba_one"):
         _assert_finite(model.predict_proba_one(x).values())
         model.predict_one(x)
@@ -109,13 +109,20 @@ def test_finite_streams_stay_finite(kind, data):
         xs, ys, ws = zip(*records[start : start + 25], strict=True)
         outcome = model.advance(xs, [y > 0 for y in ys] if is_label else ys, ws)
         _assert_finite(outcome.losses)
-        for said in outcome.probabilities or [dict(enumerate(outcome.predictions))]:
-            _assert_finite(said.values())
+        for prediction in outcome.probabilities or [dict(enumerate(outcome.predictions))]:
+            _assert_finite(prediction.values())
         # A state that is not finite is refused where it is written.
         other = pickle.loads(pickle.dumps(model))
         assert other.state_digest() == model.state_digest()
         for x in ({"a": LARGEST, "b": -1e42}, {"a": 0.5}, {}, {"new": -LARGEST}):
-            _assert_said_is_finite(other, {"a": 0.1, "b": 0.2} | x)
+            _assert_prediction_is_finite(other, {"a": 0.1, "b": 0.2} | x)
+
+
+@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor])
+def test_a_loss_in_units_of_a_tiny_deviation_is_finite(kind):
+    losses = kind(seed=1).advance([{"a": 0.0}] * 3, [0.0, 5.928226346262121e-162, 1.0]).losses
+    _assert_finite(losses)
+    assert losses[2] > 1
 
 
 @pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor])
@@ -136,11 +143,11 @@ def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_fie
     for field in ("heads_W", "losses"):
         getattr(machine.experts, field).flat[0] = math.nan
         with pytest.raises(ValueError, match=f"its field '{field}'"):
-            machine.record()
+            machine.state()
         getattr(machine.experts, field).flat[0] = 0.0
     machine.inputs.moments[0, 2] = -1.0
     with pytest.raises(ValueError, match="its field 'input_moments'"):
-        machine.record()
+        machine.state()
 
 
 def test_a_model_whose_state_is_refused_is_not_pickled(monkeypatch):

@@ -65,7 +65,7 @@ def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n, kind
         ("t", -1),
         ("n_grown", 10**9),
         ("gamma_0", None),
-        ("rehearsal_targets", [["str", "x"]]),
+        ("warm_up_targets", [["str", "x"]]),
     ],
     ids=str,
 )

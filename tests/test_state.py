@@ -49,7 +49,7 @@ def test_bytes_that_are_cut_or_continued_are_refused(record, data):
     written = to_bytes(record)
     cut = data.draw(st.integers(0, len(written) - 1))
     for broken in (written[:cut], written + b"\0", b"x" + written):
-        with pytest.raises(ValueError, match="not a state record"):
+        with pytest.raises(ValueError, match="not a state"):
             from_bytes(broken)
 
 
@@ -62,7 +62,7 @@ def test_bytes_with_a_bad_byte_are_a_record_or_refused(record, data):
     try:
         from_bytes(bytes(written))
     except ValueError as error:
-        assert str(error).startswith("not a state record")  # noqa: PT017
+        assert str(error).startswith("not a state")  # noqa: PT017
 
 
 def _written(heads, body=b""):
@@ -106,13 +106,13 @@ def _written(heads, body=b""):
     ids=lambda heads: str(heads)[:60],
 )
 def test_hostile_heads_are_refused(heads):
-    with pytest.raises(ValueError, match="not a state record"):
+    with pytest.raises(ValueError, match="not a state"):
         from_bytes(_written(heads, bytes(8)))
 
 
 def test_the_length_of_the_head_may_lie():
     for length in (0, 1, 2**63, 2**64 - 1):
-        with pytest.raises(ValueError, match="not a state record"):
+        with pytest.raises(ValueError, match="not a state"):
             from_bytes(b"SKREC\x01" + struct.pack("<Q", length) + b"[]" + bytes(3))
 
 

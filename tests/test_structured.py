@@ -99,7 +99,7 @@ def test_any_cut_of_a_stream_that_outgrows_its_first_group(model, cut):
     whole = case.fresh()
     whole.advance(case.xs, case.ys)
     stacks = Stacks(model.block_size, cache_bytes=0, seed=1)
-    stacks.restore(whole.__getstate__())
+    stacks.load_state(whole.__getstate__())
     assert len(stacks.groups(len(whole.input_names)).sizes) > 1
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.state import Record, Rules, all_from_zero, array, checked, misfit
+from streamkernel.state import Rules, State, all_from_zero, array, checked, state_mismatch
 
 #: Labelled records of a block.
 BLOCK = 100
@@ -40,7 +40,7 @@ class Change:
         self._before = np.zeros(3)
         self._last = 0  # the records there had been when the change came that was told last; 0 for none
 
-    def told(self, n_records: int) -> int:
+    def end_block(self, n_records: int) -> int:
         """End a block; the records since the last change where now is the time to learn from them, else 0."""
         if self._is_worse():
             self._last = n_records - BLOCK
@@ -60,7 +60,7 @@ class Change:
         variance = max(squares_before / before - mean * mean, 0.0)
         return total / n - mean > max(DEVIATIONS * math.sqrt(variance / n), ROUNDING)
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         return checked(
             {
@@ -71,10 +71,10 @@ class Change:
             self.rules,
         )
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
-        self.block, self._before = (array(record, name, np.float64, 3) for name in ("change_block", "change_before"))
-        self._last = int(array(record, "change_last", np.int64, 1)[0])
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        self.block, self._before = (array(state, name, np.float64, 3) for name in ("change_block", "change_before"))
+        self._last = int(array(state, "change_last", np.int64, 1)[0])
         if self._last < 0:
-            raise misfit("change_last")
+            raise state_mismatch("change_last")

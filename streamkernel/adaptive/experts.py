@@ -11,14 +11,14 @@ from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import Forest
 from streamkernel.adaptive.passing import advance_records, pass_records
 from streamkernel.compute import trees
-from streamkernel.compute.arrival import Lens, Scaling, Window
-from streamkernel.compute.experts import hedge_weights, rehearse, standardise_targets
+from streamkernel.compute.arrival import FeatureMap, Scaling, Window
+from streamkernel.compute.experts import hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import pass_numbers
-from streamkernel.compute.recursive import settle
-from streamkernel.state import Array, Record, Rules, all_finite, array, checked
+from streamkernel.compute.recursive import apply_deferred
+from streamkernel.state import Array, Rules, State, all_finite, array, checked
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
@@ -93,17 +93,17 @@ class Experts(abc.ABC):
 
     @property
     def heads_P(self) -> Array:
-        """The heads' matrices, all they are owed taken: neither this nor when it happens changes a bit to come."""
-        for P, owed in zip(self._heads_P, self._owed, strict=True):
-            if owed.any():
-                settle(P, owed, 1.0 / self.ridge)
+        """The heads' matrices, all they are deferred taken: neither this nor when it happens changes a bit to come."""
+        for P, deferred in zip(self._heads_P, self._deferred, strict=True):
+            if deferred.any():
+                apply_deferred(P, deferred, 1.0 / self.ridge)
         return self._heads_P
 
     @heads_P.setter
     def heads_P(self, P: Array) -> None:
         H, D, _ = P.shape
         self._heads_P = P
-        self._owed = np.zeros((H, D + 2))
+        self._deferred = np.zeros((H, D + 2))
 
     def forget_heads(self) -> None:
         """The heads begin anew; linear experts and mixture go on."""
@@ -146,12 +146,12 @@ class Experts(abc.ABC):
         weights: Array,
         learnt: Array,
         scaling: Scaling,
-        lens: Lens,
+        feature_map: FeatureMap,
         window: Window,
     ) -> Array:
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._n_said))
-        arrival = values, extras, truths, weights, learnt, scaling, lens, window
+        arrival = values, extras, truths, weights, learnt, scaling, feature_map, window
         advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
         return out
 
@@ -168,7 +168,7 @@ class Experts(abc.ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of the matrices and the trees."""
-        matrices = (self._heads_P, self._owed, self.heads_W, self.linear_P, self.linear_W)
+        matrices = (self._heads_P, self._deferred, self.heads_W, self.linear_P, self.linear_W)
         return sum(int(part.nbytes) for part in matrices) + self.forest.nbytes
 
     @property
@@ -180,19 +180,19 @@ class Experts(abc.ABC):
         hedge_weights(self.losses, self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         own = {name: getattr(self, name).copy() for name in self._fields}
-        return {**checked(own, self.rules), **self.forest.record(), **self.change.record()}
+        return {**checked(own, self.rules), **self.forest.state(), **self.change.state()}
 
-    def restore(self, record: Record, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
+    def load_state(self, state: State, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.forest.restore(record, n_inputs, n_outputs)
-        self.change.restore(record)
+        self.forest.load_state(state, n_inputs, n_outputs)
+        self.change.load_state(state)
         for name in self._fields:
-            setattr(self, name, array(record, name, np.float64, *getattr(self, name).shape))
+            setattr(self, name, array(state, name, np.float64, *getattr(self, name).shape))
 
     @property
     def rules(self) -> Rules:
@@ -213,8 +213,8 @@ class Experts(abc.ABC):
     def _fields(self) -> tuple[str, ...]:
         return ("heads_P", "heads_W", "linear_P", "linear_W", "losses")
 
-    def _rehearse(self, Phi: Array, truths: Array, weights: Array) -> None:
-        rehearse(Phi, truths, weights, self._heads_P, self.heads_W, self._owed, self.drifts, self.ridge)
+    def _replay(self, Phi: Array, truths: Array, weights: Array) -> None:
+        replay(Phi, truths, weights, self._heads_P, self.heads_W, self._deferred, self.drifts, self.ridge)
 
 
 def _fresh(n: int, size: int, ridge: float) -> Array:
@@ -258,7 +258,7 @@ class LabelExperts(Experts):
         return (
             self._heads_P,
             self.heads_W,
-            self._owed,
+            self._deferred,
             self.drifts,
             self.ridge,
             self.linear_P,
@@ -271,10 +271,10 @@ class LabelExperts(Experts):
             self.eta,
         )
 
-    def rehearse(self, Phi: Array, labels: Array, weights: Array) -> None:
+    def replay(self, Phi: Array, labels: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
         K = self.heads_W.shape[1]
-        self._rehearse(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
+        self._replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
 
 
 class NumberExperts(Experts):
@@ -317,7 +317,7 @@ class NumberExperts(Experts):
         return (
             self._heads_P,
             self.heads_W,
-            self._owed,
+            self._deferred,
             self.drifts,
             self.ridge,
             self.linear_P,
@@ -333,9 +333,9 @@ class NumberExperts(Experts):
             self.eta,
         )
 
-    def rehearse(self, Phi: Array, targets: Array, weights: Array) -> None:
+    def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
         truths = np.empty((len(Phi), 1))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
         standardise_targets(nearer, weights, self.moments, truths[:, 0])
-        self._rehearse(Phi, truths, weights)
+        self._replay(Phi, truths, weights)

@@ -6,16 +6,16 @@ import numpy as np
 
 from streamkernel.compute import trees
 from streamkernel.state import (
-    Record,
     Rules,
+    State,
     all_finite,
     all_from_zero,
     all_positive,
     array,
     checked,
-    misfit,
     none_infinite,
     none_missing,
+    state_mismatch,
 )
 
 #: Nodes of a tree.
@@ -109,7 +109,7 @@ class Forest:
         """Bytes of the trees and the window."""
         return sum(int(part.nbytes) for part in self.arrays)
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         n = min(int(self.arrays.counts[0]), len(self.arrays.rows))
         return checked(
@@ -122,28 +122,28 @@ class Forest:
             self.rules,
         )
 
-    def restore(self, record: Record, n_inputs: int, n_outputs: int) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
+    def load_state(self, state: State, n_inputs: int, n_outputs: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
         self.begin(n_inputs, n_outputs)
         mine = self.arrays
         for name in _FIELDS:
             own = getattr(mine, name)
-            own[:] = array(record, f"tree_{name}", own.dtype.type, *own.shape)
+            own[:] = array(state, f"tree_{name}", own.dtype.type, *own.shape)
         if (mine.counts < 0).any():
-            raise misfit("tree_counts")
+            raise state_mismatch("tree_counts")
         n = min(int(mine.counts[0]), len(mine.rows))
-        mine.rows[:n] = array(record, "window_rows", np.float64, n, n_inputs)
-        mine.targets[:, :n] = array(record, "window_targets", np.float64, len(mine.targets), n, n_outputs)
-        mine.weights[:n] = array(record, "window_weights", np.float64, n)
+        mine.rows[:n] = array(state, "window_rows", np.float64, n, n_inputs)
+        mine.targets[:, :n] = array(state, "window_targets", np.float64, len(mine.targets), n, n_outputs)
+        mine.weights[:n] = array(state, "window_weights", np.float64, n)
         self._check_trees(n_inputs)
 
     def _check_trees(self, n_inputs: int) -> None:
         """A tree must lead from its root to a leaf, whatever a file says."""
         features, children = self.arrays.features, self.arrays.children
         if (features >= n_inputs).any():
-            raise misfit("tree_features")
+            raise state_mismatch("tree_features")
         later = np.arange(NODES)
         inner = features >= 0
         if (inner & ((children <= later) | (children >= NODES - 1))).any():
-            raise misfit("tree_children")
+            raise state_mismatch("tree_children")

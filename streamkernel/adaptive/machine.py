@@ -15,14 +15,14 @@ import numpy as np
 
 from streamkernel.adaptive import metric
 from streamkernel.adaptive.change import BLOCK
-from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.adaptive.lane import Lane
+from streamkernel.adaptive.fast_path import AdaptiveFastPath
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.recent import Recent
+from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs, Rows
-from streamkernel.records.intake import Intake, Records
 from streamkernel.records.targets import Classes, Numbers
-from streamkernel.state import Array, Record, Rules, all_from_zero, array, checked, misfit, whole
+from streamkernel.state import Array, Rules, State, all_from_zero, array, checked, state_mismatch, whole
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _RULES: Rules = {"importance": all_from_zero}
@@ -87,15 +87,15 @@ class AdaptiveMachine(abc.ABC):
     targets: Classes | Numbers
     experts: LabelExperts | NumberExperts
 
-    def __init__(self, inputs: Inputs, columns: Columns, schedule: Sequence[int], buffer_size: int) -> None:
+    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int], buffer_size: int) -> None:
         self.inputs = inputs
         self.columns = columns
         self.schedule = sorted(int(n) for n in schedule)
         self.recent = Recent(buffer_size)
         self.importance = np.zeros(0)
         self.n_records = 0
-        self._intake = Intake(inputs, self.targets)
-        self._lane: Lane | None = None
+        self._encoder = BatchEncoder(inputs, self.targets)
+        self._fast_path: AdaptiveFastPath | None = None
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Answered:
         """Predict records, then learn them, one after the other.
@@ -116,7 +116,7 @@ class AdaptiveMachine(abc.ABC):
 
         """
         parts: list[Answered] = []
-        for rows, targets, weights in self._intake.take(xs, ys, ws):
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
             parts.extend(
                 self._answered(self._learn(rows.part(stretch), targets[stretch], weights[stretch]))
                 for stretch in self._stretches(rows, targets)
@@ -125,63 +125,63 @@ class AdaptiveMachine(abc.ABC):
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does."""
-        for rows, targets, weights in self._intake.take(xs, ys, ws):
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for stretch in self._stretches(rows, targets):
                 self._learn(rows.part(stretch), targets[stretch], weights[stretch])
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
         truth = self.targets.known(y)
-        if truth is None or not (lane := self._open_lane()) or not lane.learn(x, truth):
+        if truth is None or not (fast_path := self._open_fast_path()) or not fast_path.learn(x, truth):
             return False
         self._count(1)
         return True
 
     def predict_one(self, x: Mapping[Any, Any]) -> list[float]:
         """What there is to say of a record; nothing is changed."""
-        if (lane := self._open_lane()) and (prediction := lane.predict(x)) is not None:
+        if (fast_path := self._open_fast_path()) and (prediction := fast_path.predict(x)) is not None:
             return prediction
         said: list[float] = self.predict([x])[0].tolist()
         return said
 
     def predict(self, xs: Records) -> Array:
         """What there is to say of records, (n, K), or (n, 3) of numbers; nothing is changed."""
-        said = [self._predict(rows) for _, rows in self._intake.encoded(xs, [None] * len(xs))]
+        said = [self._predict(rows) for _, rows in self._encoder.encoded(xs, [None] * len(xs))]
         return said[0] if len(said) == 1 else np.concatenate([self._nothing(0), *said])
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         return {
             "n_records": self.n_records,
-            **self.inputs.record(),
-            **self.targets.record(),
-            **self.columns.record(),
-            **self.experts.record(),
-            **self.recent.record(),
+            **self.inputs.state(),
+            **self.targets.state(),
+            **self.columns.state(),
+            **self.experts.state(),
+            **self.recent.state(),
             **checked({"importance": self.importance.copy()}, _RULES),
         }
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit, and then the machine is spoilt."""
-        self.n_records = whole(record, "n_records")
-        self.inputs.restore(record)
-        self.targets.restore(record)
-        self.columns.restore(record)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit, and then the machine is spoilt."""
+        self.n_records = whole(state, "n_records")
+        self.inputs.load_state(state)
+        self.targets.load_state(state)
+        self.columns.load_state(state)
         if self.columns.n_inputs > len(self.inputs):
-            raise misfit("metric_scales")
+            raise state_mismatch("metric_scales")
         began = self.n_records > 0
-        self.experts.restore(
-            record,
+        self.experts.load_state(
+            state,
             self.columns.n_columns if began else 0,
             self.columns.n_linear if began and self.columns.has_linear else None,
             self.targets.n_outputs if began else 0,
             self.columns.n_inputs if began else 0,
         )
-        self.recent.restore(record, self.columns.n_inputs)
-        checked(record, _RULES)
-        self.importance = array(record, "importance", np.float64, None)
+        self.recent.load_state(state, self.columns.n_inputs)
+        checked(state, _RULES)
+        self.importance = array(state, "importance", np.float64, None)
         if len(self.importance) > self.columns.n_inputs:
-            raise misfit("importance")
+            raise state_mismatch("importance")
 
     def _stretches(self, rows: Rows, targets: Sequence[Any]) -> Iterator[slice]:
         """Cut where the matrices change their shape or their contents: new inputs, new classes, a new metric."""
@@ -237,27 +237,27 @@ class AdaptiveMachine(abc.ABC):
     def _count(self, n_learnt: int) -> None:
         """Count records learnt, and learn the metric where it is time."""
         self.n_records += n_learnt
-        since = self.experts.change.told(self.n_records) if self.n_records % BLOCK == 0 else 0
+        since = self.experts.change.end_block(self.n_records) if self.n_records % BLOCK == 0 else 0
         if since:
             self.experts.forest.keep_last(since)
         if self.n_records in self.schedule or (since and self.schedule):
             self._learn_metric(since)
 
-    def _open_lane(self) -> Lane | None:
-        """The fast lane, if all columns are numbers that have a place."""
-        if self._lane is None and self.n_records:
+    def _open_fast_path(self) -> AdaptiveFastPath | None:
+        """The fast path, if all columns are numbers that have a place."""
+        if self._fast_path is None and self.n_records:
             names = self.inputs.plain_names
             if names and len(names) == self.columns.n_inputs:
-                self._lane = Lane(
+                self._fast_path = AdaptiveFastPath(
                     names,
                     self._unknown(1),
                     self.experts,
                     self.columns.n_columns,
                     self.inputs.scaling(len(names)),
-                    self.columns.lens(self.inputs.keys, _NO_KEYS),
+                    self.columns.feature_map(self.inputs.keys, _NO_KEYS),
                     self.recent.window,
                 )
-        return self._lane
+        return self._fast_path
 
     def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
         """Let rows through scaling, columns and experts."""
@@ -271,13 +271,13 @@ class AdaptiveMachine(abc.ABC):
             weights,
             self._is_known(y),
             self.inputs.scaling(width),
-            self.columns.lens(keys, rows.extra_keys),
+            self.columns.feature_map(keys, rows.extra_keys),
             self.recent.window,
         )
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""
-        self._lane = None
+        self._fast_path = None
         seen = np.flatnonzero(~np.isnan(values).all(axis=0))
         width = int(seen[-1]) + 1 if len(seen) else 0
         if not self.n_records:
@@ -295,12 +295,12 @@ class AdaptiveMachine(abc.ABC):
 
         Those since a change, or all that are remembered where `since` is 0.
         """
-        self._lane = None
+        self._fast_path = None
         X, y, w = (part[-since:] for part in self.recent.rows())
         columns, experts = self.columns, self.experts
         keys = self.inputs.keys[: columns.n_inputs]
         self.importance = metric.importance(
-            columns.of(X, keys), experts.heads_W[int(np.argmin(experts.drifts))], columns.lens(keys, _NO_KEYS)
+            columns.of(X, keys), experts.heads_W[int(np.argmin(experts.drifts))], columns.feature_map(keys, _NO_KEYS)
         )
         scales = metric.scales_of(self.importance)
         bandwidth = columns.kernel.bandwidth or columns.kernel.median_bandwidth(X[-metric.NEAREST :] * scales)
@@ -309,7 +309,7 @@ class AdaptiveMachine(abc.ABC):
         if columns.d0 > before:
             experts.rescale_inputs(math.sqrt(before / columns.d0))
         experts.forget_heads()
-        experts.rehearse(columns.of(X, keys), y, w)
+        experts.replay(columns.of(X, keys), y, w)
 
     @property
     @abc.abstractmethod
@@ -352,7 +352,7 @@ class LabelMachine(AdaptiveMachine):
         self,
         inputs: Inputs,
         targets: Classes,
-        columns: Columns,
+        columns: AdaptiveFeatures,
         experts: LabelExperts,
         schedule: Sequence[int],
         buffer_size: int,
@@ -388,7 +388,7 @@ class LabelMachine(AdaptiveMachine):
             said = self._pass(rows, self._unknown(1), weights) if known else self._nothing(1)
             self.targets.admit(targets)
             self.experts.add_output()
-            self._lane = None
+            self._fast_path = None
         labels = self.targets.codes(targets)
         learnt = self._pass(rows, labels, weights)
         return Taught(learnt if said is None else said, known, learnt, labels)
@@ -399,10 +399,10 @@ class LabelMachine(AdaptiveMachine):
         losses[rows] = -np.log(np.maximum(taught.learnt[rows, taught.y[rows]], 1e-15))
         return Answered(taught.said, np.full(len(losses), taught.known), losses)
 
-    def restore(self, record: Record) -> None:
-        super().restore(record)
+    def load_state(self, state: State) -> None:
+        super().load_state(state)
         if not np.isin(self.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
-            raise misfit("recent_targets")
+            raise state_mismatch("recent_targets")
 
     def _joined(self, parts: Sequence[Answered]) -> Answered:
         if len(parts) == 1:
@@ -423,7 +423,7 @@ class NumberMachine(AdaptiveMachine):
         self,
         inputs: Inputs,
         targets: Numbers,
-        columns: Columns,
+        columns: AdaptiveFeatures,
         experts: NumberExperts,
         schedule: Sequence[int],
         buffer_size: int,
@@ -451,8 +451,10 @@ class NumberMachine(AdaptiveMachine):
         return Taught(said, 0, said, y)
 
     def _answered(self, taught: Taught) -> Answered:
-        # In units of the target's deviation, as the losses of the other regressors are.
-        losses = (taught.said[:, 0] - taught.y) ** 2 / taught.said[:, 2]
+        # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that
+        # the quotient overflows.
+        with np.errstate(over="ignore"):
+            losses = np.minimum((taught.said[:, 0] - taught.y) ** 2 / taught.said[:, 2], np.finfo(np.float64).max)
         return Answered(taught.said[:, :2], np.zeros(len(losses), np.int64), losses)
 
     def _joined(self, parts: Sequence[Answered]) -> Answered:

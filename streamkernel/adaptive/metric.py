@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from streamkernel.compute.arrival import Lens
+from streamkernel.compute.arrival import FeatureMap
 from streamkernel.compute.gaussians import random_signs
 from streamkernel.compute.slopes import squared_slopes
 from streamkernel.state import Array
@@ -17,16 +17,16 @@ WATCHED = 32
 NEAREST = 200
 
 
-def importance(Phi: Array, coefficients: Array, lens: Lens) -> Array:
+def importance(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Array:
     """Mean squared slope of scores along each input, in units of their mean; at least `LEAST`.
 
     Parameters
     ----------
     Phi
-        Columns of records, shape (n, D).
+        AdaptiveFeatures of records, shape (n, D).
     coefficients
         A head's, shape (K, D).
-    lens
+    feature_map
         How the columns were made.
 
     Returns
@@ -38,9 +38,15 @@ def importance(Phi: Array, coefficients: Array, lens: Lens) -> Array:
     if K > WATCHED:
         # The mean square of random sums of outputs is the sum of their squares.
         coefficients = np.einsum("sk,kd->sd", random_signs(np.uint64(K), WATCHED, K), coefficients)
-    energy = np.empty(len(lens.W))
+    energy = np.empty(len(feature_map.W))
     squared_slopes(
-        Phi, coefficients, lens.W.astype(np.float64), lens.scales.astype(np.float64), lens.root, lens.n_linear, energy
+        Phi,
+        coefficients,
+        feature_map.W.astype(np.float64),
+        feature_map.scales.astype(np.float64),
+        feature_map.root,
+        feature_map.n_linear,
+        energy,
     )
     mean = energy.mean() if len(energy) else 0.0
     if not mean > 0 or not math.isfinite(mean):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.arrival import BLOCK, Lens, Scaling, Window, arrive
+from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, Window, arrive
 from streamkernel.compute.trees import Forest, grow_oldest
 from streamkernel.state import Array
 
@@ -52,7 +52,7 @@ def advance_records(
     weights: Array,
     learnt: Array,
     scaling: Scaling,
-    lens: Lens,
+    feature_map: FeatureMap,
     window: Window,
     experts: tuple[Any, ...],
     forest: Forest,
@@ -65,7 +65,7 @@ def advance_records(
     ----------
     learn, experts, forest, out
         As `pass_records` has them.
-    values, extras, truths, weights, learnt, scaling, lens, window
+    values, extras, truths, weights, learnt, scaling, feature_map, window
         As `arrive` has them; one that is learnt with weight 0 counts for moments and window only.
     nothing
         The truth of a record that is predicted only.
@@ -73,7 +73,7 @@ def advance_records(
     """
     n = len(values)
     taught = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
-    Phi = np.empty((min(n, BLOCK), 2 * lens.W.shape[1] + 1 + lens.n_linear))
+    Phi = np.empty((min(n, BLOCK), 2 * feature_map.W.shape[1] + 1 + feature_map.n_linear))
     for start in range(0, n, BLOCK):
         block = slice(start, start + BLOCK)
         columns = Phi[: n - start]
@@ -84,7 +84,7 @@ def advance_records(
             weights[block],
             learnt[block],
             scaling,
-            lens,
+            feature_map,
             window,
             columns,
         )

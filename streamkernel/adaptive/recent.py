@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.compute.arrival import Window, remember
-from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, whole
+from streamkernel.state import Array, Rules, State, all_finite, all_from_zero, array, checked, whole
 
 
 class Recent:
@@ -57,7 +57,7 @@ class Recent:
         order = np.arange(seen - n, seen) % self.size
         return self.window.rows[order], self.window.targets[order], self.window.weights[order]
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         X, y, w = self.rows()
         return checked(
@@ -65,12 +65,12 @@ class Recent:
             self.rules,
         )
 
-    def restore(self, record: Record, n_inputs: int) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
-        y = array(record, "recent_targets", np.float64, None)
-        w = array(record, "recent_weights", np.float64, len(y))
-        X = array(record, "recent_rows", np.float32, len(y), n_inputs)
+    def load_state(self, state: State, n_inputs: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        y = array(state, "recent_targets", np.float64, None)
+        w = array(state, "recent_weights", np.float64, len(y))
+        X = array(state, "recent_rows", np.float32, len(y), n_inputs)
         whole({"n": len(y)}, "n", self.size)
         self.forget()
         self.widen(n_inputs)

@@ -23,7 +23,7 @@ class Scaling(NamedTuple):
     moments: Array
 
 
-class Lens(NamedTuple):
+class FeatureMap(NamedTuple):
     """How scaled inputs become columns, as `adaptive_columns` has it."""
 
     W: Array
@@ -61,7 +61,7 @@ def arrive(
     weights: Array,
     learnt: Array,
     scaling: Scaling,
-    lens: Lens,
+    feature_map: FeatureMap,
     window: Window,
     Phi: Array,
 ) -> None:
@@ -77,14 +77,14 @@ def arrive(
         Shape (n,), for the window.
     learnt
         Bool of shape (n,).
-    scaling, lens, window
+    scaling, feature_map, window
         The moments and the window are updated.
     Phi
         Filled: columns, float64 of shape (n, D).
 
     """
     n, d = values.shape
-    X = np.empty((n, d + extras.shape[1]), lens.W.dtype)
+    X = np.empty((n, d + extras.shape[1]), feature_map.W.dtype)
     scale(
         values,
         learnt,
@@ -100,4 +100,6 @@ def arrive(
             X[r, d + j] = extras[r, j]
         if learnt[r]:
             remember(window, X[r, :d], targets[r], weights[r])
-    adaptive_columns(X, lens.W, lens.scales, lens.root, lens.n_linear, lens.sine, Phi)
+    adaptive_columns(
+        X, feature_map.W, feature_map.scales, feature_map.root, feature_map.n_linear, feature_map.sine, Phi
+    )

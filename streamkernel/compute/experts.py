@@ -22,7 +22,7 @@ HIGHEST_LOG_TEMPERATURE = 4.0
 
 
 @jit_reduction
-def speak(heads_W: Array, linear_W: Array, phi: Array, scores: Array) -> None:
+def predict_experts(heads_W: Array, linear_W: Array, phi: Array, scores: Array) -> None:
     """Scores of a record by heads and linear experts, in this order: the first rows of `scores`."""
     H, K, D = heads_W.shape
     E, _, L = linear_W.shape
@@ -77,10 +77,10 @@ def count_loss(block: Array, loss: float) -> None:
 
 
 @jit
-def teach_heads(
+def update_heads(
     P: Array,
     W: Array,
-    owed: Array,
+    deferred: Array,
     drifts: Array,
     ridge: float,
     phi: Array,
@@ -95,8 +95,8 @@ def teach_heads(
     ----------
     P, W
         The heads' matrices, (H, D, D) and (H, K, D); updated.
-    owed
-        What each head's P is owed, (H, D + 2), as `symmetric_product` has it; updated.
+    deferred
+        What each head's P is deferred, (H, D + 2), as `symmetric_product` has it; updated.
     drifts
         q of each head, shape (H,).
     ridge
@@ -117,12 +117,12 @@ def teach_heads(
     for j in range(W.shape[0]):
         for k in range(truth.shape[0]):
             errors[k] = truth[k] - scores[j, k]
-        learn_least_squares_late(P[j], W[j], owed[j], phi, errors, weight, drifts[j], 1.0 / ridge, v)
+        learn_least_squares_late(P[j], W[j], deferred[j], phi, errors, weight, drifts[j], 1.0 / ridge, v)
 
 
 @jit
-def rehearse(
-    Phi: Array, truths: Array, sample_weights: Array, P: Array, W: Array, owed: Array, drifts: Array, ridge: float
+def replay(
+    Phi: Array, truths: Array, sample_weights: Array, P: Array, W: Array, deferred: Array, drifts: Array, ridge: float
 ) -> None:
     """Let records (n, D) with truths (n, K) come again, to the heads alone; a weight of 0 leaves one out."""
     H, K, D = W.shape
@@ -131,8 +131,8 @@ def rehearse(
     room = np.empty(K), np.empty(D)
     for r in range(Phi.shape[0]):
         if sample_weights[r] > 0:
-            speak(W, no_experts, Phi[r], scores)
-            teach_heads(P, W, owed, drifts, ridge, Phi[r], truths[r], scores, sample_weights[r], room)
+            predict_experts(W, no_experts, Phi[r], scores)
+            update_heads(P, W, deferred, drifts, ridge, Phi[r], truths[r], scores, sample_weights[r], room)
 
 
 @jit

@@ -8,14 +8,14 @@ from streamkernel.compute.experts import (
     DISCOUNT,
     count_loss,
     hedge_weights,
-    speak,
+    predict_experts,
     step_temperature,
-    teach_heads,
+    update_heads,
 )
 from streamkernel.compute.jit import jit
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
-from streamkernel.compute.trees import Forest, learn_trees, speak_trees
+from streamkernel.compute.trees import Forest, learn_trees, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,7 +54,7 @@ def pass_labels(
     sample_weights: Array,
     heads_P: Array,
     heads_W: Array,
-    owed: Array,
+    deferred: Array,
     drifts: Array,
     ridge: float,
     linear_P: Array,
@@ -79,8 +79,8 @@ def pass_labels(
         Classes, int64 of shape (n,); -1 is predicted and changes nothing.
     sample_weights
         float64 of shape (n,).
-    heads_P, heads_W, owed, drifts, ridge
-        The heads, as `teach_heads` has them; updated.
+    heads_P, heads_W, deferred, drifts, ridge
+        The heads, as `update_heads` has them; updated.
     linear_P, linear_W
         The linear experts' matrices, (E, L, L) and (E, K, L), on the last L columns; updated.
     forgetting
@@ -114,7 +114,7 @@ def pass_labels(
         phi = Phi[r]
         linear = phi[D - L :]
         label = labels[r]
-        speak(heads_W, linear_W, phi, scores)
+        predict_experts(heads_W, linear_W, phi, scores)
         for j in range(H):
             softmax_into(scores[j], np.exp(log_temperatures[j]), p[j])
         for j in range(H, n_smooth):
@@ -122,7 +122,7 @@ def pass_labels(
         if T:
             hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
             mix(weights, p, n_smooth, smooth)
-            speak_trees(forest, values[r], leaves)
+            predict_trees(forest, values[r], leaves)
             for k in range(K):
                 leaves[0, k] = max(leaves[0, k], 0.0) + TREE_SMOOTHING / K
             shift(leaves[0], nothing, 0.0, p[n_smooth])
@@ -135,7 +135,7 @@ def pass_labels(
         count_loss(block, min(-np.log(out[r, label]), WORST))
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
-        teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads_P, heads_W, deferred, drifts, ridge, phi, truth, scores, sample_weights[r], room)
         for j in range(n_smooth + T):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for j in range(H):

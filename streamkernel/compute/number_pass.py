@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.experts import DISCOUNT, count_loss, hedge_weights, speak, teach_heads
+from streamkernel.compute.experts import DISCOUNT, count_loss, hedge_weights, predict_experts, update_heads
 from streamkernel.compute.jit import jit
 from streamkernel.compute.moments import deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.trees import Forest, learn_trees, speak_trees
+from streamkernel.compute.trees import Forest, learn_trees, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,7 +26,7 @@ def pass_numbers(
     sample_weights: Array,
     heads_P: Array,
     heads_W: Array,
-    owed: Array,
+    deferred: Array,
     drifts: Array,
     ridge: float,
     linear_P: Array,
@@ -52,8 +52,8 @@ def pass_numbers(
         float64 of shape (n,); NaN is predicted and changes nothing.
     sample_weights
         float64 of shape (n,).
-    heads_P, heads_W, owed, drifts, ridge
-        The heads, as `teach_heads` has them; updated.
+    heads_P, heads_W, deferred, drifts, ridge
+        The heads, as `update_heads` has them; updated.
     linear_P, linear_W
         The linear experts' matrices, (E, L, L) and (E, 1, L), on the last L columns; updated.
     linear_drifts
@@ -95,7 +95,7 @@ def pass_numbers(
         phi = Phi[r]
         linear = phi[D - L :]
         y = targets[r]
-        speak(heads_W, linear_W, phi, scores)
+        predict_experts(heads_W, linear_W, phi, scores)
         for j in range(H):
             predictions[j] = moments[1] + deviation(moments) * scores[j, 0]
         for j in range(H, n_smooth):
@@ -103,7 +103,7 @@ def pass_numbers(
         hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
         if T:
-            speak_trees(forest, values[r], leaves)
+            predict_trees(forest, values[r], leaves)
             predictions[n_smooth] = smooth + leaves[0, 0]
             predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
         predictions[n_smooth + T] = smooth + levels[0]
@@ -145,7 +145,7 @@ def pass_numbers(
                 linear_P[e], linear_W[e], linear, error, sample_weights[r], linear_drifts[e], 1.0 / ridge, v_linear
             )
         truth[0] = take_target(moments, nearer)[0]
-        teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads_P, heads_W, deferred, drifts, ridge, phi, truth, scores, sample_weights[r], room)
         if due:
             return r + 1
     return 0

@@ -25,14 +25,14 @@ def dot(a: Array, b: Array) -> Any:
 
 
 @jit_reduction
-def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v: Array) -> None:
-    """v = P x of a symmetric matrix, which first takes what it is owed: one pass over its lower triangle.
+def symmetric_product(P: Array, deferred: Array | None, largest: float, x: Array, v: Array) -> None:
+    """v = P x of a symmetric matrix, which first takes what it is deferred: one pass over its lower triangle.
 
     Parameters
     ----------
     P
-        float64 of shape (D, D), lower triangle, its diagonal at or below `largest`; updated if anything is owed.
-    owed
+        float64 of shape (D, D), lower triangle, its diagonal at or below `largest`; updated if anything is deferred.
+    deferred
         Of shape (D + 2,): u, gain and q of the least squares record learnt last. P -= gain u u^T is due, and then q on
         the diagonal. Zeros, or None, where nothing is; None spares the writing.
     largest
@@ -43,9 +43,9 @@ def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v:
         Filled, shape (D,).
     """
     n = x.shape[0]
-    u = x if owed is None else owed
-    gain = 0.0 if owed is None else owed[n]
-    drift = 0.0 if owed is None else owed[n + 1]
+    u = x if deferred is None else deferred
+    gain = 0.0 if deferred is None else deferred[n]
+    drift = 0.0 if deferred is None else deferred[n + 1]
     # Four rows at a time, so that u, x and v are read, and v written, a quarter as often. Their block on the diagonal
     # is written out: loops this short cost more than they do.
     whole = n - n % 4
@@ -55,7 +55,7 @@ def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v:
         g0, g1, g2, g3 = gain * u[i], gain * u[i + 1], gain * u[i + 2], gain * u[i + 3]
         d0, d1, d2, d3 = r0[i], r1[i + 1], r2[i + 2], r3[i + 3]
         p10, p20, p21, p30, p31, p32 = r1[i], r2[i], r2[i + 1], r3[i], r3[i + 1], r3[i + 2]
-        if owed is not None:
+        if deferred is not None:
             d0 = min(d0 - g0 * u[i] + drift, largest)
             d1 = min(d1 - g1 * u[i + 1] + drift, largest)
             d2 = min(d2 - g2 * u[i + 2] + drift, largest)
@@ -74,7 +74,7 @@ def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v:
         s3 = p30 * x0 + p31 * x1 + p32 * x2 + d3 * x3
         for j in range(i):
             p0, p1, p2, p3 = r0[j], r1[j], r2[j], r3[j]
-            if owed is not None:
+            if deferred is not None:
                 p0 -= g0 * u[j]
                 p1 -= g1 * u[j]
                 p2 -= g2 * u[j]
@@ -88,13 +88,13 @@ def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v:
         v[i], v[i + 1], v[i + 2], v[i + 3] = s0, s1, s2, s3
     for i in range(whole, n):
         r0, x0, g0, d0 = P[i], x[i], gain * u[i], P[i, i]
-        if owed is not None:
+        if deferred is not None:
             d0 = min(d0 - g0 * u[i] + drift, largest)
             r0[i] = d0
         s0 = d0 * x0
         for j in range(i):
             p0 = r0[j]
-            if owed is not None:
+            if deferred is not None:
                 p0 -= g0 * u[j]
                 r0[j] = p0
             s0 += p0 * x[j]
@@ -103,11 +103,11 @@ def symmetric_product(P: Array, owed: Array | None, largest: float, x: Array, v:
 
 
 @jit
-def settle(P: Array, owed: Array, largest: float) -> None:
-    """P takes what it is owed, to the bits with which the next record would have found it; then nothing is owed."""
-    n = owed.shape[0] - 2
-    symmetric_product(P, owed, largest, np.zeros(n), np.empty(n))
-    owed[:] = 0.0
+def apply_deferred(P: Array, deferred: Array, largest: float) -> None:
+    """Apply the deferred update of P, to the bits with which the next record would have found it."""
+    n = deferred.shape[0] - 2
+    symmetric_product(P, deferred, largest, np.zeros(n), np.empty(n))
+    deferred[:] = 0.0
 
 
 @jit_reduction
@@ -162,7 +162,15 @@ def learn_least_squares(
 
 @jit
 def learn_least_squares_late(
-    P: Array, W: Array, owed: Array, phi: Array, errors: Array, weight: float, drift: float, largest: float, v: Array
+    P: Array,
+    W: Array,
+    deferred: Array,
+    phi: Array,
+    errors: Array,
+    weight: float,
+    drift: float,
+    largest: float,
+    v: Array,
 ) -> None:
     """As `learn_least_squares`, but the record's change of P is only noted, and made when the next one reads P.
 
@@ -170,15 +178,15 @@ def learn_least_squares_late(
 
     Parameters
     ----------
-    owed
-        What P is owed, as `symmetric_product` has it, float64 of shape (D + 2,); updated.
+    deferred
+        What P is deferred, as `symmetric_product` has it, float64 of shape (D + 2,); updated.
     """
     D = v.shape[0]
-    symmetric_product(P, owed, largest, phi, v)
-    owed[D] = _absorb(W, phi, errors, weight, v)
-    owed[D + 1] = drift
+    symmetric_product(P, deferred, largest, phi, v)
+    deferred[D] = _absorb(W, phi, errors, weight, v)
+    deferred[D + 1] = drift
     for i in range(D):
-        owed[i] = v[i]
+        deferred[i] = v[i]
 
 
 @jit

@@ -377,7 +377,7 @@ def follow(values: Array, node_weights: Array, leaf: int, target: Array, weight:
 
 
 @jit
-def speak_trees(forest: Forest, x: Array, out: Array) -> None:
+def predict_trees(forest: Forest, x: Array, out: Array) -> None:
     """Each ensemble's values for a record: inputs (d,), values (T, K); zeros before the first tree."""
     T, M = forest.features.shape[:2]
     grown = min(forest.counts[2], M)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamkernel.adaptive.columns import Columns
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.machine import LabelMachine, NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.kernels import Gaussian, Kernel
@@ -32,7 +32,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
     seed: int | None
     _machine: LabelMachine | NumberMachine
 
-    def _parts(self) -> tuple[Inputs, Columns]:
+    def _parts(self) -> tuple[Inputs, AdaptiveFeatures]:
         """Fresh inputs and columns from the constructor's arguments."""
         self._check("kernel", self.kernel, Kernel)
         for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
@@ -55,7 +55,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
         if kernel.structured:
             raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
         standardize = kernel.shift_invariant if self.standardize is None else self.standardize
-        return Inputs(self.max_inputs, standardize), Columns(kernel, int(self.n_features), seed)
+        return Inputs(self.max_inputs, standardize), AdaptiveFeatures(kernel, int(self.n_features), seed)
 
     @property
     def bandwidth(self) -> float:

@@ -11,10 +11,10 @@ from river.utils.dataframe import into_series
 
 from streamkernel.estimators.versions import VERSION, upgraded
 from streamkernel.losses import UNUSABLE
+from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.intake import Records
-from streamkernel.state import Array, Record, arguments, digest, misfit, rebuild
+from streamkernel.state import Array, State, arguments, digest, rebuild, state_mismatch
 
 #: What a label counts as at least, and the others together, in the loss of a prediction.
 LEAST_PROBABILITY = 1e-15
@@ -59,11 +59,11 @@ class StreamMachine(Protocol):
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave."""
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave."""
 
 
 class StreamEstimator(base.Estimator, abc.ABC):
@@ -166,14 +166,14 @@ class StreamEstimator(base.Estimator, abc.ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuild, (type(self), {name: getattr(self, name) for name in self._get_params()}), self.__getstate__()
 
-    def __getstate__(self) -> Record:
-        return {"version": VERSION, "arguments": arguments(self), **self._machine.record()}
+    def __getstate__(self) -> State:
+        return {"version": VERSION, "arguments": arguments(self), **self._machine.state()}
 
-    def __setstate__(self, record: Record) -> None:
-        record = upgraded(record)
-        given, stated = arguments(self), record.get("arguments")
+    def __setstate__(self, state: State) -> None:
+        state = upgraded(state)
+        given, stated = arguments(self), state.get("arguments")
         if not isinstance(stated, dict):
-            raise misfit("arguments")
+            raise state_mismatch("arguments")
         for name in {**stated, **given}:
             if given.get(name) != stated.get(name):
                 raise ValueError(
@@ -181,7 +181,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
                 )
         # Into a fresh model first: a record that does not fit must change nothing.
         fresh = self.clone()
-        fresh._machine.restore(record)
+        fresh._machine.load_state(state)
         self._machine = fresh._machine
         self._targets = fresh._targets
 

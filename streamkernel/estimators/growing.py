@@ -84,27 +84,27 @@ class KernelMachine(StreamEstimator):
     @property
     def n_steps(self) -> int:
         """Mini-batches learnt."""
-        return self._machine.ledger.t
+        return self._machine.history.t
 
     @property
     def n_grown(self) -> int:
         """Steps that made a new block."""
-        return self._machine.ledger.n_grown
+        return self._machine.history.n_grown
 
     @property
     def n_reused(self) -> int:
         """Steps that touched an old block."""
-        return self._machine.ledger.n_reused
+        return self._machine.history.n_reused
 
     @property
     def last_check_margin(self) -> float:
         """By how much inequality (9) held when CDSG last reused a block, right side minus left; NaN before."""
-        return self._machine.ledger.last_margin
+        return self._machine.history.last_margin
 
     @property
     def gamma_0(self) -> float:
         """The first step size of the default rule; 0 before the first mini-batch."""
-        return self._machine.ledger.gamma_0
+        return self._machine.history.gamma_0
 
     @property
     def bandwidth(self) -> float:

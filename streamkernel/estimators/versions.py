@@ -4,16 +4,19 @@ import numpy as np
 
 from streamkernel.compute.moments import COUNT, LARGEST, SEEN, SIZE
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT
-from streamkernel.state import Array, Record, array, misfit, number, whole
+from streamkernel.state import Array, State, array, number, state_mismatch, whole
 
 #: The version written, and those that are read.
-VERSION = 3
-READ = (2, 3)
+VERSION = 4
+READ = (2, 3, 4)
+
+#: Field of version 3 -> field of version 4.
+_RENAMED = {f"rehearsal_{name}": f"warm_up_{name}" for name in ("values", "targets", "weights")}
 
 _ADAPTIVE_NUMBERS = ("recent_targets", "window_targets", "tree_values", "levels")
 
 
-def upgraded(record: Record) -> Record:
+def upgraded(state: State) -> State:
     """A state of any version that is read, as one of now.
 
     Raises
@@ -22,19 +25,21 @@ def upgraded(record: Record) -> Record:
         It is of another version, or a field that is to become another does not fit.
 
     """
-    version = record.get("version")
+    version = state.get("version")
     if type(version) is not int or version not in READ:
-        known = " and ".join(map(str, READ))
+        known = f"{READ[0]} to {READ[-1]}"
         raise ValueError(f"this state is of version {version}, and this streamkernel reads versions {known}")
-    return _from_2(record) if version == 2 else record
+    if version == 2:
+        state = _from_2(state)
+    return _from_3(state) if version < VERSION else state
 
 
-def _from_2(record: Record) -> Record:
+def _from_2(state: State) -> State:
     """Version 2 had moments of three numbers and no bound on targets, coefficients and steps."""
-    old = dict(record)
+    old = dict(state)
     n = len(array(old, "input_count", np.float64, None))
     inputs = [array(old, f"input_{name}", np.float64, n) for name in ("count", "mean", "m2")]
-    new = {**old, "version": VERSION, "input_moments": _seen(np.stack(inputs, axis=1))}
+    new = {**old, "version": 3, "input_moments": _seen(np.stack(inputs, axis=1))}
     if "target_count" in old:
         target = [float(whole(old, "target_count")), number(old, "target_mean"), number(old, "target_m2")]
         new |= {"target_moments": _seen(np.array(target)), "n_clipped_targets": 0}
@@ -48,7 +53,12 @@ def _from_2(record: Record) -> Record:
     return new
 
 
-def _steps_of_now(old: Record) -> Record:
+def _from_3(state: State) -> State:
+    """Version 3 had other names for the records of the warm-up buffer."""
+    return {**{_RENAMED.get(name, name): value for name, value in state.items()}, "version": VERSION}
+
+
+def _steps_of_now(old: State) -> State:
     """What had diverged by its user's steps goes on from the bounds of now."""
     margin = old.get("last_margin")
     return {
@@ -67,8 +77,8 @@ def _seen(three: Array) -> Array:
     return moments
 
 
-def _cut(record: Record, name: str, most: float) -> Array:
-    value = record.get(name)
+def _cut(state: State, name: str, most: float) -> Array:
+    value = state.get(name)
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
-        raise misfit(name)
+        raise state_mismatch(name)
     return np.asarray(np.clip(np.nan_to_num(value), -most, most))

@@ -11,7 +11,18 @@ import numpy as np
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
 from streamkernel.kernels import Kernel
-from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, misfit, number, whole
+from streamkernel.state import (
+    Array,
+    Rules,
+    State,
+    all_finite,
+    all_from_zero,
+    array,
+    checked,
+    number,
+    state_mismatch,
+    whole,
+)
 
 #: Coefficients are cut here: far past any that matters, and sums of all of them are finite in float32.
 LARGEST_COEFFICIENT = 1e30
@@ -158,7 +169,7 @@ class Expansion:
         own += np.clip(delta / self.scale, -most, most).astype(self.dtype).reshape(self.n_outputs, 2, F)
         np.clip(own, -most, most, out=own)
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         return checked(
             {
@@ -166,27 +177,27 @@ class Expansion:
                 "bandwidth": self.bandwidth,
                 "scale": self.scale,
                 "alpha": self.alpha,
-                **(self.frequencies.record() if isinstance(self.frequencies, Stacks) else {}),
+                **(self.frequencies.state() if isinstance(self.frequencies, Stacks) else {}),
             },
             self.rules,
         )
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
-        self.seed = whole(record, "seed", most=2**64 - 1)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        self.seed = whole(state, "seed", most=2**64 - 1)
         self.forget()
-        self.bandwidth = number(record, "bandwidth")
-        self.scale = number(record, "scale")
+        self.bandwidth = number(state, "bandwidth")
+        self.scale = number(state, "scale")
         if not self.scale:
-            raise misfit("scale")
-        alpha = array(record, "alpha", self.dtype, None, None, 2 * self.block_size)
+            raise state_mismatch("scale")
+        alpha = array(state, "alpha", self.dtype, None, None, 2 * self.block_size)
         self.n_blocks, self.n_outputs, _ = alpha.shape
         halves = alpha.reshape(self.n_blocks, self.n_outputs, 2, self.block_size)
         self._alpha = np.ascontiguousarray(halves.transpose(1, 2, 0, 3)).reshape(self.n_outputs, 2, self.n_features)
         if isinstance(self.frequencies, Stacks):
-            self.frequencies.restore(record)
+            self.frequencies.load_state(state)
             if self.n_blocks and not self.frequencies.first_size:
-                raise misfit("first_group")
+                raise state_mismatch("first_group")
         if self.n_blocks and not self.bandwidth:
-            raise misfit("bandwidth")
+            raise state_mismatch("bandwidth")

@@ -8,7 +8,7 @@ from streamkernel.compute.features import SINE
 from streamkernel.compute.lanes import LANES
 from streamkernel.compute.structured import PART, Groups, draw_norms, structured_features, structured_scores
 from streamkernel.kernels.base import usable
-from streamkernel.state import Array, Record, misfit, whole
+from streamkernel.state import Array, State, state_mismatch, whole
 
 #: Sizes of groups of inputs.
 SMALLEST, LARGEST = 32, 4096
@@ -101,15 +101,15 @@ class Stacks:
         norms = self._cached(groups, scale, 0)
         structured_features(X, groups, self.seed, scale, norms, _width(groups), first, _SINE, out)
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         return {"first_group": self.first_size}
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        self.first_size = whole(record, "first_group", most=LARGEST)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        self.first_size = whole(state, "first_group", most=LARGEST)
         if self.first_size and (self.first_size < SMALLEST or self.first_size.bit_count() > 1):
-            raise misfit("first_group")
+            raise state_mismatch("first_group")
 
     def _cached(self, groups: Groups, scale: float, n_features: int) -> Array:
         """The cached norms, (groups, m), m a multiple of the width and at least `n_features` if there is room."""

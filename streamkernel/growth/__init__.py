@@ -1,8 +1,8 @@
 """The growing kernel machine, and its policies DSG, UDSG, CDSG: which block a step touches, and how far."""
 
-from streamkernel.growth.base import Growth, Situation, Step
+from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.cdsg import CDSG
 from streamkernel.growth.dsg import DSG
 from streamkernel.growth.udsg import UDSG
 
-__all__ = ["CDSG", "DSG", "UDSG", "Growth", "Situation", "Step"]
+__all__ = ["CDSG", "DSG", "UDSG", "BlockUpdate", "Growth", "GrowthContext"]

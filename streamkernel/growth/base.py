@@ -1,4 +1,4 @@
-"""What a growth policy sees of a step, and what it answers."""
+"""The growth policy: from the context of a mini-batch to the update of one block."""
 
 import abc
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from streamkernel.state import Array
 
 
 @dataclass(frozen=True)
-class Situation:
-    """One mini-batch, as a policy sees it.
+class GrowthContext:
+    """The context of one growth decision: a mini-batch, as the policy sees it.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What a step does.
+class BlockUpdate:
+    """The update of one block that a policy chose.
 
     Attributes
     ----------
@@ -87,15 +87,15 @@ class Growth(base.Base, abc.ABC):
     keeps_beta = False
 
     @abc.abstractmethod
-    def choose(self, situation: Situation) -> Step:
+    def choose(self, context: GrowthContext) -> BlockUpdate:
         """The block to touch and the step to take."""
 
 
-def new_block(situation: Situation) -> Step:
+def new_block(context: GrowthContext) -> BlockUpdate:
     """A new block at the step size."""
-    return Step(situation.n_blocks, situation.gamma, situation.gamma)
+    return BlockUpdate(context.n_blocks, context.gamma, context.gamma)
 
 
-def uniform_block(situation: Situation) -> Step:
+def uniform_block(context: GrowthContext) -> BlockUpdate:
     """An old block, picked uniformly, at the step size."""
-    return Step(situation.uniform_block(), situation.gamma, situation.gamma)
+    return BlockUpdate(context.uniform_block(), context.gamma, context.gamma)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamkernel.compute.check import admissible_step, check_blocks, check_classes, margin
-from streamkernel.growth.base import Growth, Situation, Step, new_block
+from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block
 
 #: Above this number of outputs |cos(beta, gbar)| seldom reaches what the check needs: it is applied class by class.
 MOST_OUTPUTS = 10
@@ -48,24 +48,24 @@ class CDSG(Growth):
             raise ValueError(f"cap must be a number above 1, got {cap!r}")
         self.cap = cap
 
-    def choose(self, situation: Situation) -> Step:
-        if situation.n_blocks == 0:
-            return new_block(situation)
-        by_class = len(situation.mean_gradient) > MOST_OUTPUTS
-        step = self._class_by_class(situation) if by_class else self._checked(situation)
+    def choose(self, context: GrowthContext) -> BlockUpdate:
+        if context.n_blocks == 0:
+            return new_block(context)
+        by_class = len(context.mean_gradient) > MOST_OUTPUTS
+        step = self._class_by_class(context) if by_class else self._checked(context)
         if step is not None:
             return step
-        if not situation.full:
-            return new_block(situation)
-        b = situation.beta @ situation.mean_gradient
-        return Step(int(np.argmax(b)), situation.gamma, situation.gamma)
+        if not context.full:
+            return new_block(context)
+        b = context.beta @ context.mean_gradient
+        return BlockUpdate(int(np.argmax(b)), context.gamma, context.gamma)
 
-    def _checked(self, situation: Situation) -> Step | None:
+    def _checked(self, context: GrowthContext) -> BlockUpdate | None:
         gbar, beta, gamma, variance = (
-            situation.mean_gradient,
-            situation.beta,
-            situation.gamma,
-            situation.variance,
+            context.mean_gradient,
+            context.beta,
+            context.gamma,
+            context.variance,
         )
         products = np.empty((4, len(beta)))
         steps = np.empty(len(beta))
@@ -73,7 +73,7 @@ class CDSG(Growth):
         best, best_step = -1, 0.0
         # The features' limit costs a projection, so it is asked for the best candidates first and as few as need be.
         while steps[k := int(steps.argmax())] > best_step:
-            limit = min(self.cap * gamma, situation.limit(k))
+            limit = min(self.cap * gamma, context.limit(k))
             step = admissible_step(products[2, k], products[3, k], gamma, limit)
             if step > best_step:
                 best, best_step = k, step
@@ -81,14 +81,14 @@ class CDSG(Growth):
         if best < 0:
             return None
         held = margin(products[0, best], products[1, best], gbar2, gamma, variance, best_step)
-        return Step(best, best_step, best_step, held)
+        return BlockUpdate(best, best_step, best_step, held)
 
-    def _class_by_class(self, situation: Situation) -> Step | None:
+    def _class_by_class(self, context: GrowthContext) -> BlockUpdate | None:
         gbar, beta, gamma, variance = (
-            situation.mean_gradient,
-            situation.beta,
-            situation.gamma,
-            situation.class_variance,
+            context.mean_gradient,
+            context.beta,
+            context.gamma,
+            context.class_variance,
         )
         magnitude = np.abs(gbar)
         steps = np.empty(beta.shape)
@@ -101,4 +101,4 @@ class CDSG(Growth):
             margin(beta[best, c] ** 2, beta[best, c] * gbar[c], gbar[c] ** 2, gamma, variance, steps[best, c])
             for c in np.flatnonzero(passing)
         )
-        return Step(best, np.where(passing, steps[best], gamma), gamma, held)
+        return BlockUpdate(best, np.where(passing, steps[best], gamma), gamma, held)

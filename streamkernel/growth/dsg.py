@@ -1,6 +1,6 @@
 """Doubly stochastic gradients: a new block with every step."""
 
-from streamkernel.growth.base import Growth, Situation, Step, new_block, uniform_block
+from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block, uniform_block
 
 
 class DSG(Growth):
@@ -18,5 +18,5 @@ class DSG(Growth):
 
     """
 
-    def choose(self, situation: Situation) -> Step:
-        return uniform_block(situation) if situation.full else new_block(situation)
+    def choose(self, context: GrowthContext) -> BlockUpdate:
+        return uniform_block(context) if context.full else new_block(context)

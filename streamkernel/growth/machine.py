@@ -15,17 +15,17 @@ from river.optim.base import Scheduler
 from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
 from streamkernel.compute.moments import scale
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.growth import Growth, Situation, Step
-from streamkernel.growth.lane import Lane
-from streamkernel.growth.ledger import Ledger
+from streamkernel.growth import BlockUpdate, Growth, GrowthContext
+from streamkernel.growth.fast_path import GrowingFastPath
+from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.rehearsal import Rehearsal
 from streamkernel.growth.steps import default_step, first_step
+from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.losses import curvature, gradient_bound
+from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import SCALED_LIMIT, Inputs, Rows
-from streamkernel.records.intake import Intake, Records
 from streamkernel.records.targets import Encoded, Targets
-from streamkernel.state import Array, Record, misfit, whole
+from streamkernel.state import Array, State, state_mismatch, whole
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
@@ -92,12 +92,12 @@ class Machine:
         self.max_blocks = None if max_features is None else max_features // expansion.block_size
         self.step = step
         self.regularization = regularization
-        self.ledger = Ledger(growth.keeps_beta)
+        self.history = StepHistory(growth.keeps_beta)
         self.n_records = 0
-        self._intake = Intake(inputs, targets)
-        self._rehearsal = Rehearsal() if expansion.kernel.bandwidth is None else None
+        self._encoder = BatchEncoder(inputs, targets)
+        self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
-        self._lane = Lane(inputs)
+        self._fast_path = GrowingFastPath(inputs)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Advanced:
         """Predict records, then learn them, one after the other.
@@ -118,7 +118,7 @@ class Machine:
 
         """
         parts: list[tuple[Encoded, Array]] = []
-        for rows, targets, weights in self._intake.take(xs, ys, ws):
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
             parts += self._pass(rows, targets, weights, predict=True)
             self.n_records += sum(y is not None for y in targets)
         K = self.targets.n_outputs
@@ -131,76 +131,76 @@ class Machine:
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does, without what it finds out on the way."""
-        for rows, targets, weights in self._intake.take(xs, ys, ws):
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
             self._pass(rows, targets, weights, predict=False)
             self.n_records += sum(y is not None for y in targets)
 
     def predict_one(self, x: Mapping[Any, Any]) -> Array:
         """f(x) of a record, (1, K), with the bits that `advance` has; nothing is changed."""
-        lane = self._open_lane()
-        if not lane.takes(x):
+        fast_path = self._open_fast_path()
+        if not fast_path.takes(x):
             return self.predict([x])
-        X = np.empty(lane.values.shape, self.expansion.dtype)
-        scale(lane.values, _NOT_LEARNT, *lane.scaling, 0, X)
+        X = np.empty(fast_path.values.shape, self.expansion.dtype)
+        scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
         return _padded(self.expansion.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
         K = self.targets.n_outputs
         parts = [np.zeros((0, K))]
-        for _, rows in self._intake.encoded(xs, [None] * len(xs)):
+        for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
             parts.append(_padded(self.expansion.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
-        rehearsal = self._rehearsal
+        warm_up = self._warm_up
         return {
             "n_records": self.n_records,
-            **self.inputs.record(),
-            **self.targets.record(),
-            **self.expansion.record(),
-            **self.ledger.record(),
-            **self._batch.record(len(self.inputs)),
-            **({} if rehearsal is None else rehearsal.record(len(self.inputs))),
+            **self.inputs.state(),
+            **self.targets.state(),
+            **self.expansion.state(),
+            **self.history.state(),
+            **self._batch.state(len(self.inputs)),
+            **({} if warm_up is None else warm_up.state(len(self.inputs))),
         }
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit, and then the machine is spoilt."""
-        self.n_records = whole(record, "n_records")
-        self.inputs.restore(record)
-        self.targets.restore(record)
-        self.expansion.restore(record)
-        self.ledger.restore(record)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit, and then the machine is spoilt."""
+        self.n_records = whole(state, "n_records")
+        self.inputs.load_state(state)
+        self.targets.load_state(state)
+        self.expansion.load_state(state)
+        self.history.load_state(state)
         n_blocks, n_outputs = self.expansion.n_blocks, self.expansion.n_outputs
         if n_outputs > self.targets.n_outputs or n_blocks > (self.max_blocks or n_blocks):
-            raise misfit("alpha")
-        if self.ledger.n_grown != n_blocks:
-            raise misfit("n_grown")
-        if self.ledger.beta.shape[1] != n_outputs:
-            raise misfit("beta")
-        self._batch.restore(record, len(self.inputs))
-        rehearses = any(name.startswith("rehearsal") for name in record)
-        self._rehearsal = Rehearsal.restored(record, len(self.inputs)) if rehearses else None
-        if self._rehearsal is not None and None in self._rehearsal.targets:
-            raise misfit("rehearsal_targets")
+            raise state_mismatch("alpha")
+        if self.history.n_grown != n_blocks:
+            raise state_mismatch("n_grown")
+        if self.history.beta.shape[1] != n_outputs:
+            raise state_mismatch("beta")
+        self._batch.load_state(state, len(self.inputs))
+        warms_up = any(name.startswith("warm_up_") for name in state)
+        self._warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
+        if self._warm_up is not None and None in self._warm_up.targets:
+            raise state_mismatch("warm_up_targets")
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
         value = self.targets.known(y)
-        if value is None or self._rehearsal is not None or not (lane := self._open_lane()).takes(x):
+        if value is None or self._warm_up is not None or not (fast_path := self._open_fast_path()).takes(x):
             return False
-        self._batch.append_one(lane.values, lane.scaling, self.targets.admit_known(value))
+        self._batch.append_one(fast_path.values, fast_path.scaling, self.targets.admit_known(value))
         self.n_records += 1
         if not self._batch.room:
             self._take_step()
         return True
 
-    def _open_lane(self) -> Lane:
-        if self._lane.scaling.moments is not self.inputs.moments:  # other inputs since
-            self._lane = Lane(self.inputs)
-        return self._lane
+    def _open_fast_path(self) -> GrowingFastPath:
+        if self._fast_path.scaling.moments is not self.inputs.moments:  # other inputs since
+            self._fast_path = GrowingFastPath(self.inputs)
+        return self._fast_path
 
     def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> list[tuple[Encoded, Array]]:
         """Take encoded records in stretches that end where the coefficients change; targets and scores, if wanted."""
@@ -210,8 +210,8 @@ class Machine:
         start, done = 0, 0
         while start < len(targets):
             room = self._batch.room
-            if self._rehearsal is not None:
-                room = min(room, self._rehearsal.room)
+            if self._warm_up is not None:
+                room = min(room, self._warm_up.room)
             stop = int(so_far.searchsorted(done + room)) + 1
             stretch = slice(start, min(stop, len(targets)))
             part = self._stretch(rows.part(stretch), targets[stretch], weights[stretch], learnt[stretch], predict)
@@ -230,12 +230,12 @@ class Machine:
         if learnt.any():
             kept = X[learnt, : rows.values.shape[1]]
             self._batch.append(kept, encoded.y[learnt], weights[learnt], None if scores is None else scores[learnt])
-            if self._rehearsal is not None:
-                self._rehearsal.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
+            if self._warm_up is not None:
+                self._warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
         if not self._batch.room:
             self._take_step()
-        if self._rehearsal is not None and not self._rehearsal.room:
-            self._begin_anew(self._rehearsal)
+        if self._warm_up is not None and not self._warm_up.room:
+            self._begin_anew(self._warm_up)
         return None if scores is None else (encoded, scores)
 
     def _scaled(self, rows: Rows, learnt: Array) -> Array:
@@ -245,7 +245,7 @@ class Machine:
 
     def _take_step(self) -> None:
         """One step of the algorithm on a full mini-batch."""
-        batch, ledger, expansion = self._batch, self.ledger, self.expansion
+        batch, history, expansion = self._batch, self.history, self.expansion
         X = batch.rows(len(self.inputs))
         if not expansion.n_blocks:
             expansion.begin(X, _first_bandwidth(_occupied(X)))
@@ -256,7 +256,7 @@ class Machine:
         K = self.targets.n_outputs
         g = self.targets.gradient(batch.y, _padded(scores, K)) * batch.w[:, None]
         expansion.widen(K)
-        ledger.widen(K)
+        history.widen(K)
 
         gbar = column_means(g)
         step = self._choose(X, g, gbar)
@@ -264,36 +264,36 @@ class Machine:
         # Beyond -1 coefficients would grow by what is to make them smaller.
         shrink = max(1 - step.decay * self.regularization, -1.0)
         expansion.decay(shrink)
-        ledger.decay(shrink)
+        history.decay(shrink)
         # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
         if g.any():
             G = np.empty((K, 2 * expansion.block_size))
             mean_outer(expansion.features(step.block, X, keys), g, G)
             size = np.broadcast_to(np.asarray(step.size), (K,))
             expansion.add(step.block, -size[:, None] * G)
-            ledger.enter(step.block, is_new, size, gbar, step.margin)
-        ledger.t += 1
+            history.enter(step.block, is_new, size, gbar, step.margin)
+        history.t += 1
         batch.clear()
 
-    def _choose(self, X: Array, g: Array, gbar: Array) -> Step:
+    def _choose(self, X: Array, g: Array, gbar: Array) -> BlockUpdate:
         """Ask the policy which block to touch."""
-        ledger, expansion, loss = self.ledger, self.expansion, self.targets.loss
+        history, expansion, loss = self.history, self.expansion, self.targets.loss
         F, B = expansion.block_size, self.batch_size
         L = curvature(loss)
         if self.step is not None:
-            gamma = min(max(float(self.step.get(ledger.t)), -LARGEST_STEP), LARGEST_STEP)
+            gamma = min(max(float(self.step.get(history.t)), -LARGEST_STEP), LARGEST_STEP)
         else:
-            if not ledger.gamma_0:
+            if not history.gamma_0:
                 occupied = _occupied(X)
-                ledger.gamma_0 = first_step(expansion.kernel.matrix(occupied, occupied, expansion.bandwidth), L, F)
-            gamma = default_step(ledger.gamma_0, ledger.t)
+                history.gamma_0 = first_step(expansion.kernel.matrix(occupied, occupied, expansion.bandwidth), L, F)
+            gamma = default_step(history.gamma_0, history.t)
 
         M = gradient_bound(loss)
         bounded = M is not None
         largest_weight = float(max(1.0, self._batch.w.max()))
         if M is None:
             norm = float(np.sqrt(np.einsum("ik,ik->i", g, g).max()))
-            M = ledger.largest_gradient = max(GRADIENT_MEMORY * ledger.largest_gradient, norm)
+            M = history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, norm)
         else:
             M *= largest_weight
 
@@ -307,13 +307,13 @@ class Machine:
             return 1 / (L * largest) if largest else math.inf
 
         return self.growth.choose(
-            Situation(
-                t=ledger.t,
+            GrowthContext(
+                t=history.t,
                 gamma=gamma,
                 n_blocks=expansion.n_blocks,
                 full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
                 mean_gradient=gbar,
-                beta=ledger.beta,
+                beta=history.beta,
                 variance=M**2 / (4 * F * B),
                 class_variance=largest_weight**2 / (4 * F * B),
                 limit=limit,
@@ -321,15 +321,15 @@ class Machine:
             )
         )
 
-    def _begin_anew(self, rehearsal: Rehearsal) -> None:
+    def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
-        values, targets, weights = rehearsal.rows(len(self.inputs)), rehearsal.targets, rehearsal.weights
+        values, targets, weights = warm_up.rows(len(self.inputs)), warm_up.targets, warm_up.weights
         X = self.inputs.as_of_now(values)
         if self.inputs.standardize:
             X = _usual(X)
         bandwidth = self.expansion.kernel.median_bandwidth(_occupied(X))
-        self._rehearsal = None
-        for part in (self.inputs, self.targets, self.expansion, self.ledger):
+        self._warm_up = None
+        for part in (self.inputs, self.targets, self.expansion, self.history):
             part.forget()
         self._batch.clear()
         self.expansion.bandwidth = bandwidth

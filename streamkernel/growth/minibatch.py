@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import scale
-from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, misfit
+from streamkernel.state import Array, Rules, State, all_finite, all_from_zero, array, checked, state_mismatch
 
 _LEARNT = np.ones(1, np.bool_)
 
@@ -98,7 +98,7 @@ class MiniBatch:
         """The rows' scores if all were predicted on their way in; they are a cache, a row's bits never differ."""
         return self._scores[: self.n] if self._n_scored == self.n else None
 
-    def record(self, n_inputs: int) -> Record:
+    def state(self, n_inputs: int) -> State:
         """The fields of the state."""
         return checked(
             {
@@ -109,15 +109,15 @@ class MiniBatch:
             self.rules,
         )
 
-    def restore(self, record: Record, n_inputs: int) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
+    def load_state(self, state: State, n_inputs: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
         self.clear()
-        y = array(record, "batch_targets", np.float64, None)
-        w = array(record, "batch_weights", np.float64, len(y))
-        X = array(record, "batch_rows", self._X.dtype, len(y), n_inputs)
+        y = array(state, "batch_targets", np.float64, None)
+        w = array(state, "batch_weights", np.float64, len(y))
+        X = array(state, "batch_rows", self._X.dtype, len(y), n_inputs)
         if len(y) >= len(self._y):
-            raise misfit("batch_targets")
+            raise state_mismatch("batch_targets")
         if len(y):
             self.append(X, y, w, None)
 

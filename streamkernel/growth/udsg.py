@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamkernel.growth.base import Growth, Situation, Step, new_block, uniform_block
+from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block, uniform_block
 
 
 class UDSG(Growth):
@@ -42,8 +42,8 @@ class UDSG(Growth):
         self.grow = grow
         self.reuse = reuse
 
-    def choose(self, situation: Situation) -> Step:
-        revisits = situation.t % (self.grow + self.reuse) >= self.grow
-        if situation.full or (revisits and situation.n_blocks):
-            return uniform_block(situation)
-        return new_block(situation)
+    def choose(self, context: GrowthContext) -> BlockUpdate:
+        revisits = context.t % (self.grow + self.reuse) >= self.grow
+        if context.full or (revisits and context.n_blocks):
+            return uniform_block(context)
+        return new_block(context)

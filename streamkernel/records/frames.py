@@ -15,7 +15,7 @@ from river.utils.dataframe import into_frame, to_native_frame, to_native_series,
 
 from streamkernel.state import Array, real, tag, untag
 
-#: Columns that numpy takes as a whole; any other is looked through as Python values.
+#: FrameColumns that numpy takes as a whole; any other is looked through as Python values.
 _MATRIX = {nw.Boolean, nw.Float32, nw.Float64}
 _MATRIX |= {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
 #: Arrays of these kinds give plain Python values; dates would give whole numbers of nanoseconds.
@@ -43,7 +43,7 @@ class Texts(NamedTuple):
     values: Sequence[str]
 
 
-class Columns(NamedTuple):
+class FrameColumns(NamedTuple):
     """The contents of a frame as arrays.
 
     Attributes
@@ -99,7 +99,7 @@ class Frame:
     def __len__(self) -> int:
         return len(self._frame if self._array is None else self._array)
 
-    def read(self) -> Columns:
+    def read(self) -> FrameColumns:
         """Read the columns into arrays of their own.
 
         Raises
@@ -122,9 +122,9 @@ class Frame:
         rows, infinite = np.nonzero(np.isinf(numbers))
         refused += [(rows[0], names[j], math.inf) for j in infinite[rows == rows[:1]]]
         if not refused:
-            return Columns(names, numbers, texts, {})
+            return FrameColumns(names, numbers, texts, {})
         _, name, value = min(refused, key=lambda one: (one[0], order.index(one[1])))
-        return Columns(names, numbers, texts, {name: value})
+        return FrameColumns(names, numbers, texts, {name: value})
 
     def series(self, values: Array | list[Any]) -> Any:
         """One value for each row as a series of the frame's library with its index; for an array, one of shape (n,)."""

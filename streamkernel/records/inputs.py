@@ -16,7 +16,7 @@ from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.records.plain import PLAIN, PlainRecords
-from streamkernel.state import Array, Record, Rules, array, checked, misfit, real, tag, untag, whole
+from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 4.0
@@ -269,7 +269,7 @@ class Inputs:
             values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
         return np.asarray(np.nan_to_num(np.clip(values, -RAW_LIMIT, RAW_LIMIT), nan=0.0))
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         return checked(
             {
@@ -280,22 +280,22 @@ class Inputs:
             self.rules,
         )
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
         self._truncate(0)
-        columns = record.get("columns")
+        columns = state.get("columns")
         for name in columns if isinstance(columns, list) else [columns]:
             match name:
                 case ["number", tagged] | ["indicator", tagged, str()] if _is_tag(tagged):
                     self._append(list(name))
                 case _:
-                    raise misfit("columns")
+                    raise state_mismatch("columns")
         if len(set(self._keys)) != len(self):
-            raise misfit("columns")
-        self.n_ignored = whole(record, "n_ignored_inputs")
+            raise state_mismatch("columns")
+        self.n_ignored = whole(state, "n_ignored_inputs")
         self.forget()
-        self.moments = array(record, "input_moments", np.float64, len(self), MOMENTS)
+        self.moments = array(state, "input_moments", np.float64, len(self), MOMENTS)
 
     def number(self, name: Hashable) -> int:
         """The index of the column of a number; -1 where it has none."""

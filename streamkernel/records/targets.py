@@ -12,7 +12,7 @@ from scipy import special
 from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, standardise
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.losses import softmax
-from streamkernel.state import Array, Record, Rules, array, checked, misfit, real, tag, untag, untagged, whole
+from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, untagged, whole
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Targets(Protocol):
     def gradient(self, y: Array, scores: Array) -> Array:
         """The derivative dl/du of the loss by the scores u (n, K), float64 of shape (n, K)."""
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
 
     def forget(self) -> None:
         """Reset labels or moments; `n_limited` stays."""
@@ -196,15 +196,15 @@ class Classes:
         """The labels known by now, and their probabilities for each row of scores, shape (n, K)."""
         return list(self.labels), softmax(scores) if self.labels else scores
 
-    def record(self) -> Record:
+    def state(self) -> State:
         return {"labels": [tag(label) for label in self.labels], "n_ignored_labels": self.n_limited}
 
-    def restore(self, record: Record) -> None:
-        self.labels = untagged(record, "labels")
+    def load_state(self, state: State) -> None:
+        self.labels = untagged(state, "labels")
         if len(set(self.labels)) != len(self.labels):
-            raise misfit("labels")
+            raise state_mismatch("labels")
         self._columns = {None: math.nan, **{label: i for i, label in enumerate(self.labels)}}
-        self.n_limited = whole(record, "n_ignored_labels")
+        self.n_limited = whole(state, "n_ignored_labels")
 
     def forget(self) -> None:
         self.labels = []
@@ -291,18 +291,18 @@ class TwoSides:
         only = sides[1 if seen[1] else 0]
         return [only] if sum(seen) == 1 and not isinstance(only, bool) else sides
 
-    def record(self) -> Record:
+    def state(self) -> State:
         return {"labels": [tag(label) for label in self.labels], "labels_seen": list(self.seen)}
 
-    def restore(self, record: Record) -> None:
-        self.labels = untagged(record, "labels")
+    def load_state(self, state: State) -> None:
+        self.labels = untagged(state, "labels")
         if len(set(self.labels)) != 2:
-            raise misfit("labels")
-        match record.get("labels_seen"):
+            raise state_mismatch("labels")
+        match state.get("labels_seen"):
             case [bool(negative), bool(positive)]:
                 self.seen = [negative, positive]
             case _:
-                raise misfit("labels_seen")
+                raise state_mismatch("labels_seen")
 
     def forget(self) -> None:
         self.labels = [False, True]
@@ -376,14 +376,14 @@ class Numbers:
         """Predictions in the targets' units, by the current moments, shape (n,)."""
         return np.asarray(self.moments[MEAN] + self.deviation * scores[:, 0])
 
-    def record(self) -> Record:
+    def state(self) -> State:
         fields = {"target_moments": self.moments.copy(), "n_clipped_targets": self.n_limited}
         return checked(fields, self.rules)
 
-    def restore(self, record: Record) -> None:
-        checked(record, self.rules)
-        self.moments = array(record, "target_moments", np.float64, MOMENTS)
-        self.n_limited = whole(record, "n_clipped_targets")
+    def load_state(self, state: State) -> None:
+        checked(state, self.rules)
+        self.moments = array(state, "target_moments", np.float64, MOMENTS)
+        self.n_limited = whole(state, "n_clipped_targets")
 
     def forget(self) -> None:
         self.moments = np.zeros(MOMENTS)

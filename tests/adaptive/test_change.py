@@ -14,7 +14,7 @@ def _told(losses, change=None, n_records=0):
     change, told = change or Change(), []
     for i, loss in enumerate(losses, n_records + 1):
         count_loss(change.block, loss)
-        if i % BLOCK == 0 and (since := change.told(i)):
+        if i % BLOCK == 0 and (since := change.end_block(i)):
             told.append((i, since))
     return told
 
@@ -57,7 +57,7 @@ def test_records_without_weight_make_no_block():
     for end in range(BLOCK, 3_000, BLOCK):
         for loss in _losses(1.0 if end < 2_000 else 9.0, n=BLOCK // 2 - 1, seed=end):
             count_loss(change.block, loss)
-        assert not change.told(end)
+        assert not change.end_block(end)
 
 
 @pytest.mark.parametrize("at", [0, 50, 3_150, 3_333])
@@ -66,7 +66,7 @@ def test_it_goes_on_from_its_record(at):
     change = Change()
     told = _told(losses[:at], change)
     other = Change()
-    other.restore(from_bytes(to_bytes(change.record())))
+    other.load_state(from_bytes(to_bytes(change.state())))
     assert told + _told(losses[at:], other, at) == _told(losses)
 
 
@@ -74,10 +74,10 @@ def test_it_goes_on_from_its_record(at):
 @pytest.mark.parametrize("value", [None, np.zeros(2), np.array([1, np.nan, 0]), np.array([-1.0, 0, 0])])
 def test_a_record_that_does_not_fit_is_refused(name, value):
     with pytest.raises(ValueError, match=name):
-        Change().restore({**Change().record(), name: value})
+        Change().load_state({**Change().state(), name: value})
     for last in (np.array([-1]), np.zeros(1), None):
         with pytest.raises(ValueError, match="change_last"):
-            Change().restore({**Change().record(), "change_last": last})
+            Change().load_state({**Change().state(), "change_last": last})
 
 
 def test_the_metric_is_learnt_again_when_the_stream_changes():

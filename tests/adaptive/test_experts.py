@@ -1,4 +1,4 @@
-"""What the heads' matrices are owed between two records: nobody who looks sees it, and looking changes nothing."""
+"""What the heads' matrices are deferred between two records: nobody who looks sees it, and looking changes nothing."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def _go_on(experts, stream, n):
 
 
 def _bits(experts):
-    return [part.tobytes() for part in experts.record().values()]
+    return [part.tobytes() for part in experts.state().values()]
 
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
@@ -50,7 +50,7 @@ def test_who_looks_sees_every_record_learnt(kind):
 
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
-@pytest.mark.parametrize("look", [lambda experts: experts.heads_P, lambda experts: experts.record()])
+@pytest.mark.parametrize("look", [lambda experts: experts.heads_P, lambda experts: experts.state()])
 def test_looking_changes_no_bit(kind, look):
     plain, stream = _taught(kind)
     expected = plain.learn(*stream)
@@ -70,7 +70,7 @@ def test_saved_and_never_saved_go_on_alike(kind, n):
     plain, stream = _taught(kind, n)
     saved, _ = _taught(kind, n)
     restored, _ = _taught(kind)
-    restored.restore(saved.record(), D, L - 1, 2 if kind is LabelExperts else 1, L - 1)
+    restored.load_state(saved.state(), D, L - 1, 2 if kind is LabelExperts else 1, L - 1)
     said = [_go_on(experts, stream, n).tobytes() for experts in (plain, saved, restored)]
     assert said[0] == said[1] == said[2]
     assert _bits(plain) == _bits(saved) == _bits(restored)
@@ -103,20 +103,20 @@ def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
     once, (Phi, values, y, w) = _taught(kind, 60)
     again, other = _taught(kind, 45)[0], _begun(kind)
     again.forget_heads()
-    before = again.record()
+    before = again.state()
     # A weight of 0 leaves a record out, whatever it says.
-    again.rehearse(np.insert(Phi, 7, 1e9, axis=0), np.insert(y, 7, 1), np.insert(w, 7, 0))
-    other.rehearse(Phi, y, w)
-    after = again.record()
+    again.replay(np.insert(Phi, 7, 1e9, axis=0), np.insert(y, 7, 1), np.insert(w, 7, 0))
+    other.replay(Phi, y, w)
+    after = again.state()
     heads = {"heads_P", "heads_W"} | ({"moments"} if kind is NumberExperts else set())
-    for name, taught in once.record().items():
+    for name, taught in once.state().items():
         expected = taught if name in heads else before[name]
         assert after[name].tobytes() == expected.tobytes(), name
-        assert name not in heads or other.record()[name].tobytes() == taught.tobytes(), name
-    # And what they say next, of which some is owed, as if they had never been forgotten.
+        assert name not in heads or other.state()[name].tobytes() == taught.tobytes(), name
+    # And what they say next, of which some is deferred, as if they had never been forgotten.
     assert again.learn(*(part[:9] for part in (Phi, values, y, w))).shape[0] == 9
     once.learn(*(part[:9] for part in (Phi, values, y, w)))
-    assert all(again.record()[name].tobytes() == once.record()[name].tobytes() for name in heads)
+    assert all(again.state()[name].tobytes() == once.state()[name].tobytes() for name in heads)
 
 
 def test_the_bytes_are_those_of_all_that_grows():

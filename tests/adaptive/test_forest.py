@@ -31,14 +31,14 @@ def _learn(forest, X, targets, weights):
     """What was said of each record before it was learnt, (n, T, K)."""
     said = np.full(targets.shape, np.nan)
     for x, target, weight, out in zip(X, targets, weights, said, strict=True):
-        trees.speak_trees(forest.arrays, x, out)
+        trees.predict_trees(forest.arrays, x, out)
         if trees.learn_trees(forest.arrays, x, target, weight):
             forest.grow()
     return said
 
 
 def _bits(forest):
-    return {name: value.tobytes() for name, value in forest.record().items()}
+    return {name: value.tobytes() for name, value in forest.state().items()}
 
 
 def _taught(n=75, n_trees=M):
@@ -52,7 +52,7 @@ def _taught(n=75, n_trees=M):
 def test_it_begins_with_nothing_said():
     forest = _forest()
     out = np.full((T, K), np.nan)
-    trees.speak_trees(forest.arrays, np.ones(D), out)
+    trees.predict_trees(forest.arrays, np.ones(D), out)
     assert not out.any()
     assert not forest.arrays.counts.any()
     assert (forest.arrays.features == -1).all()
@@ -111,8 +111,8 @@ def test_the_record_comes_back_and_goes_on_alike(n):
     """Before the first tree, before the window is full, and where the next record goes in its midst."""
     forest, rest = _taught(n)
     restored = _forest(n_inputs=1, n_outputs=1)
-    kept = forest.record()
-    restored.restore(from_bytes(to_bytes(kept)), D, K)
+    kept = forest.state()
+    restored.load_state(from_bytes(to_bytes(kept)), D, K)
     assert _bits(restored) == _bits(forest)
     bits = {name: value.tobytes() for name, value in kept.items()}
     assert _learn(forest, *rest).tobytes() == _learn(restored, *rest).tobytes()
@@ -123,9 +123,9 @@ def test_the_record_comes_back_and_goes_on_alike(n):
 
 def test_a_record_has_no_more_of_the_window_than_came():
     forest, _ = _taught(7)
-    assert forest.record()["window_rows"].shape == (7, D)
-    assert forest.record()["window_targets"].shape == (T, 7, K)
-    assert forest.record()["window_weights"].shape == (7,)
+    assert forest.state()["window_rows"].shape == (7, D)
+    assert forest.state()["window_targets"].shape == (T, 7, K)
+    assert forest.state()["window_weights"].shape == (7,)
 
 
 def test_the_bytes_are_those_of_window_and_trees():
@@ -141,9 +141,9 @@ def test_without_trees_there_is_nothing():
     forest.add_output()
     assert forest.arrays.targets.shape == (0, 0, K + 1)
     restored = Forest(T, 0, WINDOW)
-    restored.restore(from_bytes(to_bytes(forest.record())), D + 2, K + 1)
+    restored.load_state(from_bytes(to_bytes(forest.state())), D + 2, K + 1)
     assert _bits(restored) == _bits(forest)
-    trees.speak_trees(forest.arrays, np.ones(D + 2), np.empty((0, K + 1)))
+    trees.predict_trees(forest.arrays, np.ones(D + 2), np.empty((0, K + 1)))
 
 
 # What a file may not say ----------------------------------------------------------------------------------------------
@@ -151,13 +151,13 @@ def test_without_trees_there_is_nothing():
 
 def _refused(record, name):
     with pytest.raises(ValueError, match=f"does not fit: its field '{name}' is missing or impossible"):
-        _forest().restore(record, D, K)
+        _forest().load_state(record, D, K)
 
 
-@pytest.mark.parametrize("name", list(_forest().record()))
+@pytest.mark.parametrize("name", list(_forest().state()))
 def test_a_field_that_does_not_fit_is_refused(name):
     forest, _ = _taught()
-    record = forest.record()
+    record = forest.state()
     value = record[name]
     other = np.float32 if value.dtype == np.float64 else np.float64
     _refused({field: value for field, value in record.items() if field != name}, name)
@@ -169,26 +169,26 @@ def test_a_field_that_does_not_fit_is_refused(name):
 def test_a_record_of_another_shape_is_refused(shape):
     forest, _ = _taught()
     with pytest.raises(ValueError, match="does not fit"):
-        _forest().restore(forest.record(), *shape)
+        _forest().load_state(forest.state(), *shape)
 
 
 @pytest.mark.parametrize(("n_ensembles", "n_trees", "window"), [(1, M, WINDOW), (T, M + 1, WINDOW), (T, 0, WINDOW)])
 def test_a_record_of_other_trees_is_refused(n_ensembles, n_trees, window):
     forest, _ = _taught()
     with pytest.raises(ValueError, match="does not fit"):
-        Forest(n_ensembles, n_trees, window).restore(forest.record(), D, K)
+        Forest(n_ensembles, n_trees, window).load_state(forest.state(), D, K)
 
 
 def test_a_record_of_another_window_is_refused():
     forest, _ = _taught()
     with pytest.raises(ValueError, match="'window_rows'"):
-        Forest(T, M, WINDOW + 1).restore(forest.record(), D, K)
+        Forest(T, M, WINDOW + 1).load_state(forest.state(), D, K)
 
 
 @pytest.mark.parametrize("i", range(3))
 def test_a_negative_count_is_refused(i):
     forest, _ = _taught()
-    record = forest.record()
+    record = forest.state()
     record["tree_counts"][i] = -1
     _refused(record, "tree_counts")
 
@@ -209,7 +209,7 @@ NOT_FINITE = (math.nan, math.inf, -math.inf)
 def test_a_number_that_cannot_be_is_refused(name, values):
     forest, _ = _taught()
     for value in values:
-        record = forest.record()
+        record = forest.state()
         record[name].flat[0] = value
         _refused(record, name)
 
@@ -221,7 +221,7 @@ def test_inputs_that_were_not_observed_or_split_by_that_are_taken():
     forest, restored = _forest(), _forest()
     _learn(forest, X, targets, weights)
     assert np.isposinf(forest.arrays.thresholds).any()
-    restored.restore(forest.record(), D, K)
+    restored.load_state(forest.state(), D, K)
     assert _bits(restored) == _bits(forest)
 
 
@@ -233,7 +233,7 @@ def _inner(record):
 @pytest.mark.parametrize("feature", [D, D + 1, 2**31 - 1])
 def test_a_feature_beyond_the_inputs_is_refused(feature):
     forest, _ = _taught()
-    record = forest.record()
+    record = forest.state()
     record["tree_features"][_inner(record)] = feature
     _refused(record, "tree_features")
 
@@ -241,7 +241,7 @@ def test_a_feature_beyond_the_inputs_is_refused(feature):
 @pytest.mark.parametrize("child", [-(2**31), -1, 0, "itself", NODES - 1, NODES, 2**31 - 1])
 def test_a_child_that_points_backwards_or_past_the_end_is_refused(child):
     forest, _ = _taught()
-    record = forest.record()
+    record = forest.state()
     inner = _inner(record)
     record["tree_children"][inner] = inner[2] if child == "itself" else child
     _refused(record, "tree_children")
@@ -249,20 +249,20 @@ def test_a_child_that_points_backwards_or_past_the_end_is_refused(child):
 
 def test_the_last_child_there_can_be_is_taken():
     forest, _ = _taught()
-    record = forest.record()
+    record = forest.state()
     inner = _inner(record)
     record["tree_children"][inner] = NODES - 2
     restored = _forest()
-    restored.restore(record, D, K)
+    restored.load_state(record, D, K)
     assert restored.arrays.children[inner] == NODES - 2
 
 
 def test_what_a_leaf_has_for_a_child_does_not_matter():
     forest, rest = _taught()
-    record = forest.record()
+    record = forest.state()
     record["tree_children"][record["tree_features"] < 0] = NODES + 7
     restored = _forest()
-    restored.restore(record, D, K)
+    restored.load_state(record, D, K)
     assert _learn(restored, *rest).tobytes() == _learn(forest, *rest).tobytes()
 
 

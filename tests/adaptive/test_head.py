@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.columns import Columns
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.compute.recursive import learn_least_squares
 from streamkernel.kernels import Gaussian
 from tests import naive
@@ -25,11 +25,11 @@ class _Head:
 
 
 def _records(n, d, F, seed=0, copies=0):
-    """Columns as the heads see them, some inputs twice."""
+    """AdaptiveFeatures as the heads see them, some inputs twice."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)).astype(np.float32)
     X = np.concatenate([X, X[:, :copies]], axis=1)
-    columns = Columns(Gaussian(), F, seed)
+    columns = AdaptiveFeatures(Gaussian(), F, seed)
     columns.begin(d + copies)
     return columns.of(X, np.arange(1, d + copies + 1, dtype=np.uint64))
 
@@ -145,7 +145,7 @@ def test_a_later_column_is_one_that_was_zero_before(arrival):
     late.add_column()
     said.append(late.learn(Phi[arrival:], values[arrival:], y[arrival:], w[arrival:]))
     assert np.allclose(np.concatenate(said), known.learn(Phi, values, y, w), atol=1e-10, rtol=1e-10)
-    for mine, other in zip(late.record().values(), known.record().values(), strict=True):
+    for mine, other in zip(late.state().values(), known.state().values(), strict=True):
         assert mine.flags.c_contiguous
         assert np.allclose(*(np.tril(part) if part.ndim == 3 and part.shape[1] > 1 else part for part in (mine, other)))
 
@@ -197,12 +197,12 @@ def test_forget_heads_leaves_the_linear_experts_and_the_mixture():
         (NumberExperts(RIDGE, DRIFTS, *TREES), Phi[:, 0], ("linear_moments", "levels", "squared_errors")),
     ):
         experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1, 2)
-        fresh = experts.record()
+        fresh = experts.state()
         experts.learn(Phi, _values(Phi), targets, np.ones(60))
-        before = experts.record()
+        before = experts.state()
         experts.forget_heads()
-        after = experts.record()
-        for name in ("linear_P", "linear_W", "losses", *experts.forest.record(), *kept):
+        after = experts.state()
+        for name in ("linear_P", "linear_W", "losses", *experts.forest.state(), *kept):
             assert np.array_equal(before[name], after[name])
             assert not np.array_equal(before[name], fresh[name])
         for name in {"heads_P", "heads_W", "moments"} & set(fresh):

@@ -125,9 +125,9 @@ def test_a_model_without_linear_columns_has_no_linear_experts(kind, n_trees):
     Phi = np.random.default_rng(6).normal(size=(50, 5))
     y = np.zeros(50, np.int64) if kind is LabelExperts else Phi[:, 0]
     experts.learn(Phi, Phi[:, :2].copy(), y, np.ones(50))
-    assert all(np.isfinite(part).all() for part in experts.record().values())
+    assert all(np.isfinite(part).all() for part in experts.state().values())
     experts.add_output()
-    experts.restore(experts.record(), 5, None, 2, 2)
+    experts.load_state(experts.state(), 5, None, 2, 2)
 
 
 @BOTH
@@ -141,11 +141,11 @@ def test_the_record_comes_back_and_goes_on_alike(kind, n_linear, n_trees):
     one, other = kind(RIDGE, DRIFTS, n_trees, 40), kind(RIDGE, DRIFTS, n_trees, 40)
     one.begin(6, n_linear, K, 3)
     one.learn(*(part[:45] for part in stream))
-    kept = one.record()
-    other.restore(from_bytes(to_bytes(kept)), 6, n_linear, K, 3)
+    kept = one.state()
+    other.load_state(from_bytes(to_bytes(kept)), 6, n_linear, K, 3)
     said = [experts.learn(*(part[45:] for part in stream)).tobytes() for experts in (one, other)]
     assert said[0] == said[1]
-    assert all(np.array_equal(a, b) for a, b in zip(one.record().values(), other.record().values(), strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(one.state().values(), other.state().values(), strict=True))
     # what was recorded did not move with the model
     assert not np.array_equal(kept["heads_W"], one.heads_W)
 
@@ -157,7 +157,7 @@ def test_a_record_that_does_not_fit_is_refused(kind):
     rng = np.random.default_rng(9)
     y = rng.integers(0, 2, size=50)
     experts.learn(rng.normal(size=(50, 6)), rng.normal(size=(50, 2)), y if K == 2 else y + 0.5, np.ones(50))
-    record = experts.record()
+    record = experts.state()
     for name, value in record.items():
         if name.startswith("change_"):  # whose tests say what it refuses
             continue
@@ -166,13 +166,13 @@ def test_a_record_that_does_not_fit_is_refused(kind):
             wrong += [{**record, name: np.where(np.arange(value.size).reshape(value.shape), value, np.nan)}]
         for other in wrong:
             with pytest.raises(ValueError, match=name):
-                kind(RIDGE, DRIFTS, *TREES).restore(other, 6, 2, K, 2)
+                kind(RIDGE, DRIFTS, *TREES).load_state(other, 6, 2, K, 2)
     for shape in ((7, 2, K, 2), (6, 3, K, 2), (6, 2, K + 1, 2), (6, 0, K, 2), (6, None, K, 2), (6, 2, K, 3)):
         with pytest.raises(ValueError, match="does not fit"):
-            kind(RIDGE, DRIFTS, *TREES).restore(record, *shape)
+            kind(RIDGE, DRIFTS, *TREES).load_state(record, *shape)
     for trees in ((0, 40), (2, 40), (3, 41)):
         with pytest.raises(ValueError, match="does not fit"):
-            kind(RIDGE, DRIFTS, *trees).restore(record, 6, 2, K, 2)
+            kind(RIDGE, DRIFTS, *trees).load_state(record, 6, 2, K, 2)
 
 
 @BOTH
@@ -183,7 +183,7 @@ def test_rescaled_inputs_change_nothing_that_was_said(kind, n):
     experts.begin(4, 3, 2 if kind is LabelExperts else 1, 3)
     y = labels if kind is LabelExperts else Phi[:, 1] + labels
     experts.learn(Phi[:n], Phi[:n, 1:].copy(), y[:n], np.ones(n))
-    before = experts.record()
+    before = experts.state()
     experts.rescale_inputs(0.25)
     rescaled = Phi * [1, 0.25, 0.25, 0.25]
     assert np.allclose(experts.linear_W @ rescaled.T, before["linear_W"] @ Phi.T, atol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive import metric
-from streamkernel.adaptive.columns import Columns
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.compute.slopes import slopes
 from streamkernel.kernels import Gaussian
 
@@ -19,7 +19,7 @@ def _keys(d):
 
 
 def _columns(d, F, later=0, learnt=False):
-    columns = Columns(Gaussian(), F, seed=3)
+    columns = AdaptiveFeatures(Gaussian(), F, seed=3)
     columns.begin(d)
     for _ in range(later):
         columns.add_input()
@@ -28,17 +28,22 @@ def _columns(d, F, later=0, learnt=False):
     return columns
 
 
-def _lens(columns):
-    return columns.lens(_keys(columns.n_inputs), NO_KEYS)
+def _feature_map(columns):
+    return columns.feature_map(_keys(columns.n_inputs), NO_KEYS)
 
 
 def _slopes(columns, X, coefficients):
     """Of every record and output, (n, K, d)."""
-    lens, Phi = _lens(columns), columns.of(X, _keys(columns.n_inputs))
+    feature_map, Phi = _feature_map(columns), columns.of(X, _keys(columns.n_inputs))
     out = np.empty((len(X), len(coefficients), columns.n_inputs))
     for phi, of_record in zip(Phi, out, strict=True):
         for row, slope in zip(coefficients, of_record, strict=True):
-            how = lens.W.astype(np.float64), lens.scales.astype(np.float64), lens.root, lens.n_linear
+            how = (
+                feature_map.W.astype(np.float64),
+                feature_map.scales.astype(np.float64),
+                feature_map.root,
+                feature_map.n_linear,
+            )
             slopes(phi, row, *how, np.empty(columns.n_features), slope)
     return out
 
@@ -90,7 +95,7 @@ def _importance(X, y):
     columns = _columns(X.shape[1], 64)
     Phi = columns.of(X, _keys(X.shape[1]))
     solution = np.linalg.solve(Phi.T @ Phi + RIDGE * np.eye(Phi.shape[1]), Phi.T @ y)
-    return metric.importance(Phi, np.ascontiguousarray(solution.T), _lens(columns))
+    return metric.importance(Phi, np.ascontiguousarray(solution.T), _feature_map(columns))
 
 
 def test_importance_finds_the_two_inputs_of_ten_that_matter():
@@ -113,7 +118,7 @@ def test_importance_is_the_mean_squared_slope_in_units_of_its_mean(K):
     columns, X = _columns(4, 8, later=1, learnt=True), rng.normal(size=(30, 5)).astype(np.float32)
     coefficients = rng.normal(size=(K, columns.n_columns))
     energy = (_slopes(columns, X, coefficients) ** 2).mean(axis=(0, 1))
-    important = metric.importance(columns.of(X, _keys(5)), coefficients, _lens(columns))
+    important = metric.importance(columns.of(X, _keys(5)), coefficients, _feature_map(columns))
     assert np.allclose(important, energy / energy.mean(), rtol=1e-10)
 
 
@@ -122,7 +127,7 @@ def test_no_importance_is_nothing():
     coefficients = np.zeros((1, columns.n_columns))
     coefficients[0, -3] = 2.0  # the first input's own column
     Phi = columns.of(np.zeros((4, 3), np.float32), _keys(3))
-    assert metric.importance(Phi, coefficients, _lens(columns)).tolist() == [3.0, metric.LEAST, metric.LEAST]
+    assert metric.importance(Phi, coefficients, _feature_map(columns)).tolist() == [3.0, metric.LEAST, metric.LEAST]
     assert metric.LEAST == 1e-3
 
 
@@ -133,7 +138,9 @@ def test_random_sums_of_many_outputs_say_what_all_say():
     coefficients = np.zeros((200, columns.n_columns))
     coefficients[np.arange(200), 17 + looks_at] = rng.normal(size=200)
     energy = np.array([np.sum(coefficients[:, 17 + j] ** 2) for j in range(3)])
-    important = metric.importance(columns.of(np.zeros((4, 3), np.float32), _keys(3)), coefficients, _lens(columns))
+    important = metric.importance(
+        columns.of(np.zeros((4, 3), np.float32), _keys(3)), coefficients, _feature_map(columns)
+    )
     # The mean of 32 squares of sums of random signs errs by about sqrt(2 / 32) of itself.
     assert np.abs(important * energy.mean() / energy - 1).max() < 1
     assert np.argsort(important).tolist() == np.argsort(energy).tolist()
@@ -144,11 +151,11 @@ def test_coefficients_that_say_nothing_leave_the_inputs_alike(value):
     columns = _columns(3, 8)
     Phi = columns.of(np.ones((5, 3), np.float32), _keys(3))
     coefficients = np.full((1, columns.n_columns), value)
-    assert metric.importance(Phi, coefficients, _lens(columns)).tolist() == [1.0, 1.0, 1.0]
+    assert metric.importance(Phi, coefficients, _feature_map(columns)).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_no_inputs():
     columns = _columns(0, 8)
     Phi = columns.of(np.zeros((5, 0), np.float32), _keys(0))
-    assert metric.importance(Phi, np.ones((1, 17)), _lens(columns)).shape == (0,)
+    assert metric.importance(Phi, np.ones((1, 17)), _feature_map(columns)).shape == (0,)
     assert metric.scales_of(np.ones(0)).shape == (0,)

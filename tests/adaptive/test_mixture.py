@@ -179,7 +179,7 @@ def test_one_absurd_target_leaves_finite_losses(n_trees):
     experts.begin(8, 2, 1, 2)
     said = experts.learn(Phi, _values(Phi), y, np.ones(300))
     assert np.isfinite(said).all()
-    assert all(np.isfinite(part).all() for part in experts.record().values())
+    assert all(np.isfinite(part).all() for part in experts.state().values())
 
 
 @pytest.mark.parametrize("n_trees", [0, 3])

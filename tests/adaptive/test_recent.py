@@ -49,21 +49,21 @@ def test_the_record_comes_back_and_goes_on_alike(size, parts, later):
         recent.append(*_records(n, 2, seen))
         seen += n
     recent.widen(2 + later)
-    record = recent.record()
+    record = recent.state()
     assert record["recent_rows"].shape == (len(recent), 2 + later)
     other = _recent(size, 4)
     other.append(*_records(5, 4, 70))
-    other.restore(from_bytes(to_bytes(record)), 2 + later)
-    assert to_bytes(other.record()) == to_bytes(record)
+    other.load_state(from_bytes(to_bytes(record)), 2 + later)
+    assert to_bytes(other.state()) == to_bytes(record)
     for ring in (recent, other):
         ring.append(*_records(size // 2 + 1, 2 + later, seen))
-    assert to_bytes(other.record()) == to_bytes(recent.record())
+    assert to_bytes(other.state()) == to_bytes(recent.state())
 
 
 def test_what_was_given_and_what_was_taken_are_copies():
     recent, (X, y, w) = _recent(4), _records(3, 2)
     recent.append(X, y, w)
-    record = recent.record()
+    record = recent.state()
     X[:] = y[:] = w[:] = -1
     assert recent.rows()[1].tolist() == [0, 1, 2]
     recent.rows()[0][:] = -1
@@ -90,16 +90,16 @@ def test_what_was_given_and_what_was_taken_are_copies():
 def test_a_record_that_does_not_fit_is_refused(name, value):
     recent = _recent(4)
     recent.append(*_records(3, 2))
-    record = recent.record()
+    record = recent.state()
     with pytest.raises(ValueError, match="does not fit"):
-        Recent(4).restore({**record, name: value}, 2)
+        Recent(4).load_state({**record, name: value}, 2)
     del record[name]
     with pytest.raises(ValueError, match=name):
-        Recent(4).restore(record, 2)
+        Recent(4).load_state(record, 2)
 
 
 def test_a_record_of_more_rows_than_there_is_room_for_is_refused():
     recent = _recent(5)
     recent.append(*_records(5, 2))
     with pytest.raises(ValueError, match="does not fit"):
-        Recent(4).restore(recent.record(), 2)
+        Recent(4).load_state(recent.state(), 2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamkernel.adaptive.forest import Forest
 from streamkernel.compute import trees
-from streamkernel.compute.recursive import settle
+from streamkernel.compute.recursive import apply_deferred
 from tests import naive
 
 RIDGE = 0.1
@@ -64,11 +64,11 @@ def copied(state):
 
 
 def settled(state):
-    """The state with nothing owed."""
-    heads_P, heads_W, owed, *others = (part.copy() for part in state)
-    for P, debt in zip(heads_P, owed, strict=True):
-        settle(P, debt, 1 / RIDGE)
-    return heads_P, heads_W, owed, *others
+    """The state with nothing deferred."""
+    heads_P, heads_W, deferred, *others = (part.copy() for part in state)
+    for P, debt in zip(heads_P, deferred, strict=True):
+        apply_deferred(P, debt, 1 / RIDGE)
+    return heads_P, heads_W, deferred, *others
 
 
 def bits(state):
@@ -76,7 +76,7 @@ def bits(state):
 
 
 def assert_as_the_twins(state, twins):
-    """All but the forest, where nothing is owed; of P its triangle."""
+    """All but the forest, where nothing is deferred; of P its triangle."""
     matrices, others, _ = copied(settled(state))
     for i, (mine, exact) in enumerate(zip([*matrices, *others], twins, strict=True)):
         exact = np.array(exact).reshape(mine.shape)

@@ -23,10 +23,10 @@ def _scaling(standardize):
     return kernels.Scaling(standardize, LIMIT, IS_NUMBER, np.zeros((INPUTS, moments.SIZE)))
 
 
-def _lens(rng, dtype, n_extras=EXTRAS):
+def _feature_map(rng, dtype, n_extras=EXTRAS):
     d = INPUTS + n_extras
     W, scales = rng.normal(size=(d, F)).astype(dtype), rng.uniform(0.5, 2, d).astype(dtype)
-    return kernels.Lens(W, scales, ROOT, INPUTS, SINE[np.dtype(dtype)])
+    return kernels.FeatureMap(W, scales, ROOT, INPUTS, SINE[np.dtype(dtype)])
 
 
 def _window(dtype):
@@ -63,11 +63,11 @@ def test_arrive(standardize, learnt):
     """In float64, of which the twin's Python numbers are."""
     rng, values, extras = _records()
     targets, weights, learnt = rng.normal(size=N), rng.uniform(size=N), rng.random(N) < learnt
-    scaling, lens, window, kept = _scaling(standardize), _lens(rng, np.float64), _window(np.float64), []
+    scaling, feature_map, window, kept = _scaling(standardize), _feature_map(rng, np.float64), _window(np.float64), []
     Phi = np.full((N, D), np.nan)
-    kernels.arrive(values, extras, targets, weights, learnt, scaling, lens, window, Phi)
+    kernels.arrive(values, extras, targets, weights, learnt, scaling, feature_map, window, Phi)
     exact, observed = naive.arrive(
-        *(values, extras, targets, weights, learnt, (standardize, LIMIT, IS_NUMBER, None), lens[:4], kept)
+        *(values, extras, targets, weights, learnt, (standardize, LIMIT, IS_NUMBER, None), feature_map[:4], kept)
     )
     np.testing.assert_allclose(Phi, exact, rtol=1e-9, atol=1e-9)
     _assert_window(window, kept)
@@ -84,13 +84,13 @@ def test_arrive(standardize, learnt):
 def test_any_cut_gives_the_same_bits(standardize, cuts):
     rng, values, extras = _records()
     targets, weights, learnt = rng.normal(size=N), rng.uniform(size=N), rng.random(N) < 0.8
-    lens, seen = _lens(rng, np.float32), []
+    feature_map, seen = _feature_map(rng, np.float32), []
     for parts in ([np.arange(N)], np.split(np.arange(N), cuts)):
         scaling, window, Phi = _scaling(standardize), _window(np.float32), np.full((N, D), np.nan)
         for part in parts:
             columns = np.empty((len(part), D))
             records = values[part], extras[part], targets[part], weights[part], learnt[part]
-            kernels.arrive(*records, scaling, lens, window, columns)
+            kernels.arrive(*records, scaling, feature_map, window, columns)
             Phi[part] = columns
         seen.append(passes.bits([Phi, *scaling[3:], *window]))
     assert seen[0] == seen[1]
@@ -121,13 +121,13 @@ def _numbers(n_trees):
 EITHER = pytest.mark.parametrize("kind", [_labels, _numbers])
 
 
-def _advanced(stream, extras, scaling, lens, window, tail, learn, width):
+def _advanced(stream, extras, scaling, feature_map, window, tail, learn, width):
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), width), np.nan)
     labelled = stream.truths.dtype == np.int64
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
     advance_records(
-        *(learn, stream.values, extras, *stream[2:4], learnt, scaling, lens, window),
+        *(learn, stream.values, extras, *stream[2:4], learnt, scaling, feature_map, window),
         *(tail(matrices, others, forest), forest, out, -1 if labelled else np.nan),
     )
     return (*matrices, *others, *forest), out
@@ -141,14 +141,14 @@ def test_blocks_are_seen_by_nobody(kind, standardize, n_trees):
     stream, tail, advance, through, _, nothing, _ = kind(n_trees)
     rng, _, extras = _records(1)
     stream.weights[::9] = 0
-    lens = _lens(rng, np.float32)
+    feature_map = _feature_map(rng, np.float32)
     ours, others = ((_scaling(standardize), _window(np.float32)) for _ in range(2))
     Phi = np.empty((N, D))
     learnt = stream.truths >= 0 if nothing == -1 else ~np.isnan(stream.truths)
-    kernels.arrive(stream.values, extras, *stream[2:4], learnt, others[0], lens, others[1], Phi)
+    kernels.arrive(stream.values, extras, *stream[2:4], learnt, others[0], feature_map, others[1], Phi)
     taught = np.where(stream.weights > 0, stream.truths, nothing)
     expected, said = through(stream._replace(Phi=Phi, truths=taught))
-    state, out = _advanced(stream, extras, ours[0], lens, ours[1], tail, advance, said.shape[1])
+    state, out = _advanced(stream, extras, ours[0], feature_map, ours[1], tail, advance, said.shape[1])
     assert N > 2 * kernels.BLOCK
     assert out.tobytes() == said.tobytes()
     assert passes.bits(state) == passes.bits(expected)
@@ -163,14 +163,14 @@ def test_advance(kind, n_trees):
     stream, tail, advance, _, twin, _, ensembles = kind(n_trees)
     rng, _, extras = _records(1)
     stream.weights[::9] = 0
-    lens, scaling, window, kept = _lens(rng, np.float64), _scaling(True), _window(np.float64), []
+    feature_map, scaling, window, kept = _feature_map(rng, np.float64), _scaling(True), _window(np.float64), []
     ensembles = passes.ensembles_of(*ensembles)
     matrices, others, _ = passes.copied(stream.state)
     observed, (*twins, said) = twin(
-        *(stream.values, extras, *stream[2:4], (True, LIMIT, IS_NUMBER, None), lens[:4], kept),
+        *(stream.values, extras, *stream[2:4], (True, LIMIT, IS_NUMBER, None), feature_map[:4], kept),
         *tail(matrices, others, ensembles),
     )
-    state, out = _advanced(stream, extras, scaling, lens, window, tail, advance, np.shape(said)[1])
+    state, out = _advanced(stream, extras, scaling, feature_map, window, tail, advance, np.shape(said)[1])
     np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)

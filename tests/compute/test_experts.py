@@ -15,19 +15,19 @@ from tests.compute.passes import DRIFTS, RIDGE
 
 
 def _heads(rng, D, K):
-    """Heads that learnt a few records, the last of which their P are owed; and as many again."""
-    P, W, owed, *_ = passes.heads_and_linear(D, None, K)
+    """Heads that learnt a few records, the last of which their P are deferred; and as many again."""
+    P, W, deferred, *_ = passes.heads_and_linear(D, None, K)
     Phi, truths, weights = rng.normal(size=(40, D)), rng.normal(size=(40, K)), rng.uniform(0.2, 3, 40)
-    kernels.rehearse(Phi[:20], truths[:20], weights[:20], P, W, owed, DRIFTS, RIDGE)
-    return P, W, owed, Phi[20:], truths[20:], weights[20:]
+    kernels.replay(Phi[:20], truths[:20], weights[:20], P, W, deferred, DRIFTS, RIDGE)
+    return P, W, deferred, Phi[20:], truths[20:], weights[20:]
 
 
 def _assert_heads(heads, twins):
-    P, W, owed = passes.settled(heads)
+    P, W, deferred = passes.settled(heads)
     np.testing.assert_allclose(np.tril(P), np.tril(twins[0]), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(W, twins[1], rtol=1e-9, atol=1e-9)
     assert not np.any(twins[2])
-    assert not owed.any()
+    assert not deferred.any()
 
 
 @pytest.mark.parametrize("K", [1, 2, 12])
@@ -35,31 +35,31 @@ def _assert_heads(heads, twins):
 @pytest.mark.parametrize("weight", [0.3, 1.0, 50.0])
 def test_teach_heads(D, K, weight):
     rng = np.random.default_rng(D + K)
-    P, W, owed, Phi, truths, _ = _heads(rng, D, K)
+    P, W, deferred, Phi, truths, _ = _heads(rng, D, K)
     scores = rng.normal(size=(5, K))  # those of two other experts are not theirs
-    twins = naive.teach_heads(P, W, owed, DRIFTS, RIDGE, Phi[0], truths[0], scores, weight)
+    twins = naive.update_heads(P, W, deferred, DRIFTS, RIDGE, Phi[0], truths[0], scores, weight)
     room = np.full(K, np.nan), np.full(D, np.nan)
-    kernels.teach_heads(P, W, owed, DRIFTS, RIDGE, Phi[0], truths[0], scores, weight, room)
-    _assert_heads((P, W, owed), twins)
+    kernels.update_heads(P, W, deferred, DRIFTS, RIDGE, Phi[0], truths[0], scores, weight, room)
+    _assert_heads((P, W, deferred), twins)
 
 
 @pytest.mark.parametrize("K", [1, 2, 12])
 @pytest.mark.parametrize("D", [1, 5, 14])
-def test_rehearse(D, K):
-    P, W, owed, Phi, truths, weights = _heads(np.random.default_rng(D + K), D, K)
+def test_replay(D, K):
+    P, W, deferred, Phi, truths, weights = _heads(np.random.default_rng(D + K), D, K)
     weights[[0, 7, 8]] = 0
-    twins = naive.rehearse(Phi, truths, weights, P, W, owed, DRIFTS, RIDGE)
-    kernels.rehearse(Phi, truths, weights, P, W, owed, DRIFTS, RIDGE)
-    _assert_heads((P, W, owed), twins)
+    twins = naive.replay(Phi, truths, weights, P, W, deferred, DRIFTS, RIDGE)
+    kernels.replay(Phi, truths, weights, P, W, deferred, DRIFTS, RIDGE)
+    _assert_heads((P, W, deferred), twins)
 
 
 def test_a_weight_of_0_leaves_a_record_out():
-    P, W, owed, Phi, truths, weights = _heads(np.random.default_rng(1), 6, 2)
-    left, others = np.arange(20) % 3 == 0, [P.copy(), W.copy(), owed.copy()]
+    P, W, deferred, Phi, truths, weights = _heads(np.random.default_rng(1), 6, 2)
+    left, others = np.arange(20) % 3 == 0, [P.copy(), W.copy(), deferred.copy()]
     weights[left], truths[left] = 0, np.nan
-    kernels.rehearse(Phi, truths, weights, P, W, owed, DRIFTS, RIDGE)
-    kernels.rehearse(Phi[~left], truths[~left], weights[~left], *others, DRIFTS, RIDGE)
-    assert passes.bits((P, W, owed)) == passes.bits(others)
+    kernels.replay(Phi, truths, weights, P, W, deferred, DRIFTS, RIDGE)
+    kernels.replay(Phi[~left], truths[~left], weights[~left], *others, DRIFTS, RIDGE)
+    assert passes.bits((P, W, deferred)) == passes.bits(others)
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
@@ -91,8 +91,8 @@ def test_speak(D, L, K, E):
     rng = np.random.default_rng(D + K)
     heads_W, linear_W, phi = rng.normal(size=(3, K, D)), rng.normal(size=(E, K, L)), rng.normal(size=D)
     scores = np.full((3 + E + 1, K), np.nan)
-    kernels.speak(heads_W, linear_W, phi, scores)
-    assert np.allclose(scores[:-1], naive.speak(heads_W, linear_W, phi), atol=1e-12)
+    kernels.predict_experts(heads_W, linear_W, phi, scores)
+    assert np.allclose(scores[:-1], naive.predict_experts(heads_W, linear_W, phi), atol=1e-12)
     assert np.isnan(scores[-1]).all()  # other experts' rows are theirs
 
 

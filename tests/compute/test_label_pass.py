@@ -42,10 +42,10 @@ def _through(stream):
 @pytest.mark.parametrize(("D", "L"), SHAPES)
 def test_pass_labels(D, L, K, n_trees):
     stream = _stream(D, L, K, n_trees)
-    (P, W, owed, linear_P, linear_W), others, _ = passes.copied(stream.state)
+    (P, W, deferred, linear_P, linear_W), others, _ = passes.copied(stream.state)
     ensembles = passes.ensembles_of(2, n_trees, K)
     *twins, said = naive.pass_labels(
-        *(*stream[:4], P, W, owed, DRIFTS, RIDGE, linear_P, linear_W, FORGETTING),
+        *(*stream[:4], P, W, deferred, DRIFTS, RIDGE, linear_P, linear_W, FORGETTING),
         *(ensembles, *others, 1.0),
     )
     state, out = _through(stream)

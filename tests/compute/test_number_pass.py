@@ -42,10 +42,10 @@ def _through(stream):
 @pytest.mark.parametrize(("D", "L"), SHAPES)
 def test_pass_numbers(D, L, n_trees):
     stream = _stream(D, L, n_trees)
-    (P, W, owed, linear_P, linear_W), others, _ = passes.copied(stream.state)
+    (P, W, deferred, linear_P, linear_W), others, _ = passes.copied(stream.state)
     ensembles = passes.ensembles_of(1, n_trees, 1)
     *twins, said = naive.pass_numbers(
-        *(*stream[:4], P, W, owed, DRIFTS, RIDGE, linear_P, linear_W, LINEAR_DRIFTS, ensembles, *others, 2.0)
+        *(*stream[:4], P, W, deferred, DRIFTS, RIDGE, linear_P, linear_W, LINEAR_DRIFTS, ensembles, *others, 2.0)
     )
     state, out = _through(stream)
     np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)

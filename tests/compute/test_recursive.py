@@ -51,7 +51,7 @@ def test_symmetric_product_of_what_is_owed_nothing(D):
     assert P.tobytes() == before.tobytes()
 
 
-def _owed(rng, D, drift):
+def _deferred(rng, D, drift):
     return np.array([*rng.normal(size=D), 0.03, drift])
 
 
@@ -59,9 +59,9 @@ def _owed(rng, D, drift):
 @pytest.mark.parametrize(("drift", "largest"), [(0.0, 1e9), (0.1, 1e9), (0.5, 1.2)])
 def test_symmetric_product_takes_what_is_owed(D, drift, largest):
     rng = np.random.default_rng(D)
-    P, x, v, owed = _positive(rng, D), rng.normal(size=D), np.full(D, np.nan), _owed(rng, D, drift)
-    expected, product = naive.symmetric_product(np.tril(P), owed, largest, x)
-    kernels.symmetric_product(P, owed, largest, x, v)
+    P, x, v, deferred = _positive(rng, D), rng.normal(size=D), np.full(D, np.nan), _deferred(rng, D, drift)
+    expected, product = naive.symmetric_product(np.tril(P), deferred, largest, x)
+    kernels.symmetric_product(P, deferred, largest, x, v)
     _assert_lower(P, expected, 1e-13)
     assert np.allclose(v, product, atol=1e-12)
     assert np.diag(P).max() <= largest
@@ -70,13 +70,13 @@ def test_symmetric_product_takes_what_is_owed(D, drift, largest):
 @pytest.mark.parametrize("D", [*SIZES, 61, 267])
 def test_settled_before_or_by_the_next_record_are_the_same_bits(D):
     rng = np.random.default_rng(D)
-    P, x, owed = _positive(rng, D), rng.normal(size=D), _owed(rng, D, 0.1)
+    P, x, deferred = _positive(rng, D), rng.normal(size=D), _deferred(rng, D, 0.1)
     settled, later, products = P.copy(), P.copy(), np.full((2, D), np.nan)
-    nothing = owed.copy()
-    kernels.settle(settled, nothing, 1.2)
-    _assert_lower(settled, naive.settle(np.tril(P), owed, 1.2), 1e-13)
+    nothing = deferred.copy()
+    kernels.apply_deferred(settled, nothing, 1.2)
+    _assert_lower(settled, naive.apply_deferred(np.tril(P), deferred, 1.2), 1e-13)
     assert not nothing.any()
-    for matrix, debt, product in zip((settled, later), (nothing, owed), products, strict=True):
+    for matrix, debt, product in zip((settled, later), (nothing, deferred), products, strict=True):
         kernels.symmetric_product(matrix, debt, 1.2, x, product)
     assert settled.tobytes() == later.tobytes()
     assert products[0].tobytes() == products[1].tobytes()
@@ -121,23 +121,23 @@ def test_learn_least_squares(D, K, weight, drift, largest):
 @pytest.mark.parametrize(("weight", "drift", "largest"), [(1.0, 0.0, 1e9), (2.5, 0.1, 1e9), (0.01, 0.5, 1.2)])
 def test_learn_least_squares_late(D, K, weight, drift, largest):
     rng = np.random.default_rng(100 * D + K)
-    P, W, owed, v = _positive(rng, D), rng.normal(size=(K, D)), np.zeros(D + 2), np.empty(D)
+    P, W, deferred, v = _positive(rng, D), rng.normal(size=(K, D)), np.zeros(D + 2), np.empty(D)
     P *= min(1.0, largest / np.diag(P).max())
     exact_P, exact_W = np.tril(P), W.copy()
     for _ in range(5):
         phi, errors = rng.normal(size=D), rng.normal(size=K)
-        taken_P, taken_W = naive.learn_least_squares_late(P, W, owed, phi, errors, weight, drift, largest)
+        taken_P, taken_W = naive.learn_least_squares_late(P, W, deferred, phi, errors, weight, drift, largest)
         exact_P, exact_W = naive.learn_least_squares(exact_P, exact_W, phi, errors, weight, drift, largest)
-        kernels.learn_least_squares_late(P, W, owed, phi, errors, weight, drift, largest, v)
+        kernels.learn_least_squares_late(P, W, deferred, phi, errors, weight, drift, largest, v)
         for expected_P, expected_W in ((taken_P, taken_W), (exact_P, exact_W)):
-            _assert_lower(_settled(P, owed, largest), expected_P)
+            _assert_lower(_settled(P, deferred, largest), expected_P)
             assert np.allclose(W, expected_W, atol=1e-10, rtol=1e-10)
-    assert owed[:D].any()
+    assert deferred[:D].any()
 
 
-def _settled(P, owed, largest):
+def _settled(P, deferred, largest):
     P = P.copy()
-    kernels.settle(P, owed.copy(), largest)
+    kernels.apply_deferred(P, deferred.copy(), largest)
     return P
 
 

@@ -163,9 +163,9 @@ def test_an_ensemble_over_a_stream(rng):
     for _ in range(150):
         x = np.round(rng.normal(size=3), 1)
         targets = np.array([[x[0] > 0, x[1]], [x[2], x[0] * x[1]]]) + 0.1 * rng.normal(size=(2, 2))
-        trees.speak_trees(forest.arrays, x, said)
+        trees.predict_trees(forest.arrays, x, said)
         for (ensemble, _), values in zip(twins, said, strict=True):
-            np.testing.assert_allclose(values, naive.speak_trees(ensemble, x, 2), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(values, naive.predict_trees(ensemble, x, 2), rtol=1e-9, atol=1e-12)
         if trees.learn_trees(forest.arrays, x, targets, 1.5):
             forest.grow()
         for (ensemble, window), target in zip(twins, targets, strict=True):
@@ -198,7 +198,7 @@ def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
     forest.begin(10, 1)
     said, errors = np.empty((1, 1)), []
     for x, y in zip(X, rule, strict=True):
-        trees.speak_trees(forest.arrays, x, said)
+        trees.predict_trees(forest.arrays, x, said)
         errors.append((said[0, 0] > 0.5) != y)
         if trees.learn_trees(forest.arrays, x, np.array([[float(y)]]), 1.0):
             forest.grow()

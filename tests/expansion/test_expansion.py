@@ -165,7 +165,7 @@ def test_a_new_output_begins_at_zero():
 def test_restored(n_blocks):
     one, other = _grown(n_blocks), _expansion(seed=1, bandwidth=9.0)
     one.decay(0.3)
-    other.restore(one.record())
+    other.load_state(one.state())
     X, keys = np.ones((2, 3), np.float32), _keys(3)
     assert other.scores(X, keys, NO_KEYS).tobytes() == one.scores(X, keys, NO_KEYS).tobytes()
     assert (other.n_blocks, other.n_features, other.n_outputs) == (n_blocks, 4 * n_blocks, 2)

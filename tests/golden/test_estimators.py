@@ -1,4 +1,4 @@
-"""States of earlier versions are read, say what they said, and learn on."""
+"""States of every version are read, predict what they predicted, and learn on."""
 
 import gzip
 import json
@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streamkernel.estimators.versions import READ, VERSION
 from streamkernel.state import from_bytes, to_bytes
 from tests.golden import estimators as golden
 
-FOLDER = Path(__file__).parent / "estimators-v2"
+FOLDER = Path(__file__).parent
 MODELS = pytest.mark.parametrize("name", golden.MODELS)
 
 
-def _state(name):
-    return from_bytes(gzip.decompress((FOLDER / f"{name}.bin.gz").read_bytes()))
+def _state(name, version=2):
+    return from_bytes(gzip.decompress((FOLDER / f"estimators-v{version}" / f"{name}.bin.gz").read_bytes()))
 
 
 def _close(mine, theirs):
@@ -25,12 +26,15 @@ def _close(mine, theirs):
 
 
 @MODELS
-def test_a_state_of_version_2_says_what_it_said_and_learns_on(name):
-    record = _state(name)
-    assert record["version"] == 2
+@pytest.mark.parametrize("version", READ)
+def test_a_state_of_any_version_predicts_what_it_predicted_and_learns_on(name, version):
+    state = _state(name, version)
+    assert state["version"] == version
     model = golden.fresh(name)
-    model.__setstate__(record)
-    assert all(map(_close, golden.predictions(model, name), json.loads((FOLDER / "said.json").read_text())[name]))
+    model.__setstate__(state)
+    predicted = json.loads((FOLDER / f"estimators-v{version}" / "said.json").read_text())[name]
+    assert all(map(_close, golden.predictions(model, name), predicted))
+    assert model.__getstate__()["version"] == VERSION
     n = golden.MODELS[name][2]
     assert model.n_records == n
     # Here and there the same stream: what the old one lacks matters to outliers and changes only.
@@ -50,23 +54,23 @@ def test_a_state_of_version_2_says_what_it_said_and_learns_on(name):
     ("field", "value"), [("alpha", np.inf), ("alpha", np.nan), ("beta", -np.inf), ("largest_gradient", np.inf)]
 )
 def test_what_had_diverged_in_version_2_goes_on(field, value):
-    record = _state("regressor")
-    if isinstance(record[field], np.ndarray):
-        record[field].flat[0] = value
+    state = _state("regressor")
+    if isinstance(state[field], np.ndarray):
+        state[field].flat[0] = value
     else:
-        record[field] = value
+        state[field] = value
     model = golden.fresh("regressor")
-    model.__setstate__(record)
+    model.__setstate__(state)
     for x, y in golden.records("regressor", 310, 350):
         model.learn_one(x, y)
     assert np.isfinite(golden.predictions(model, "regressor")).all()
-    assert model.__getstate__()["version"] == 3
+    assert model.__getstate__()["version"] == VERSION
 
 
 @pytest.mark.parametrize("field", ["input_count", "input_m2", "target_count", "target_mean", "alpha", "last_margin"])
 def test_a_damaged_state_of_version_2_is_refused(field):
-    record = _state("regressor")
-    for damaged in ({**record, field: "x"}, {name: value for name, value in record.items() if name != field}):
+    state = _state("regressor")
+    for damaged in ({**state, field: "x"}, {name: value for name, value in state.items() if name != field}):
         if field == "last_margin" and field not in damaged:
             continue  # as it is of a model that never reused a block
         with pytest.raises(ValueError, match="does not fit"):

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from streamkernel.compute.gaussians import feature_words
-from streamkernel.growth.base import Situation
+from streamkernel.growth.base import GrowthContext
 
 
 def frequencies(machine, block):
@@ -98,7 +98,7 @@ def inequality_9(beta, gbar, gamma, step, variance):
     return np.sum(beta**2) + gamma**2 * np.sum(gbar**2), left
 
 
-def situation(**changed):
+def context(**changed):
     """A step's circumstances for tests of one policy."""
     fields = {
         "t": 0,
@@ -112,4 +112,4 @@ def situation(**changed):
         "limit": lambda _block: math.inf,
         "seed": 1,
     }
-    return Situation(**{**fields, **changed})
+    return GrowthContext(**{**fields, **changed})

@@ -9,7 +9,7 @@ from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from tests.growth import naive
-from tests.growth.naive import situation
+from tests.growth.naive import context
 
 THETA, NU, N = 1.3, 0.9, 60
 
@@ -70,7 +70,7 @@ def test_udsg_is_its_reference(grow, reuse):
     scores = _scores(model, xs, ys)
 
     def pick(t, n):
-        return situation(t=t, n_blocks=n, seed=3).uniform_block()
+        return context(t=t, n_blocks=n, seed=3).uniform_block()
 
     expected = naive.udsg(
         _columns(model, xs),

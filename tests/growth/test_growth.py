@@ -12,23 +12,23 @@ from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.cdsg import MOST_OUTPUTS
 from streamkernel.kernels import Gaussian
-from tests.growth.naive import inequality_9, longest_step, situation
+from tests.growth.naive import context, inequality_9, longest_step
 
 
 def test_dsg_grows_until_the_budget_then_revisits_uniformly():
-    assert DSG().choose(situation(n_blocks=3)).block == 3
-    picks = [DSG().choose(situation(t=t, n_blocks=4, full=True)).block for t in range(4000)]
+    assert DSG().choose(context(n_blocks=3)).block == 3
+    picks = [DSG().choose(context(t=t, n_blocks=4, full=True)).block for t in range(4000)]
     assert np.allclose(np.bincount(picks) / 4000, 0.25, atol=0.03)
 
 
 def test_udsg_alternates():
-    blocks = [UDSG(grow=2, reuse=1).choose(situation(t=t, n_blocks=9)).block for t in range(9)]
+    blocks = [UDSG(grow=2, reuse=1).choose(context(t=t, n_blocks=9)).block for t in range(9)]
     assert [block == 9 for block in blocks] == [True, True, False] * 3
 
 
 def test_cdsg_at_the_budget_takes_the_best_aligned_block_at_gamma():
     beta = np.array([[0.01], [0.02], [-0.5]])
-    step = CDSG().choose(situation(n_blocks=3, full=True, beta=beta, mean_gradient=np.array([0.1]), variance=10.0))
+    step = CDSG().choose(context(n_blocks=3, full=True, beta=beta, mean_gradient=np.array([0.1]), variance=10.0))
     assert (step.block, step.size, math.isnan(step.margin)) == (1, 0.5, True)
 
 
@@ -41,7 +41,7 @@ def test_cdsg_asks_for_the_features_limit_best_first_and_no_more():
         return [math.inf, 0.1, math.inf][block]
 
     step = CDSG(cap=50.0).choose(
-        situation(n_blocks=3, beta=beta, mean_gradient=np.array([1.0]), gamma=0.2, variance=1e-3, limit=limit)
+        context(n_blocks=3, beta=beta, mean_gradient=np.array([1.0]), gamma=0.2, variance=1e-3, limit=limit)
     )
     steps = [longest_step(b, 1.0, 0.2, 10.0, 1e-3) for b in (0.3, 0.31, 0.32)]
     best_first = sorted(range(3), key=lambda k: -steps[k])
@@ -70,7 +70,7 @@ def test_a_reuse_never_breaks_9(n_outputs, n_blocks, gamma, cap, variance, featu
     aligned = data.draw(st.floats(0, 2))
     beta = gamma * (aligned * gbar + 0.3 * noise.reshape(n_blocks, n_outputs))
     step = CDSG(cap).choose(
-        situation(
+        context(
             n_blocks=n_blocks,
             gamma=gamma,
             mean_gradient=gbar,
@@ -101,11 +101,11 @@ class _Watched(CDSG):
 
     checked = 0
 
-    def choose(self, situation):
-        step = super().choose(situation)
-        if step.block < situation.n_blocks and not math.isnan(step.margin):
+    def choose(self, context):
+        step = super().choose(context)
+        if step.block < context.n_blocks and not math.isnan(step.margin):
             right, left = inequality_9(
-                situation.beta[step.block], situation.mean_gradient, situation.gamma, step.size, situation.variance
+                context.beta[step.block], context.mean_gradient, context.gamma, step.size, context.variance
             )
             assert left <= right * (1 + 1e-9)
             type(self).checked += 1
@@ -150,7 +150,7 @@ def test_many_classes_are_checked_class_by_class(K):
     gamma, variance = 0.5, 1e-6
     gbar = rng.normal(size=K) / K
     beta = gamma * np.stack([-gbar, 0.9 * gbar * (rng.random(K) < 0.8), 0.9 * gbar * (rng.random(K) < 0.5)])
-    step = CDSG().choose(situation(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
+    step = CDSG().choose(context(n_blocks=3, gamma=gamma, mean_gradient=gbar, beta=beta, class_variance=variance))
     expected = np.array(
         [[longest_step(beta[k, c], gbar[c], gamma, 2 * gamma, variance) for c in range(K)] for k in range(3)]
     )
@@ -165,7 +165,7 @@ def test_many_classes_make_a_new_block_where_too_few_pass():
     K = 20
     gbar = np.full(K, 0.1)
     beta = 0.45 * np.where(np.arange(K) < 5, gbar, -gbar)[None]  # a quarter of the gradient passes, 30% is asked for
-    assert CDSG().choose(situation(n_blocks=1, mean_gradient=gbar, beta=beta, class_variance=1e-9)).block == 1
+    assert CDSG().choose(context(n_blocks=1, mean_gradient=gbar, beta=beta, class_variance=1e-9)).block == 1
 
 
 @pytest.mark.parametrize("K", [12, 200])

@@ -81,10 +81,10 @@ def test_a_state_is_taken_back_without_its_cache(drawn, dtype, seed):
     batch, twin = MiniBatch(SIZE + 1, dtype), MiniBatch(SIZE + 1, dtype)
     for n, d, *_ in parts:
         batch.append(rng.normal(size=(n, d)).astype(dtype), rng.normal(size=n), np.ones(n), np.ones((n, 2)))
-    record = batch.record(width)
+    record = batch.state(width)
     assert list(record) == ["batch_rows", "batch_targets", "batch_weights"]
-    twin.restore(record, width)
-    taken_back = twin.record(width)
+    twin.load_state(record, width)
+    taken_back = twin.state(width)
     assert all(taken_back[name].tobytes() == record[name].tobytes() for name in record)
     assert (twin.n, twin.room) == (batch.n, batch.room)
     assert twin.scores is None or not twin.n
@@ -112,7 +112,7 @@ def _as_state(n, d, dtype=np.float32):
 )
 def test_a_state_that_does_not_fit_is_refused(changed, field):
     with pytest.raises(ValueError, match=field):
-        MiniBatch(SIZE, np.dtype("float32")).restore({**_as_state(3, 2), **changed}, 2)
+        MiniBatch(SIZE, np.dtype("float32")).load_state({**_as_state(3, 2), **changed}, 2)
 
 
 @given(st.lists(st.sampled_from(["advance", "learn", "learn_one", "stored"]), min_size=20, max_size=60))

@@ -10,11 +10,11 @@ from tests.naive.check import admissible_step, check_blocks, check_classes, marg
 from tests.naive.experts import (
     count_loss,
     hedge_weights,
-    rehearse,
-    speak,
+    predict_experts,
+    replay,
     standardise_targets,
     step_temperature,
-    teach_heads,
+    update_heads,
 )
 from tests.naive.features import (
     _dot,
@@ -72,12 +72,12 @@ from tests.naive.number_pass import advance_numbers, pass_numbers
 from tests.naive.recursive import (
     _absorb,
     _subtract,
+    apply_deferred,
     dot,
     downdate,
     learn_least_squares,
     learn_least_squares_late,
     learn_newton,
-    settle,
     symmetric,
     symmetric_product,
 )
@@ -107,7 +107,7 @@ from tests.naive.trees import (
     leaf_of,
     learn_trees,
     partition,
+    predict_trees,
     sort,
-    speak_trees,
     watched,
 )

@@ -11,7 +11,7 @@ def remember(window, x, target, weight):
     window.append((x, target, weight))
 
 
-def arrive(values, extras, targets, weights, learnt, scaling, lens, window):
+def arrive(values, extras, targets, weights, learnt, scaling, feature_map, window):
     """Columns of all rows, and what every input has observed by now; `window` takes the rows learnt.
 
     `scaling` is whether to standardize, the limit, which inputs are numbers, and what each had observed before.
@@ -20,5 +20,5 @@ def arrive(values, extras, targets, weights, learnt, scaling, lens, window):
     scaled, observed = scale(values, learnt, standardize, limit, is_number, observed)
     for r in np.flatnonzero(learnt):
         remember(window, scaled[r], targets[r], weights[r])
-    W, scales, root, n_linear = lens
+    W, scales, root, n_linear = feature_map
     return adaptive_columns(np.concatenate([scaled, extras], axis=1), W, scales, root, n_linear), observed

@@ -10,7 +10,7 @@ from tests.naive.recursive import learn_least_squares_late
 from tests.naive.softmax import softmax_into
 
 
-def speak(heads_W, linear_W, phi):
+def predict_experts(heads_W, linear_W, phi):
     scores = [[_dot(w, phi) for w in W] for W in heads_W]
     return scores + [[_dot(w, phi[len(phi) - len(w) :]) for w in W] for W in linear_W]
 
@@ -28,20 +28,22 @@ def count_loss(block, loss):
     return np.add(block, [1, loss, loss**2])
 
 
-def teach_heads(P, W, owed, drifts, ridge, phi, truth, scores, weight):
-    """The heads' matrices and coefficients after the record; nothing is owed then."""
+def update_heads(P, W, deferred, drifts, ridge, phi, truth, scores, weight):
+    """The heads' matrices and coefficients after the record; nothing is deferred then."""
     taught = [
-        learn_least_squares_late(P[j], W[j], owed[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
+        learn_least_squares_late(P[j], W[j], deferred[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
         for j in range(len(W))
     ]
-    return [P for P, _ in taught], [W for _, W in taught], np.zeros_like(owed)
+    return [P for P, _ in taught], [W for _, W in taught], np.zeros_like(deferred)
 
 
-def rehearse(Phi, truths, sample_weights, P, W, owed, drifts, ridge):
+def replay(Phi, truths, sample_weights, P, W, deferred, drifts, ridge):
     for phi, truth, weight in zip(Phi, truths, sample_weights, strict=True):
         if weight > 0:
-            P, W, owed = teach_heads(P, W, owed, drifts, ridge, phi, truth, np.array(speak(W, [], phi)), weight)
-    return P, W, owed
+            P, W, deferred = update_heads(
+                P, W, deferred, drifts, ridge, phi, truth, np.array(predict_experts(W, [], phi)), weight
+            )
+    return P, W, deferred
 
 
 def standardise_targets(targets, sample_weights, moments):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.experts import count_loss, hedge_weights, speak, step_temperature, teach_heads
+from tests.naive.experts import count_loss, hedge_weights, predict_experts, step_temperature, update_heads
 from tests.naive.recursive import learn_newton
 from tests.naive.softmax import softmax_into
 
@@ -26,7 +26,7 @@ def pass_labels(
     sample_weights,
     heads_P,
     heads_W,
-    owed,
+    deferred,
     drifts,
     ridge,
     linear_P,
@@ -43,12 +43,12 @@ def pass_labels(
     H, E, K = len(heads_W), len(linear_W), len(heads_W[0])
     for phi, x, label, weight in zip(Phi, values, labels, sample_weights, strict=True):
         linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
-        scores = np.array(speak(heads_W, linear_W, phi))
+        scores = np.array(predict_experts(heads_W, linear_W, phi))
         p = [softmax_into(score, math.exp(t)) for score, t in zip(scores[:H], temperatures, strict=True)]
         p += [softmax_into(score, 1) for score in scores[H:]]
         smooth = mix(hedge_weights(losses[: H + E], eta), p, H + E)
         if ensembles:
-            classes, left_over = (ensemble.speak(x) for ensemble in ensembles)
+            classes, left_over = (ensemble.predict_experts(x) for ensemble in ensembles)
             p.append(shift(np.maximum(classes, 0), np.full(K, 0.02 / K), 0))
             p.append(shift(smooth, left_over, 0.002 / K))
         out.append(mix(hedge_weights(losses, eta), p, len(p)))
@@ -56,7 +56,9 @@ def pass_labels(
             continue
         block = count_loss(block, min(-math.log(out[-1][label]), 10))
         truth = np.eye(K)[label]
-        heads_P, heads_W, owed = teach_heads(heads_P, heads_W, owed, drifts, ridge, phi, truth - 1 / K, scores, weight)
+        heads_P, heads_W, deferred = update_heads(
+            heads_P, heads_W, deferred, drifts, ridge, phi, truth - 1 / K, scores, weight
+        )
         losses = 0.99 * np.array(losses) - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
         temperatures = [step_temperature(temperatures[j], scores[j], p[j], label) for j in range(H)]
         for e in range(E):
@@ -65,12 +67,12 @@ def pass_labels(
             )
         for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
             ensemble.learn(x, target, weight)
-    return heads_P, heads_W, owed, linear_P, linear_W, temperatures, losses, block, out
+    return heads_P, heads_W, deferred, linear_P, linear_W, temperatures, losses, block, out
 
 
-def advance_labels(values, extras, labels, sample_weights, scaling, lens, window, *experts):
+def advance_labels(values, extras, labels, sample_weights, scaling, feature_map, window, *experts):
     """The parts of the kernel one after the other, each for all records."""
     labels = np.array(labels)
-    Phi, observed = arrive(values, extras, labels, sample_weights, labels >= 0, scaling, lens, window)
+    Phi, observed = arrive(values, extras, labels, sample_weights, labels >= 0, scaling, feature_map, window)
     taught = np.where(np.array(sample_weights) > 0, labels, -1)
     return observed, pass_labels(Phi, values, taught, sample_weights, *experts)

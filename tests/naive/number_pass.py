@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.experts import count_loss, hedge_weights, speak, teach_heads
+from tests.naive.experts import count_loss, hedge_weights, predict_experts, update_heads
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 
@@ -17,7 +17,7 @@ def pass_numbers(
     sample_weights,
     heads_P,
     heads_W,
-    owed,
+    deferred,
     drifts,
     ridge,
     linear_P,
@@ -40,11 +40,11 @@ def pass_numbers(
     H, E = len(heads_W), len(linear_W)
     for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
         linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
-        scores = np.array(speak(heads_W, linear_W, phi))
+        scores = np.array(predict_experts(heads_W, linear_W, phi))
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
         smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
-        corrected = np.array([smooth] + [smooth + ensemble.speak(x)[0] for ensemble in ensembles])
+        corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
         predictions += [*corrected[1:], *(corrected + levels)]
         mixed = np.dot(hedge_weights(losses, eta), predictions)
         total, number = squared_errors
@@ -71,13 +71,13 @@ def pass_numbers(
                 linear_P[e], linear_W[e], linear, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
             )
         standardised, _ = take_target(moments, nearer)
-        heads_P, heads_W, owed = teach_heads(
-            heads_P, heads_W, owed, drifts, ridge, phi, np.array([standardised]), scores, weight
+        heads_P, heads_W, deferred = update_heads(
+            heads_P, heads_W, deferred, drifts, ridge, phi, np.array([standardised]), scores, weight
         )
     return (
         heads_P,
         heads_W,
-        owed,
+        deferred,
         linear_P,
         linear_W,
         levels,
@@ -90,9 +90,9 @@ def pass_numbers(
     )
 
 
-def advance_numbers(values, extras, targets, sample_weights, scaling, lens, window, *experts):
+def advance_numbers(values, extras, targets, sample_weights, scaling, feature_map, window, *experts):
     """The parts of the kernel one after the other, each for all records."""
     targets = np.array(targets)
-    Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, lens, window)
+    Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, feature_map, window)
     taught = np.where(np.array(sample_weights) > 0, targets, math.nan)
     return observed, pass_numbers(Phi, values, taught, sample_weights, *experts)

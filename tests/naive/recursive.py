@@ -18,14 +18,14 @@ def symmetric(P):
     return np.tril(P) + np.tril(P, -1).T
 
 
-def symmetric_product(P, owed, largest, x):
+def symmetric_product(P, deferred, largest, x):
     """Two steps of what the kernel does in one pass."""
-    P = symmetric(P) if owed is None else settle(P, owed, largest)
+    P = symmetric(P) if deferred is None else apply_deferred(P, deferred, largest)
     return P, P @ x
 
 
-def settle(P, owed, largest):
-    *u, gain, drift = owed
+def apply_deferred(P, deferred, largest):
+    *u, gain, drift = deferred
     P = downdate(P, u, gain, 1)
     P[np.diag_indices_from(P)] = np.minimum(np.diag(P) + drift, largest)
     return P
@@ -48,9 +48,9 @@ def learn_least_squares(P, W, phi, errors, weight, drift, largest):
     return P, W
 
 
-def learn_least_squares_late(P, W, owed, phi, errors, weight, drift, largest):
-    """Nothing is late: P takes what it is owed, and the record at once."""
-    return learn_least_squares(settle(P, owed, largest), W, phi, errors, weight, drift, largest)
+def learn_least_squares_late(P, W, deferred, phi, errors, weight, drift, largest):
+    """Nothing is late: P takes what it is deferred, and the record at once."""
+    return learn_least_squares(apply_deferred(P, deferred, largest), W, phi, errors, weight, drift, largest)
 
 
 def learn_newton(P, W, phi, p, label, weight, forgetting, rho):

@@ -113,7 +113,7 @@ def follow(values, node_weight, target, weight):
     return values + rate * (target - values), node_weight
 
 
-def speak_trees(trees, x, n_outputs):
+def predict_trees(trees, x, n_outputs):
     """The mean of the leaves of an ensemble."""
     return np.mean([tree[leaf_of(x, tree)][3] for tree in trees], axis=0) if trees else np.zeros(n_outputs)
 
@@ -153,8 +153,8 @@ class Ensemble:
         self.trees[:], self.window[:] = [], []
         self.since = self.grown = 0
 
-    def speak(self, x):
-        return speak_trees(self.trees, x, self.n_outputs)
+    def predict_experts(self, x):
+        return predict_trees(self.trees, x, self.n_outputs)
 
     def learn(self, x, target, weight):
         self.since, self.grown = learn_trees(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from river.utils.dataframe import into_frame
 
 from streamkernel import KernelRegressor
+from streamkernel.records.frame_encoder import FrameEncoder
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.placement import Placement
 from tests.records.tables import (
     EACH_BOX,
     in_array_of_objects,
@@ -35,7 +35,7 @@ def _assert_encoded_alike(X, rows, learn, max_inputs, standardize, known, n_rows
         inputs.encode(known, [True] * len(known))
     expected = one.encode(rows, learn)
     values = np.zeros((0, len(one)))
-    for part, encoded in Placement(other, Frame(X).read(), np.array(learn)).parts(n_rows):
+    for part, encoded in FrameEncoder(other, Frame(X).read(), np.array(learn)).parts(n_rows):
         n, d = encoded.values.shape
         assert (n, encoded.values.flags.c_contiguous) == (part.stop - part.start, True)
         assert d == len(other)
@@ -137,7 +137,7 @@ def test_unusual_columns_are_what_iterating_over_the_rows_gives(X):
 def test_the_frame_is_neither_changed_nor_kept():
     inputs, array = Inputs(10, True), np.array([[1.0, np.nan], [2.0, 3.0]])
     before = array.copy()
-    ((_, rows),) = Placement(inputs, Frame(array).read(), np.array([False, True])).parts(256)
+    ((_, rows),) = FrameEncoder(inputs, Frame(array).read(), np.array([False, True])).parts(256)
     rows.values[:] = 7.0
     assert np.array_equal(array, before, equal_nan=True)
 
@@ -148,7 +148,7 @@ def test_a_long_frame_of_many_columns_is_taken_in_parts():
     frame = Frame(pd.DataFrame({"text": [f"v{i}" for i in range(n)]}))
     for learn in (True, False):
         inputs = Inputs(10_000, True)
-        parts = list(Placement(inputs, frame.read(), np.full(n, learn)).parts(256))
+        parts = list(FrameEncoder(inputs, frame.read(), np.full(n, learn)).parts(256))
         assert len(parts) == 12
         assert [rows.values.shape[1] for _, rows in parts][:2] == ([256, 512] if learn else [0, 0])
         assert all(len(rows.extra_keys) == (0 if learn else part.stop - part.start) for part, rows in parts)

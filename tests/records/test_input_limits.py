@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from river.optim.losses import Squared
 
+import streamkernel.records.batches
 import streamkernel.records.inputs
-import streamkernel.records.intake
+from streamkernel.records.batches import SLICE, BatchEncoder
 from streamkernel.records.inputs import Inputs, key_of
-from streamkernel.records.intake import SLICE, Intake
 from streamkernel.records.targets import Numbers
 from tests.records.regressors import learnt, regressor, stream
 
@@ -159,8 +159,8 @@ def test_unknown_names_are_looked_at_once(monkeypatch):
 
 def test_records_of_many_names_are_taken_few_at_a_time(monkeypatch):
     """Each might bring columns of its own, and all of them times all records is what memory must hold."""
-    monkeypatch.setattr(streamkernel.records.intake, "CELLS", 10_000)
-    intake = Intake(Inputs(10, True), Numbers(Squared()))
+    monkeypatch.setattr(streamkernel.records.batches, "CELLS", 10_000)
+    intake = BatchEncoder(Inputs(10, True), Numbers(Squared()))
     xs = [dict.fromkeys(map(str, range(100)), 1.0)] * 30 + [{"a": 1.0}] * 300
     parts = [part for part, _ in intake.encoded(xs, [None] * 330)]
     assert [part.start for part in parts][1:] == [part.stop for part in parts][:-1]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import streamkernel.records.frame_encoder
 import streamkernel.records.inputs
-import streamkernel.records.placement
 from streamkernel.records.inputs import key_of
 from tests.records.regressors import keys_of, learnt, regressor
 
@@ -105,7 +105,7 @@ def test_a_key_is_that_of_the_name_in_json(name, value):
 @pytest.fixture
 def few_keys(monkeypatch):
     """Keys of two bits, so that names share them."""
-    for module in (streamkernel.records.inputs, streamkernel.records.placement):
+    for module in (streamkernel.records.inputs, streamkernel.records.frame_encoder):
         monkeypatch.setattr(module, "key_of", lambda tagged: key_of(tagged) % 4)
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log
+from streamkernel.records.batches import BatchEncoder
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.intake import Intake
 from streamkernel.records.plain import PlainRecords
 
 NAMES = ["a", "b", "1", 1, ("c", 2), 2.5]
@@ -286,7 +286,7 @@ class GeneralWay(Exception):
 
 def _is_learnt_at_once(model, x, y):
     """Whether `learn_one` takes the short way; a record that asks for the general one is not learnt."""
-    with mock.patch.object(Intake, "take", side_effect=GeneralWay):
+    with mock.patch.object(BatchEncoder, "take", side_effect=GeneralWay):
         try:
             model.learn_one(x, y)
         except GeneralWay:

@@ -237,7 +237,7 @@ def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
         raise UnfitError(f"{_OTHER_MODEL}: {difference}")
 
 
-def _refuse_newer(record: state.Record, model: Any) -> None:
+def _refuse_newer(record: state.State, model: Any) -> None:
     written, known = record.get("version"), model.__getstate__()["version"]
     if type(written) is int and written > known:
         raise UnfitError(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.records.frame_encoder import FrameEncoder
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs, Rows
-from streamkernel.records.placement import Placement
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 
@@ -22,7 +22,7 @@ SLICE = 256
 CELLS = 2**22
 
 
-class Intake:
+class BatchEncoder:
     """The encoder of the batch that a call learns or predicts: rows of numbers, targets and weights.
 
     Parameters
@@ -88,7 +88,7 @@ class Intake:
         """
         if isinstance(xs, Frame):
             learn = np.array([y is not None for y in targets], np.bool_)
-            yield from Placement(self.inputs, xs.read(), learn).parts(SLICE)
+            yield from FrameEncoder(self.inputs, xs.read(), learn).parts(SLICE)
             return
         if len(xs) > SLICE:
             rows = self.inputs.encode_plain(xs) if len(self.inputs) <= SLICE else None

@@ -5,17 +5,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute.arrival import Lens
+from streamkernel.compute.arrival import FeatureMap
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.kernels import Kernel
-from streamkernel.state import Array, Record, Rules, all_from_zero, all_positive, array, checked, misfit, number, whole
+from streamkernel.state import (
+    Array,
+    Rules,
+    State,
+    all_from_zero,
+    all_positive,
+    array,
+    checked,
+    number,
+    state_mismatch,
+    whole,
+)
 
 _DTYPE = np.dtype("float32")
 _NO_KEYS = np.zeros(0, np.uint64)
 
 
-class Columns:
+class AdaptiveFeatures:
     """[cos, sin] F^-1/2 of F frequencies, 1, and x / sqrt(d0), in this order, so that a later input comes last.
 
     Parameters
@@ -57,7 +68,7 @@ class Columns:
         feature_words(np.uint64(seed), 0, self._words)
         self._W = np.zeros((0, n_features), _DTYPE)
         self._keys = _NO_KEYS
-        self._lens: Lens | None = None
+        self._feature_map: FeatureMap | None = None
 
     @property
     def n_columns(self) -> int:
@@ -81,7 +92,7 @@ class Columns:
         """Give one more input its place, and say whether it also became a column."""
         self.n_inputs += 1
         self.scales = np.append(self.scales, 1.0)
-        self._lens = None
+        self._feature_map = None
         linear = self.n_linear == self.n_inputs - 1 and self.n_inputs <= 2 * self.n_features
         self.n_linear += linear
         return linear
@@ -102,25 +113,25 @@ class Columns:
             drawn = np.empty((len(keys) - known, self.n_features), _DTYPE)
             self.kernel.frequencies(self._words, keys[known:], self.bandwidth, drawn)
             self._W = np.concatenate([self._W[:known], drawn])
-            self._lens = None
+            self._feature_map = None
         self._keys = keys
         return self._W
 
-    def lens(self, keys: Array, extra_keys: Array) -> Lens:
+    def feature_map(self, keys: Array, extra_keys: Array) -> FeatureMap:
         """How scaled rows become columns: rows of the inputs of `keys`, then those met in these rows only."""
         plain = not len(extra_keys)
-        if plain and self._lens is not None and keys is self._keys:
-            return self._lens
+        if plain and self._feature_map is not None and keys is self._keys:
+            return self._feature_map
         W, scales = self.frequencies(keys), self.scales.astype(_DTYPE)
         if not plain:
             drawn = np.empty((len(extra_keys), self.n_features), _DTYPE)
             self.kernel.frequencies(self._words, extra_keys, self.bandwidth, drawn)
             W = np.concatenate([W, drawn])
             scales = np.concatenate([scales, np.ones(len(extra_keys), _DTYPE)])
-        lens = Lens(W, scales, math.sqrt(max(self.d0, 1)), self.n_linear, SINE[_DTYPE])
+        feature_map = FeatureMap(W, scales, math.sqrt(max(self.d0, 1)), self.n_linear, SINE[_DTYPE])
         if plain:
-            self._lens = lens
-        return lens
+            self._feature_map = feature_map
+        return feature_map
 
     def of(self, X: Array, keys: Array) -> Array:
         """The columns of scaled rows.
@@ -137,12 +148,14 @@ class Columns:
         float64 of shape (n, D).
 
         """
-        lens = self.lens(keys, _NO_KEYS)
+        feature_map = self.feature_map(keys, _NO_KEYS)
         out = np.empty((len(X), self.n_columns))
-        adaptive_columns(X, lens.W, lens.scales, lens.root, lens.n_linear, lens.sine, out)
+        adaptive_columns(
+            X, feature_map.W, feature_map.scales, feature_map.root, feature_map.n_linear, feature_map.sine, out
+        )
         return out
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         return checked(
             {
@@ -155,22 +168,22 @@ class Columns:
             self.rules,
         )
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
-        self.seed = whole(record, "seed", most=2**64 - 1)
-        self.scales = array(record, "metric_scales", np.float64, None)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        self.seed = whole(state, "seed", most=2**64 - 1)
+        self.scales = array(state, "metric_scales", np.float64, None)
         self.n_inputs = len(self.scales)
-        self.d0 = whole(record, "d0", self.n_inputs)
-        self.n_linear = whole(record, "n_linear", self.n_inputs)
-        self.bandwidth = number(record, "bandwidth")
+        self.d0 = whole(state, "d0", self.n_inputs)
+        self.n_linear = whole(state, "n_linear", self.n_inputs)
+        self.bandwidth = number(state, "bandwidth")
         # A machine may have begun without inputs; before it began, there is no bandwidth.
-        if not self.bandwidth and (self.n_inputs or record.get("n_records")):
-            raise misfit("bandwidth")
+        if not self.bandwidth and (self.n_inputs or state.get("n_records")):
+            raise state_mismatch("bandwidth")
         feature_words(np.uint64(self.seed), 0, self._words)
         self._forget_draws()
 
     def _forget_draws(self) -> None:
         self._W = self._W[:0]
         self._keys = _NO_KEYS
-        self._lens = None
+        self._feature_map = None

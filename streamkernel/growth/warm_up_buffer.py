@@ -1,17 +1,28 @@
-"""The rehearsal: the first labelled records as they came, kept until they fix a bandwidth that was left to the data."""
+"""The warm-up buffer: the first labelled records as they came, until they fix a bandwidth left to the data."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.state import Array, Record, Rules, all_from_zero, array, checked, misfit, none_infinite, tag, untagged
+from streamkernel.state import (
+    Array,
+    Rules,
+    State,
+    all_from_zero,
+    array,
+    checked,
+    none_infinite,
+    state_mismatch,
+    tag,
+    untagged,
+)
 
 #: Labelled records after which the bandwidth is fixed and the machine starts anew with them.
 WARM_UP = 200
 
 
-class Rehearsal:
+class WarmUpBuffer:
     """The first labelled records as they came.
 
     Attributes
@@ -21,7 +32,7 @@ class Rehearsal:
 
     """
 
-    rules: ClassVar[Rules] = {"rehearsal_values": none_infinite, "rehearsal_weights": all_from_zero}
+    rules: ClassVar[Rules] = {"warm_up_values": none_infinite, "warm_up_weights": all_from_zero}
 
     def __init__(self) -> None:
         self._values: list[Array] = []
@@ -48,27 +59,27 @@ class Rehearsal:
             at += len(part)
         return out
 
-    def record(self, n_inputs: int) -> Record:
+    def state(self, n_inputs: int) -> State:
         """The fields of the state."""
         return checked(
             {
-                "rehearsal_values": self.rows(n_inputs),
-                "rehearsal_targets": [tag(y) for y in self.targets],
-                "rehearsal_weights": np.array(self.weights),
+                "warm_up_values": self.rows(n_inputs),
+                "warm_up_targets": [tag(y) for y in self.targets],
+                "warm_up_weights": np.array(self.weights),
             },
             self.rules,
         )
 
     @classmethod
-    def restored(cls, record: Record, n_inputs: int) -> "Rehearsal":
-        """A rehearsal of the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, cls.rules)
-        rehearsal = cls()
-        targets = untagged(record, "rehearsal_targets")
+    def from_state(cls, state: State, n_inputs: int) -> "WarmUpBuffer":
+        """A buffer of the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, cls.rules)
+        warm_up = cls()
+        targets = untagged(state, "warm_up_targets")
         if len(targets) >= WARM_UP:
-            raise misfit("rehearsal_targets")
-        values = array(record, "rehearsal_values", np.float64, len(targets), n_inputs)
-        weights = array(record, "rehearsal_weights", np.float64, len(targets))
+            raise state_mismatch("warm_up_targets")
+        values = array(state, "warm_up_values", np.float64, len(targets), n_inputs)
+        weights = array(state, "warm_up_weights", np.float64, len(targets))
         if targets:
-            rehearsal.append(values, targets, weights)
-        return rehearsal
+            warm_up.append(values, targets, weights)
+        return warm_up

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.compute.arrival import Lens, Scaling, Window, arrive
+from streamkernel.compute.arrival import FeatureMap, Scaling, Window, arrive
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
 
 _LEARNT, _NOT_LEARNT = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 
 
-class Lane:
+class AdaptiveFastPath:
     """A compiled pass of one record with its arguments; it holds until one of these arrays is another.
 
     Parameters
@@ -26,7 +26,7 @@ class Lane:
         Where it passes.
     n_columns
         D.
-    scaling, lens, window
+    scaling, feature_map, window
         As `arrive` has them.
 
     """
@@ -38,14 +38,14 @@ class Lane:
         experts: LabelExperts | NumberExperts,
         n_columns: int,
         scaling: Scaling,
-        lens: Lens,
+        feature_map: FeatureMap,
         window: Window,
     ) -> None:
         self._records = PlainRecords(names)
         self._truth = unknown.copy()
         self._experts = experts
         values, extras, weights, Phi = self._records.values, np.zeros((1, 0)), np.ones(1), np.empty((1, n_columns))
-        rest = scaling, lens, window, Phi
+        rest = scaling, feature_map, window, Phi
         self._learnt = values, extras, self._truth, weights, _LEARNT, *rest
         self._predicted = values, extras, unknown, weights, _NOT_LEARNT, *rest
         self._learning = experts.bind(Phi, values, self._truth, weights)

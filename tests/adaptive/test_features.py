@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.columns import Columns
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.compute.features import adaptive_columns
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
@@ -17,7 +17,7 @@ F = 8
 
 
 def _columns(d, n_features=F, seed=5, kernel=None):
-    columns = Columns(kernel or Gaussian(), n_features, seed)
+    columns = AdaptiveFeatures(kernel or Gaussian(), n_features, seed)
     columns.begin(d)
     return columns
 
@@ -27,9 +27,11 @@ def _rows(n, d, seed=0):
 
 
 def _of_all(columns, X, keys, extra_keys):
-    """Columns of rows that have the inputs of `extra_keys`, too, which have no place."""
-    lens, out = columns.lens(keys, extra_keys), np.empty((len(X), columns.n_columns))
-    adaptive_columns(X, lens.W, lens.scales, lens.root, lens.n_linear, lens.sine, out)
+    """AdaptiveFeatures of rows that have the inputs of `extra_keys`, too, which have no place."""
+    feature_map, out = columns.feature_map(keys, extra_keys), np.empty((len(X), columns.n_columns))
+    adaptive_columns(
+        X, feature_map.W, feature_map.scales, feature_map.root, feature_map.n_linear, feature_map.sine, out
+    )
     return out
 
 
@@ -172,12 +174,12 @@ def test_the_record_comes_back(seed):
     columns.add_input()
     columns.set_metric(np.array([0.1, 1.0, 1.3]), 1.25)
     columns.add_input()
-    other = Columns(Gaussian(), F, seed=1)
+    other = AdaptiveFeatures(Gaussian(), F, seed=1)
     other.of(np.zeros((1, 0), np.float32), NO_KEYS)
-    other.restore(from_bytes(to_bytes(columns.record())))
+    other.load_state(from_bytes(to_bytes(columns.state())))
     assert (other.n_inputs, other.d0, other.n_linear, other.n_columns) == (4, 3, 4, 2 * F + 5)
     assert other.of(X, KEYS[:4]).tobytes() == columns.of(X, KEYS[:4]).tobytes()
-    assert to_bytes(other.record()) == to_bytes(columns.record())
+    assert to_bytes(other.state()) == to_bytes(columns.state())
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def test_the_record_comes_back(seed):
 )
 def test_a_record_that_does_not_fit_is_refused(name, value):
     with pytest.raises(ValueError, match=name):
-        _columns(3).restore({**_columns(3).record(), name: value})
-    incomplete = _columns(3).record()
+        _columns(3).load_state({**_columns(3).state(), name: value})
+    incomplete = _columns(3).state()
     del incomplete[name]
     with pytest.raises(ValueError, match=name):
-        _columns(3).restore(incomplete)
+        _columns(3).load_state(incomplete)

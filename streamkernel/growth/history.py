@@ -1,15 +1,15 @@
-"""What a machine remembers of its steps: their number, what became of them, and every block's beta."""
+"""The step history: their number, what became of them, and every block's beta."""
 
 import math
 from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.state import Array, Record, Rules, all_finite, all_from_zero, array, checked, number, whole
+from streamkernel.state import Array, Rules, State, all_finite, all_from_zero, array, checked, number, whole
 
 
-class Ledger:
-    """The account of the steps taken.
+class StepHistory:
+    """The history of the growing machine's steps.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Ledger:
             if not math.isnan(margin):
                 self.last_margin = margin
 
-    def record(self) -> Record:
+    def state(self) -> State:
         """The fields of the state."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
         # JSON has no NaN.
@@ -91,15 +91,15 @@ class Ledger:
             self.rules,
         )
 
-    def restore(self, record: Record) -> None:
-        """Take the fields that `record` gave; ValueError where they do not fit."""
-        checked(record, self.rules)
-        self.t, self.n_grown, self.n_reused = (whole(record, name) for name in ("t", "n_grown", "n_reused"))
-        self.gamma_0 = number(record, "gamma_0")
-        self.largest_gradient = number(record, "largest_gradient")
-        unknown = "last_margin" in record and record["last_margin"] is None
-        self.last_margin = math.nan if unknown else number(record, "last_margin")
-        self._beta = array(record, "beta", np.float64, self.n_grown if self.keeps_beta else 0, None)
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        self.t, self.n_grown, self.n_reused = (whole(state, name) for name in ("t", "n_grown", "n_reused"))
+        self.gamma_0 = number(state, "gamma_0")
+        self.largest_gradient = number(state, "largest_gradient")
+        unknown = "last_margin" in state and state["last_margin"] is None
+        self.last_margin = math.nan if unknown else number(state, "last_margin")
+        self._beta = array(state, "beta", np.float64, self.n_grown if self.keeps_beta else 0, None)
 
 
 _SCALARS = ("t", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")

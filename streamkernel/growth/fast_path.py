@@ -1,4 +1,4 @@
-"""The fast lane into a growing machine: one record of known numbers, read without a look at each value."""
+"""The fast path into a growing machine: one record of known numbers, read without a look at each value."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from streamkernel.records.inputs import Inputs
 from streamkernel.records.plain import PlainRecords
 
 
-class Lane:
+class GrowingFastPath:
     """Reads records that hold all inputs, if all are numbers; it holds until the inputs are others.
 
     Parameters

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.records.frames import Columns
+from streamkernel.records.frames import FrameColumns
 from streamkernel.records.inputs import RAW_LIMIT, Inputs, Rows, key_of
 from streamkernel.state import Array, tag
 
 
-class Placement:
+class FrameEncoder:
     """The encoder of a frame: it finds the inputs' columns, and the rows at which new ones are added.
 
     Parameters
@@ -35,7 +35,7 @@ class Placement:
 
     """
 
-    def __init__(self, inputs: Inputs, columns: Columns, learn: Array) -> None:
+    def __init__(self, inputs: Inputs, columns: FrameColumns, learn: Array) -> None:
         if columns.refused:
             inputs.check([columns.refused])
         self._inputs = inputs
@@ -49,7 +49,7 @@ class Placement:
             place += [known.get(value, -1) for value in text.values]
         self._place = np.array(place, np.int64)
         self._n_known = len(inputs)
-        # Columns to be added, and the rows that bring them, ascending.
+        # FrameColumns to be added, and the rows that bring them, ascending.
         self._added: list[list[Any]] = []
         self._brought = np.zeros(0, np.int64)
         # What enters the features without a column: rows, ascending, with keys and values.
