@@ -22,9 +22,9 @@ from connectors.files.bytes import PlainFile
 from connectors.files.lines import Lines
 from connectors.files.source import LineSource
 from streamkernel import KernelClassifier
+from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.in_flight import InFlightMarker
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.processor import Processor

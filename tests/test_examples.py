@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.config.schema import Config
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

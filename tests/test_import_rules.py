@@ -25,11 +25,11 @@ APART = ({"adaptive"}, {"growth"}), ({"records"}, {"kernels", "expansion"})
 STACKS = {
     "streamkernel/daemon": [
         {"base"},
-        {"checkpoints", "settings"},
+        {"checkpoints", "config"},
         {"serving", "stream"},
         {"labels"},
         {"recovery"},
-        {"shown"},
+        {"monitoring"},
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle"},
         {"runtime"},

@@ -14,12 +14,12 @@ from connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.grouped import group_of, partition_directories
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.config.schema import KafkaSinkConfig, LimitsConfig, SourceConfig
+from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.settings.config import KafkaSinkConfig, LimitsConfig, SourceConfig
-from streamkernel.daemon.settings.grouped import group_of, partition_directories
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.promises import caveats
-from streamkernel.daemon.shown.server import Server, ServerError
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 

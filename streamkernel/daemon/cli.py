@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from streamkernel.daemon.settings.plan import Plan
+    from streamkernel.daemon.config.plan import Plan
 
 __all__ = ["app", "main"]
 
@@ -49,9 +49,9 @@ def run(
 
         raise typer.Exit(run_partition(config, partition, member))
 
+    from streamkernel.daemon.config.grouped import group_of, refuse
+    from streamkernel.daemon.monitoring.summary import summary_table
     from streamkernel.daemon.runtime import run as run_daemon
-    from streamkernel.daemon.settings.grouped import group_of, refuse
-    from streamkernel.daemon.shown.summary import summary_table
     from streamkernel.daemon.stream.stop import Stopped
 
     plan = _prepare(config)
@@ -80,7 +80,7 @@ def run(
 def check(config: _Config) -> None:
     """Validate everything and try the connections; start nothing."""
     from streamkernel.daemon.check import check as check_plan
-    from streamkernel.daemon.shown.visible import visible
+    from streamkernel.daemon.monitoring.visible import visible
 
     plan = _prepare(config)
     findings = check_plan(plan)
@@ -105,16 +105,16 @@ def evaluate(
     from rich.console import Console
 
     from streamkernel.daemon.base.errors import DaemonError
+    from streamkernel.daemon.config.files import overwritten
+    from streamkernel.daemon.config.problems import ConfigError
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
-    from streamkernel.daemon.settings.files import overwritten
-    from streamkernel.daemon.settings.problems import ConfigError
-    from streamkernel.daemon.shown.log import start_logging
-    from streamkernel.daemon.shown.summary import summary_table
+    from streamkernel.daemon.monitoring.log import start_logging
+    from streamkernel.daemon.monitoring.summary import summary_table
     from streamkernel.daemon.stream.stop import StopSignals
 
     if plot is not None:
-        from streamkernel.daemon.shown.plot import plot as draw
-        from streamkernel.daemon.shown.plot import require_matplotlib
+        from streamkernel.daemon.monitoring.plot import plot as draw
+        from streamkernel.daemon.monitoring.plot import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
     plans = [_prepare(config) for config in configs]
@@ -153,7 +153,7 @@ def inspect(
     """Say what a checkpoint file or directory holds."""
     from rich.console import Console
 
-    from streamkernel.daemon.shown.describe import describe, description_table
+    from streamkernel.daemon.monitoring.describe import describe, description_table
 
     described = describe(checkpoint)
     if as_json:
@@ -175,7 +175,7 @@ def migrate(
 ) -> None:
     """Write the newest checkpoint of a directory as the next one, in the newest format."""
     from streamkernel.daemon.migrate import migrate as migrate_directory
-    from streamkernel.daemon.shown.visible import visible
+    from streamkernel.daemon.monitoring.visible import visible
 
     for line in migrate_directory(directory, imports or []):
         print(visible(line))
@@ -184,7 +184,7 @@ def migrate(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of the configuration, for editors."""
-    from streamkernel.daemon.settings.config import Config
+    from streamkernel.daemon.config.schema import Config
 
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     print(_to_json({**dialect, **Config.model_json_schema()}))
@@ -220,9 +220,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception) -> int:
+    from streamkernel.daemon.config.problems import ConfigError
     from streamkernel.daemon.failure import sentence
-    from streamkernel.daemon.settings.problems import ConfigError
-    from streamkernel.daemon.shown.visible import visible
+    from streamkernel.daemon.monitoring.visible import visible
 
     if isinstance(error, ConfigError):
         print("\n".join(map(visible, error.lines)), file=sys.stderr)
@@ -237,7 +237,7 @@ def _failed(error: Exception) -> int:
 
 
 def _prepare(path: Path) -> Plan:
-    from streamkernel.daemon.shown.log import start_logging
+    from streamkernel.daemon.monitoring.log import start_logging
     from streamkernel.daemon.wiring.plan import prepare
 
     plan = prepare(path)

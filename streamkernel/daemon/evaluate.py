@@ -9,12 +9,12 @@ from typing import Any
 
 from connectors.memory import NullSink
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.progress import show_progress
+from streamkernel.daemon.monitoring.view import growth_of
+from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.shown.evaluation import Evaluation
-from streamkernel.daemon.shown.progress import show_progress
-from streamkernel.daemon.shown.view import growth_of
-from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.sinks import Sinks

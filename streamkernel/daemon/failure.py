@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError
 
 __all__ = ["sentence"]
 

@@ -15,10 +15,10 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.schema import SourceConfig
+from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
-from streamkernel.daemon.settings.config import SourceConfig
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 

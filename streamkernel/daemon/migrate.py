@@ -15,11 +15,11 @@ from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, rea
 from streamkernel.daemon.checkpoints.payload import dump_with_digest, load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
+from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.grouped import partition_directories
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
-from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import partition_directories
-from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.wiring.model import build_model
 
 __all__ = ["migrate"]

@@ -16,14 +16,14 @@ from connectors.kafka.reading.source import KafkaSource
 from connectors.ports import Position
 from streamkernel.daemon.base.errors import DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.grouped import partition_document
 from streamkernel.daemon.failure import sentence
 from streamkernel.daemon.group.first_partitions import is_added
 from streamkernel.daemon.group.reports import Reporter
 from streamkernel.daemon.lifecycle import LifecycleListener
+from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import partition_document
-from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 from streamkernel.daemon.wiring.plan import plan_of
 

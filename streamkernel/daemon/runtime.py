@@ -9,15 +9,15 @@ from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
+from streamkernel.daemon.monitoring.progress import show_progress
+from streamkernel.daemon.monitoring.view import View, status_page
+from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.promises import caveats
-from streamkernel.daemon.shown.progress import show_progress
-from streamkernel.daemon.shown.view import View, status_page
-from streamkernel.daemon.shown.watch import Watch
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts

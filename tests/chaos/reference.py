@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from streamkernel.daemon.shown.describe import describe
+from streamkernel.daemon.monitoring.describe import describe
 from tests.chaos.account import read_file
 from tests.chaos.daemons import Starter
 

@@ -84,7 +84,7 @@ class Home:
 
     def header(self, directory: str = "out/state") -> dict[str, Any]:
         """Read what the newest checkpoint says."""
-        from streamkernel.daemon.shown.describe import describe
+        from streamkernel.daemon.monitoring.describe import describe
 
         return describe(self.folder / directory)
 

@@ -13,9 +13,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Gauge
 
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.schema import MetricsConfig
+from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.serving.limits import HttpLimits
-from streamkernel.daemon.settings.config import MetricsConfig
-from streamkernel.daemon.shown.server import Server
 
 #: What comes within these seconds came at once; it is waited for as long as it takes, and no longer than this.
 PATIENCE = 30.0

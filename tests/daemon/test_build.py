@@ -10,7 +10,7 @@ from river import compose, linear_model, multiclass, optim, preprocessing
 
 from streamkernel import KernelClassifier
 from streamkernel.daemon.base.model import last_step, task_of
-from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.wiring.model import build_model
 from streamkernel.daemon.wiring.names import NameRefused, resolve
 

@@ -21,11 +21,11 @@ from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring import metrics
+from streamkernel.daemon.monitoring.describe import describe, description_table
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.shown import metrics
-from streamkernel.daemon.shown.describe import describe, description_table
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.test_checkpoint import sealed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.config.schema import Config
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamkernel.daemon.settings import document
-from streamkernel.daemon.settings.config import Config, KafkaSourceConfig
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.config import document
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 

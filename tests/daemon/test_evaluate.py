@@ -12,9 +12,9 @@ from river import datasets, linear_model, metrics, preprocessing
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.evaluate import evaluate
-from streamkernel.daemon.shown import plot as plotting
-from streamkernel.daemon.shown.evaluation import Evaluation
-from streamkernel.daemon.shown.view import View
+from streamkernel.daemon.monitoring import plot as plotting
+from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream

@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.group.federation import Federation, ask
-from streamkernel.daemon.settings.config import MetricsConfig
-from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.server import Server
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.server import Server
 
 
 def exported(partition: int) -> CollectorRegistry:

@@ -16,11 +16,11 @@ import pytest
 
 from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.schema import LogConfig
+from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
+from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.partition import _Partition, _Signals
-from streamkernel.daemon.settings.config import LogConfig
-from streamkernel.daemon.settings.secrets import Redactor
-from streamkernel.daemon.shown.log import start_logging
 from streamkernel.daemon.stream.stop import Stopped
 
 _SECONDS = 60

@@ -12,11 +12,11 @@ import yaml
 
 from streamkernel.daemon import cli
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.grouped import partition_document
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.group.first_partitions import is_added, note_first_partitions
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.document import parse
-from streamkernel.daemon.settings.grouped import partition_document
-from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.wiring.plan import plan_of, prepare
 from tests.daemon.conftest import Home
 

@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.serving.log import RateLimit
-from streamkernel.daemon.settings.config import MetricsConfig
 from tests.daemon.raw_http import answers, connect, exchange, get, read, served, status, statuses
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from streamkernel.daemon.check import check
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.config import Config
-from streamkernel.daemon.settings.problems import ConfigError
-from streamkernel.daemon.settings.promises import caveats
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair

@@ -18,7 +18,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.evaluate import evaluate as evaluate_plan
 from streamkernel.daemon.labels.moments import Moments
-from streamkernel.daemon.shown.evaluation import Evaluation
+from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare

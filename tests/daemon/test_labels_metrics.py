@@ -10,8 +10,8 @@ from prometheus_client import generate_latest
 from river import linear_model
 
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.view import View, status_page
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.view import View, status_page
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.labels_twin import Counting, Daemon, event

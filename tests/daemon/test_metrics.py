@@ -30,13 +30,13 @@ from connectors import Position
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.monitoring.lag import LagCollector
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.server import Server, ServerError
+from streamkernel.daemon.monitoring.view import View, status_page
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.config import MetricsConfig
-from streamkernel.daemon.shown.lag import LagCollector
-from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.server import Server, ServerError
-from streamkernel.daemon.shown.view import View, status_page
 from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream

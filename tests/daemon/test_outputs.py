@@ -19,8 +19,8 @@ from connectors.ports import SinkError
 from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.problems import ConfigError
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher

@@ -13,8 +13,8 @@ import pytest
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.monitoring import describe
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.shown import describe
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 

@@ -14,9 +14,9 @@ from connectors.memory import MemorySource
 from connectors.ports import Position
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery import schedule
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.stream import loop
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home

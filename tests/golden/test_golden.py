@@ -9,9 +9,9 @@ import pytest
 
 from connectors.kafka.writing.mark import OutputMark
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.shown.describe import describe
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.labels_stream import adds_up
 from tests.golden.make import CASES, HALF, WHOLE

@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
+from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.runtime import run
-from streamkernel.daemon.shown.describe import describe
 from streamkernel.daemon.wiring.plan import prepare
 from tests.kafka.cluster import Cluster
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from streamkernel.daemon.settings.config import BasicAuthConfig
+from streamkernel.daemon.config.schema import BasicAuthConfig
 
 __all__ = ["Addresses", "Federation", "ask"]
 

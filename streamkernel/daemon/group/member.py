@@ -12,14 +12,14 @@ from pathlib import Path
 
 from connectors.kafka.group.membership import Membership
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.schema import KafkaSourceConfig, MetricsConfig
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.group.first_partitions import note_first_partitions
 from streamkernel.daemon.group.page import member_page
 from streamkernel.daemon.group.supervisor import Supervisor
-from streamkernel.daemon.settings.config import KafkaSourceConfig, MetricsConfig
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.shown.server import Server
+from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
 
 __all__ = ["make_membership", "run_member"]

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 
 from streamkernel.daemon.group.child import Child
-from streamkernel.daemon.shown.page import html_page
+from streamkernel.daemon.monitoring.page import html_page
 
 __all__ = ["member_page"]
 

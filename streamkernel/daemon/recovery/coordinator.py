@@ -13,11 +13,11 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
 from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.snapshot import dump
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint
-from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 

@@ -17,9 +17,9 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.settings.config import SourceConfig
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.problems import shown
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.schema import SourceConfig
 
 __all__ = ["check_labels", "check_source", "check_versions", "describe_model", "header", "mark_of", "versions"]
 

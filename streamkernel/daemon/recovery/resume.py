@@ -16,10 +16,10 @@ from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import check_labels, check_source, check_versions, mark_of
-from streamkernel.daemon.settings.plan import Plan
 
 __all__ = ["Start", "begin", "restore", "resume"]
 

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import BasicAuthentication, HostCheck, ResponseHeaders
 from streamkernel.daemon.serving.threads import Threads
-from streamkernel.daemon.settings.config import MetricsConfig
 
 if TYPE_CHECKING:
     from streamkernel.daemon.base.health import Health

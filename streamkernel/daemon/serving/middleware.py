@@ -10,9 +10,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from streamkernel.daemon.config.schema import BasicAuthConfig
 from streamkernel.daemon.serving.hosts import HostError, Hosts
 from streamkernel.daemon.serving.log import limited_logger
-from streamkernel.daemon.settings.config import BasicAuthConfig
 
 __all__ = ["BasicAuthentication", "HostCheck", "ResponseHeaders"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from connectors.ports import Sink, Source, SourceError
-from streamkernel.daemon.settings import config as settings
-from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.config import schema as settings
+from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.stream.lines import shortened
 
 __all__ = ["make_sink", "make_source", "order_log"]

@@ -12,8 +12,8 @@ from river import base, compose
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.problems import ConfigError, dotted, hint, shown
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import ConfigError, dotted, hint, shown
 from streamkernel.daemon.wiring.names import NameRefused, resolve
 
 __all__ = ["build_model", "try_model"]
@@ -177,7 +177,7 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
     >>> build_model([{"river.linear_model.LogisticRegression": {"los": 0.1}}])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    streamkernel.daemon.settings.problems.ConfigError: model[0].los: unknown argument of ... did you mean 'loss'?
+    streamkernel.daemon.config.problems.ConfigError: model[0].los: unknown argument of ... did you mean 'loss'?
 
     """
     builder = _Builder(imports)

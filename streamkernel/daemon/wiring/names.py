@@ -9,7 +9,7 @@ from types import ModuleType
 
 from river import base
 
-from streamkernel.daemon.settings.problems import hint
+from streamkernel.daemon.config.problems import hint
 
 __all__ = ["HOME", "NameRefused", "resolve"]
 

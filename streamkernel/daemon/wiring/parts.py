@@ -10,10 +10,10 @@ from connectors.ports import Record
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.server import Server
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.sinks import Sinks

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from connectors.ports import Source
 from streamkernel.daemon.base.model import Model, Task, task_of
-from streamkernel.daemon.settings.config import Config, RiverSourceConfig
-from streamkernel.daemon.settings.document import Document, read
-from streamkernel.daemon.settings.files import problems as file_problems
-from streamkernel.daemon.settings.plan import Plan
-from streamkernel.daemon.settings.problems import ConfigError
-from streamkernel.daemon.settings.validate import validate
+from streamkernel.daemon.config.document import Document, read
+from streamkernel.daemon.config.files import problems as file_problems
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.schema import Config, RiverSourceConfig
+from streamkernel.daemon.config.validate import validate
 from streamkernel.daemon.stream.quality import REPORTS
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import build_model

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from streamkernel.daemon.base.model import last_step
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.schema import MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.settings.config import MetricsConfig, NoDeadLettersConfig
-from streamkernel.daemon.settings.plan import Plan
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.input_names import InputNames

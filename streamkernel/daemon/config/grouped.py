@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from streamkernel.daemon.settings.config import Config, KafkaSourceConfig
-from streamkernel.daemon.settings.document import Document
-from streamkernel.daemon.settings.kafka import GROUP_OPTIONS
-from streamkernel.daemon.settings.problems import ConfigError
+from streamkernel.daemon.config.document import Document
+from streamkernel.daemon.config.kafka import GROUP_OPTIONS
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
 
 __all__ = ["OWN_NAMES", "PLACEHOLDER", "group_of", "partition_directories", "partition_document", "refuse"]
 

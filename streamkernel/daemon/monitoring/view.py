@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.shown.page import html_page
+from streamkernel.daemon.monitoring.page import html_page
 
 __all__ = ["View", "grows", "growth_of", "status_page"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.box import SIMPLE
 from rich.table import Table
 
-from streamkernel.daemon.shown.view import View
+from streamkernel.daemon.monitoring.view import View
 
 __all__ = ["summary_table"]
 

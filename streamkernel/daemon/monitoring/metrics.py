@@ -22,11 +22,11 @@ from connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.monitoring.label_metrics import LabelMetrics
+from streamkernel.daemon.monitoring.lag import LagCollector
+from streamkernel.daemon.monitoring.model_metrics import metrics_of
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
-from streamkernel.daemon.shown.label_metrics import LabelMetrics
-from streamkernel.daemon.shown.lag import LagCollector
-from streamkernel.daemon.shown.model_metrics import metrics_of
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["Exporter"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from streamkernel.daemon.shown.view import View
+from streamkernel.daemon.monitoring.view import View
 
 __all__ = ["show_progress"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.settings.config import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
-from streamkernel.daemon.settings.plan import Plan
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
 
 __all__ = ["caveats"]
 

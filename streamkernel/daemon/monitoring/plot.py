@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streamkernel.daemon.base.errors import DaemonError
-from streamkernel.daemon.shown.evaluation import Evaluation
+from streamkernel.daemon.monitoring.evaluation import Evaluation
 
 __all__ = ["plot", "require_matplotlib"]
 

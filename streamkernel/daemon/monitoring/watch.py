@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
-from streamkernel.daemon.shown.metrics import Exporter
-from streamkernel.daemon.shown.notices import Notices
-from streamkernel.daemon.shown.view import View, growth_of
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.notices import Notices
+from streamkernel.daemon.monitoring.view import View, growth_of
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.processor import Processor
 

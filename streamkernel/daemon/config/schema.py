@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 
-from streamkernel.daemon.settings.fields import Number, Path, Positive, Section, TargetType, Whole
-from streamkernel.daemon.settings.kafka import KafkaSinkConfig, KafkaSourceConfig
+from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 
 __all__ = [
     "BasicAuthConfig",

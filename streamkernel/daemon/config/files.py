@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from connectors.files.rotation import is_part_name
-from streamkernel.daemon.settings.config import Config
+from streamkernel.daemon.config.schema import Config
 
 __all__ = ["overwritten", "problems"]
 

@@ -15,8 +15,8 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import checkpoint_files
-from streamkernel.daemon.settings.grouped import partition_directories
-from streamkernel.daemon.shown.visible import visible
+from streamkernel.daemon.config.grouped import partition_directories
+from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["describe", "description_table"]
 

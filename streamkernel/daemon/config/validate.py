@@ -10,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
-from streamkernel.daemon.settings.config import Config
-from streamkernel.daemon.settings.conflicts import conflicts
-from streamkernel.daemon.settings.document import Document
-from streamkernel.daemon.settings.problems import dotted, hint, shown
-from streamkernel.daemon.settings.secrets import is_secret
+from streamkernel.daemon.config.conflicts import conflicts
+from streamkernel.daemon.config.document import Document
+from streamkernel.daemon.config.problems import dotted, hint, shown
+from streamkernel.daemon.config.schema import Config
+from streamkernel.daemon.config.secrets import is_secret
 
 __all__ = ["validate"]
 

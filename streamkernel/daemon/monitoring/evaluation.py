@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamkernel.daemon.shown.view import View
+from streamkernel.daemon.monitoring.view import View
 
 __all__ = ["Evaluation"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from streamkernel.daemon.settings.problems import ConfigError, dotted
-from streamkernel.daemon.settings.secrets import Redactor, secrets
+from streamkernel.daemon.config.problems import ConfigError, dotted
+from streamkernel.daemon.config.secrets import Redactor, secrets
 
 __all__ = ["Document", "parse", "read"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from connectors.ports import Source
 from streamkernel.daemon.base.model import Model, Task
-from streamkernel.daemon.settings.config import Config, ReportName
-from streamkernel.daemon.settings.secrets import Redactor
+from streamkernel.daemon.config.schema import Config, ReportName
+from streamkernel.daemon.config.secrets import Redactor
 
 __all__ = ["Plan"]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
-from streamkernel.daemon.settings.config import MetricsConfig
 
 __all__ = ["Server", "ServerError"]
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from connectors.kafka.base.options import check
-from streamkernel.daemon.settings.fields import Path, Positive, Section, TargetType, Whole
-from streamkernel.daemon.settings.problems import shown
+from streamkernel.daemon.config.fields import Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.problems import shown
 
 __all__ = [
     "GROUP_OPTIONS",

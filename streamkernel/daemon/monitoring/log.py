@@ -8,9 +8,9 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from streamkernel.daemon.settings.config import LogConfig
-from streamkernel.daemon.settings.secrets import Redactor
-from streamkernel.daemon.shown.visible import visible
+from streamkernel.daemon.config.schema import LogConfig
+from streamkernel.daemon.config.secrets import Redactor
+from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["start_logging"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
-from streamkernel.daemon.settings.config import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
-from streamkernel.daemon.settings.grouped import OWN_NAMES, PLACEHOLDER
-from streamkernel.daemon.settings.kafka import GROUP_OPTIONS
-from streamkernel.daemon.settings.problems import shown
+from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
+from streamkernel.daemon.config.kafka import GROUP_OPTIONS
+from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
 
 __all__ = ["conflicts"]
 
