@@ -41,7 +41,7 @@ def test_a_record_whose_arrays_do_not_fit_is_refused_and_changes_nothing(n, kind
             and forged[name].shape == (len(record[name]) - 1,)
         ):
             continue
-        with pytest.raises(ValueError, match=r"^this state record does not fit: its field"):
+        with pytest.raises(ValueError, match=r"^this state does not fit: its field"):
             other.__setstate__(forged)
         assert other.state_digest() == before
 
@@ -77,7 +77,7 @@ def _assert_impossible(kind, name, value):
     record = learnt(kind=kind).__getstate__()
     other = learnt(n=50, kind=kind)
     before = other.state_digest()
-    with pytest.raises(ValueError, match=r"^this state record does not fit: its field"):
+    with pytest.raises(ValueError, match=r"^this state does not fit: its field"):
         other.__setstate__({**record, name: value})
     assert other.state_digest() == before
 

@@ -58,7 +58,7 @@ def test_what_topics_are_known_by_is_read(monkeypatch: pytest.MonkeyPatch) -> No
         ("cluster/in/n1", partition, 100 + partition) for partition in (0, 1, 2)
     ]
     marks = {key: OutputMark.from_json(start.mark_of(key, plan.raw[key])) for key in ("predictions", "dead_letters")}
-    assert marks["predictions"].emitted == [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
+    assert marks["predictions"].written == [["cluster/in/n1", 1, [[101, 104], [110, 110]]]]
     assert marks["predictions"].ends == {0: 17, 1: 4}
     assert marks["dead_letters"].producer is not None
     assert (start.counts.consumed, start.recent_dead) == (HALF + 43, [7, 90, 301])

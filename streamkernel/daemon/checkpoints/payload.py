@@ -1,4 +1,4 @@
-"""The model as bytes, and back: an estimator of ours as its state record, any other model as a pickle.
+"""The model as bytes, and back: an estimator of ours as its state, any other model as a pickle.
 
 A record holds arrays and plain values only. A pickle is read by the restricted reader in `unpickler.py`; its writer
 here refuses what that reader would refuse, so that a model which cannot be restored is known when its first checkpoint
