@@ -16,8 +16,6 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
-from streamkernel.compute.linking import link_calls_of, linking
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The slowest kernel takes half a minute, on a busy machine minutes; one that stands still must not hold others up.
@@ -26,6 +24,20 @@ _LOOK_SECONDS = 0.02
 
 _warned = _announced = False
 _LOG = logging.getLogger(__name__)
+
+
+def _import_linking() -> Any:
+    """How compiled code is linked to what it calls; None where numba is to do it in its own way."""
+    try:
+        from streamkernel.compute import linking
+
+        linking.check()
+    except (AttributeError, ImportError):
+        return None
+    return linking
+
+
+_LINKING = _import_linking()
 
 
 def jit(function: Function) -> Function:
@@ -65,8 +77,9 @@ def _compile(function: Function, fastmath: bool | set[str]) -> Function:
             _compile_alone(dispatcher)
     if isinstance(dispatcher, CPUDispatcher):  # not where NUMBA_DISABLE_JIT leaves functions as they are
         _announce(dispatcher)
-        if not fastmath:  # sums that may be reordered are optimised by themselves, and so are the same in every caller
-            link_calls_of(dispatcher, compiled()(function))
+        # Sums that may be reordered are optimised by themselves, and so are the same in every caller.
+        if _LINKING and not fastmath:
+            _LINKING.link_calls_of(dispatcher, compiled()(function))
     return cast(Function, dispatcher)
 
 
@@ -83,7 +96,7 @@ def _announce(dispatcher: Any) -> None:
                 "compiling for this machine, which takes some seconds at the first records of a model; %s",
                 f"the result is kept in {kept}" if kept else "the result is not kept",
             )
-        with linking():
+        with _LINKING.linking() if _LINKING else contextlib.nullcontext():
             return compile_anew(arguments, result)
 
     dispatcher._compiler.compile = compile_linked

@@ -3,6 +3,9 @@
 numba makes each function ready to be called from Python, even where only compiled code calls it: optimised, with a
 wrapper, as machine code; and optimises it again in every caller that it is linked into. Of what a chain of calls takes
 to compile, that is two thirds.
+
+This rests on parts of numba that are not public. Where they are others, numba links calls itself: the results are the
+same, and compiling takes longer.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -12,9 +15,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from numba.core import sigutils
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import make_concrete_template
+
+_NEEDED = {
+    JITCodeLibrary: (
+        "_ensure_finalized",
+        "_finalize_final_module",
+        "_optimize_final_module",
+        "get_pointer_to_function",
+    ),
+    JITCPUCodegen: ("_library_class",),
+}
 
 
 class Library(JITCodeLibrary):
@@ -38,6 +51,13 @@ class Library(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
+
+
+def check() -> None:
+    """Raise AttributeError where a part of numba is missing."""
+    for kind, names in _NEEDED.items():
+        for name in names:
+            getattr(kind, name)
 
 
 @contextlib.contextmanager
@@ -64,24 +84,34 @@ def link_calls_of(dispatcher: Any, inner: Any) -> None:
 
     """
     compiled: dict[tuple[Any, ...], Any] = {}
+    numbas_template, numbas_overload = dispatcher.get_call_template, dispatcher.get_overload
 
     def without_wrappers(flags: Any) -> Any:
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         return flags
 
-    def get_call_template(args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, ...]:
+    def get_call_template(args: Sequence[Any], kws: dict[str, Any]) -> Any:
+        try:
+            return linked_template(args, kws)
+        except (AttributeError, TypeError):  # a part of numba takes other arguments
+            return numbas_template(args, kws)
+
+    def linked_template(args: Sequence[Any], kws: dict[str, Any]) -> tuple[Any, ...]:
         pysig, args = inner._compiler.fold_argument_types(args, kws)
         args = tuple(args)
-        if args not in compiled:
-            result = compiled[args] = inner._compiler.compile(args, None)
+        result = compiled.get(args)
+        if result is None:
+            result = inner._compiler.compile(args, None)
             cpu_target.target_context.insert_user_function(result.library, result.fndesc, [result.library])
         name = inner.py_func.__name__
-        template = make_concrete_template(name, key=name, signatures=[compiled[args].signature])
+        template = make_concrete_template(name, key=name, signatures=[result.signature])
+        compiled[args] = result
         return template, pysig, args, {}
 
     def get_overload(signature: Any) -> Any:
         args, _ = sigutils.normalize_signature(signature)
-        return compiled[tuple(args)].library
+        result = compiled.get(tuple(args))
+        return numbas_overload(signature) if result is None else result.library
 
     inner._compiler._customize_flags = without_wrappers
     dispatcher.get_call_template = get_call_template

@@ -114,6 +114,44 @@ def test_an_install_without_a_writable_cache_folder_warns_once_and_works(use, tm
     assert "set NUMBA_CACHE_DIR to a writable folder" in run.stderr
 
 
+# As if numba had no class attribute for its libraries: only its own code finds them, at an object.
+WITHOUT_INSIDES = """
+from numba.core import codegen
+
+def numbas_own(codegen_, name):
+    if name == "_library_class":
+        return codegen.JITCodeLibrary
+    raise AttributeError(name)
+
+del codegen.JITCPUCodegen._library_class
+codegen.JITCPUCodegen.__getattr__ = numbas_own
+"""
+NESTED = """
+import numpy as np
+from streamkernel.compute import jit
+from streamkernel.compute.softmax import softmax_rows
+scores, p = np.random.default_rng(1).normal(size=(5, 3)), np.empty((5, 3))
+softmax_rows(scores, p)
+print(jit._LINKING is not None, p.tobytes().hex())
+"""
+
+
+def test_where_numbas_insides_are_others_the_results_are_the_same(tmp_path):
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", begin + NESTED],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": str(tmp_path / str(len(begin)))},
+        ).stdout.split()
+        for begin in ("", WITHOUT_INSIDES)
+    ]
+    (links, linked), (links_not, plain) = runs
+    assert (links, links_not) == ("True", "False")
+    assert plain == linked
+
+
 KERNEL = """
 from streamkernel.compute.jit import jit
 
