@@ -19,6 +19,7 @@ from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.schedule import CheckpointSchedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
@@ -90,7 +91,8 @@ class TimedCoordinator(CheckpointCoordinator):
         checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
         plan: Any = SimpleNamespace(config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None)
         processor: Any = SimpleNamespace(taken=0, counts=RecordCounts())
-        super().__init__(plan, store, processor, Sinks({}), Start(None), clock=clock)  # type: ignore[arg-type]
+        super().__init__(plan, store, processor, Sinks({}), Start(None))  # type: ignore[arg-type]
+        self.schedule = CheckpointSchedule(100, 30, clock)
         self.clock, self.disk, self.store, self.progress = clock, store.disk, store, processor
 
     def save(self, consumed: int) -> bool:  # type: ignore[override]

@@ -16,7 +16,7 @@ from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarker, InFlightMarkers
-from streamkernel.daemon.stream.loop import Loop
+from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.river_learner import learner_for
@@ -220,7 +220,6 @@ def passed(marker: InFlightMarker, records: int) -> list[int]:
     )
     sizes: list[int] = []
     observer = SimpleNamespace(turn=lambda: None, chunk=lambda processed: sizes.append(processed.taken))
-    checkpoints = SimpleNamespace(room=lambda _: None, save_start=lambda: True, save_when_due=lambda: None)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
-    Loop(source, processor, sinks, {}, observer, checkpoints, markers=InFlightMarkers({Record: marker})).run()  # type: ignore[arg-type]
+    Loop(source, processor, sinks, {}, observer, Checkpoints(), markers=InFlightMarkers({Record: marker})).run()  # type: ignore[arg-type]
     return sizes
