@@ -16,7 +16,7 @@ from streamkernel.daemon.monitoring.view import growth_of
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.loop import Loop
+from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.processor import feed_of, make_processor
@@ -29,20 +29,11 @@ _log = logging.getLogger(__name__)
 _POINT_RECORDS = 50
 
 
-class _NoCheckpoints:
+class _NoCheckpoints(Checkpoints):
     """Saves nothing, but cuts the stream where the curves have their points."""
 
     def room(self, taken: int) -> int:
         return _POINT_RECORDS - taken % _POINT_RECORDS
-
-    def save_start(self) -> bool:
-        return True
-
-    def save_when_due(self) -> None:
-        pass
-
-    def save(self) -> bool:
-        return False
 
 
 class _Recorder(Watch):

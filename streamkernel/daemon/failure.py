@@ -1,4 +1,4 @@
-"""What a failure comes down to."""
+"""Errors as sentences for the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["sentence"]
 
 
 def sentence(error: Exception) -> str:
-    """Say what failed, in one sentence.
+    """Return what failed, as one sentence.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The lifecycle of a run, as whoever started the daemon is told of it."""
+"""The lifecycle of a run, as whoever started the daemon follows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LifecycleListener"]
 
 
 class LifecycleListener:
-    """A listener to the lifecycle of a run; this one is of a daemon that stands alone, and tells nobody.
+    """A listener to the lifecycle of a run; this one is of a daemon that stands alone, and does nothing.
 
     Attributes
     ----------

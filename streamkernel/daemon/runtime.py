@@ -1,4 +1,4 @@
-"""A run of the daemon from its start to its end: what is opened, in which order, and what is said when it fails."""
+"""A run of the daemon from its start to its end: what is opened, in which order, and which errors end it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.view import View, status_page
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
-from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
@@ -45,7 +45,7 @@ def run(
     max_records
         How many records to take at most in this run.
     listener
-        Told how the run gets on; None: nobody is told.
+        Takes note of how the run gets on; None: nobody does.
 
     Returns
     -------
@@ -75,7 +75,9 @@ def run(
             _log.warning("%s", caveat)
 
         processor = make_processor(plan, start)
-        checkpoints = CheckpointCoordinator(plan, store, processor, sinks, start, exporter, listener.saved)
+        checkpoints = CheckpointCoordinator(
+            plan, store, processor, sinks, start, exporter or CheckpointObserver(), listener.saved
+        )
         offset = start.positions[0].offset if 0 in start.positions else 0
         total = plan.source.total[0] if plan.source.total is not None else None
         show = stack.enter_context(show_progress(plan.path.stem, total, offset, listener.alone))
@@ -129,11 +131,8 @@ def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Heal
 
 def _obstacle(plan: Plan) -> str | None:
     """Return why no records or labels come for now; None where they may."""
-    for source in (plan.source, plan.labels):
-        trouble = None if source is None else source.health_problem
-        if trouble is not None:
-            return plan.redact(trouble)
-    return None
+    problems = (source.health_problem for source in (plan.source, plan.labels) if source is not None)
+    return next((plan.redact(problem) for problem in problems if problem is not None), None)
 
 
 def _take_store(

@@ -113,6 +113,10 @@ class Running:
     def log(self) -> str:
         return self._err.read_text()
 
+    @property
+    def output(self) -> str:
+        return self._out.read_text()
+
     def wait_for(self, text: str) -> re.Match[str]:
         """Wait until a line of the log holds a pattern."""
         for _ in range(6000):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -165,11 +166,23 @@ class Twin:
             self.labels["dead"] += 1
             self.letters.append(("labels", record.position.offset, reason))
 
-    def _learn(self, x: dict[str, Any], y: str, said: Any) -> None:
+    def _learn(self, x: dict[str, Any], y: str, predicted: Any) -> None:
         self.records["learnt"] += 1
         self.model.learn_one(x, y)
-        if said is not None:
-            self.judged.append((y, said))
+        if predicted is not None:
+            self.judged.append((y, predicted))
+
+
+class NotedQuality(Quality):
+    """The report metrics, and what they were given: pairs of a target and the prediction for it."""
+
+    def __init__(self, task: str, names: Sequence[str], window: int) -> None:
+        super().__init__(task, names, window)
+        self.pairs: list[tuple[Any, Any]] = []
+
+    def add(self, targets: Sequence[Any], predictions: Sequence[Any], probabilities: Sequence[Any] | None) -> None:
+        super().add(targets, predictions, probabilities)
+        self.pairs += zip(targets, predictions, strict=True)
 
 
 class Daemon:
@@ -178,7 +191,7 @@ class Daemon:
     def __init__(self, limit: int, model: Counting, join: LabelJoin | None = None) -> None:
         self.model = model
         self.join = join or LabelJoin("id", "y", 3600.0, limit)
-        self.quality = Quality("classification", ["accuracy", "log_loss"], 10_000)
+        self.quality = NotedQuality("classification", ["accuracy", "log_loss"], 10_000)
         learner = learner_for(model)
         self.processor = Processor(
             learner,
@@ -219,8 +232,7 @@ class Daemon:
         assert [key for key, _ in late.pending] == list(twin.pending)
         assert [(key, early.y) for key, early in late.waiting] == [(key, y) for key, (y, _) in twin.waiting.items()]
         assert list(late.settled) == list(twin.settled.items())
-        number = self.quality._classes.of
-        assert list(self.quality._pairs) == [tuple(number(pair)) for pair in twin.judged]
+        assert self.quality.pairs == twin.judged
         balances(late, account)
 
 

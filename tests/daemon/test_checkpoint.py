@@ -7,10 +7,7 @@ import hashlib
 import json
 import os
 import re
-import signal
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import streamkernel
 from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, MAGIC, Checkpoint, read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -264,106 +260,3 @@ def test_a_second_daemon_is_refused(store: CheckpointStore) -> None:
     store.close()
     second.lock()
     second.close()
-
-
-# The package itself imports the estimators, which takes a second; these processes need none of them.
-BARE = f"""
-import pathlib, resource, signal, sys, types
-package = types.ModuleType("streamkernel")
-package.__path__ = {list(streamkernel.__path__)!r}
-sys.modules["streamkernel"] = package
-"""
-
-WRITER = """
-from streamkernel.daemon.checkpoints.store import CheckpointStore
-
-store = CheckpointStore(pathlib.Path(sys.argv[1]))
-store.lock()
-for i in range(5):
-    store.write({"i": i}, bytes(100_000))
-print("done", flush=True)
-sys.stdin.read()
-"""
-
-
-def writer(directory: Path, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", BARE + WRITER, str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
-@pytest.mark.parametrize(
-    ("point", "newest", "left_behind"),
-    [
-        ("checkpoint-writing", 2, True),
-        ("checkpoint-before-rename", 2, True),
-        ("checkpoint-after-rename", 3, False),
-    ],
-)
-def test_a_kill_leaves_the_old_one_or_the_new_one(tmp_path: Path, point: str, newest: int, left_behind: bool) -> None:
-    process = writer(tmp_path, STREAMKERNEL_CRASH=f"{point}:4")
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
-    leftovers = list(tmp_path.glob(".*.tmp"))
-    assert len(leftovers) == left_behind
-    if point == "checkpoint-writing":
-        assert 49_000 < leftovers[0].stat().st_size < 51_000
-    store = CheckpointStore(tmp_path)
-    store.lock()
-    found = store.newest()
-    assert found is not None
-    assert found.header == {"i": newest}
-    assert not list(tmp_path.glob(".*.tmp"))
-    assert store.write({}, b"").name == f"checkpoint-{newest + 1:012d}.skc"
-    store.close()
-
-
-def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
-    process = writer(tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "done\n"
-    store = CheckpointStore(tmp_path)
-    with pytest.raises(CheckpointError, match=rf"process {process.pid}\)"):
-        store.lock()
-    process.kill()
-    process.communicate(timeout=60)
-    store.lock()
-    store.close()
-
-
-FULL = """
-from streamkernel.daemon.checkpoints.store import CheckpointStore
-
-store = CheckpointStore(pathlib.Path(sys.argv[1]))
-store.lock()
-store.write({"i": 0}, b"small")
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
-try:
-    store.write({"i": 1}, bytes(100_000))
-except OSError as error:
-    print(error.strerror)
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-print(store.write({"i": 2}, bytes(100_000)).name, store.newest().header, len(list(store.directory.iterdir())))
-"""
-
-
-def test_a_write_that_the_system_cuts_short_leaves_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BARE + FULL, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "File too large\ncheckpoint-000000000001.skc {'i': 2} 3\n"
-
-
-@pytest.mark.parametrize(("calls", "dies"), [("point('a')", False), ("point('b', 2)", False), ("point('b', 3)", True)])
-def test_a_crash_point_counts_its_passes(calls: str, dies: bool) -> None:
-    code = f"{BARE}\nfrom streamkernel.daemon.base.crash import point; {calls}; print('alive')"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, env={**os.environ, "STREAMKERNEL_CRASH": "b:3"}, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == ((-signal.SIGKILL, "") if dies else (0, "alive\n"))

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -331,53 +330,3 @@ class TestUnsavable:
         with pytest.raises(CheckpointError, match="gives AdaptiveWindowing a value of the wrong kind"):
             run(prepare(here.configure(model=[tree])))
         assert not list((here.folder / "out/state").glob("*.skc"))
-
-
-class TestNumbersThatJsonDoesNotHave:
-    def test_an_argument_of_the_configuration_may_be_infinite(self, home: Home, launcher: Launcher) -> None:
-        (home.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 300)
-        text = home.configure(
-            source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
-            model=[{"river.linear_model.ALMAClassifier": {"alpha": 0.5}}],
-        ).read_text()
-        home.config.write_text(text.replace("alpha: 0.5", "alpha: 0.5\n    B: .inf"))
-        for _ in range(2):
-            assert launcher.call(home, "run", "config.yaml", "--max-records", "300").returncode == 0
-        assert "Infinity" in json.dumps(home.header()["config"]["model"])
-        assert home.header()["account"]["consumed"] == 600
-
-
-class TestInspect:
-    def test_nothing_from_a_record_steers_the_terminal(self, home: Home, launcher: Launcher) -> None:
-        name = "a\x1b[2J\x9b31m\u202e\u2028b\nc"
-        lines = [json.dumps({name: n % 7, "y": "p\x1b[0m" if n % 2 else "q"}) for n in range(300)]
-        (home.folder / "stream.jsonl").write_text("\n".join(lines) + "\n")
-        adaptive = {"seed": 1, "n_features": 4, "metric_schedule": [50], "buffer_size": 60, "n_trees": 0}
-        home.configure(
-            source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
-            model=[{"streamkernel.AdaptiveKernelClassifier": adaptive}],
-        )
-        ran = launcher.call(home, "run", "config.yaml")
-        assert ran.returncode == 0
-        for arguments in (["out/state"], ["out/state", "--json"]):
-            shown = launcher.call(home, "inspect", *arguments)
-            assert shown.returncode == 0
-            for text in (shown.stdout, shown.stderr, ran.stdout, ran.stderr):
-                assert not set(text) & set("\x1b\x9b\u202e\u2028\r\x07")
-        assert json.loads(shown.stdout)["model"]["input_importance"] == {name: 1.0}
-
-    def test_a_file_named_to_deceive_is_named_as_it_is(self, home: Home, launcher: Launcher) -> None:
-        shown = launcher.call(home, "inspect", "no\x1b[31mthing")
-        assert shown.returncode == 1
-        assert shown.stderr == "streamkernel: no\\x1b[31mthing: cannot be read: No such file or directory\n"
-
-
-def test_copies_by_hard_links_are_read(tmp_path: Path) -> None:
-    store = CheckpointStore(tmp_path / "state")
-    store.lock()
-    path = store.write({"i": 1}, b"")
-    store.close()
-    (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / path.name).hardlink_to(path)
-    assert CheckpointStore(tmp_path / "copy").newest() == read(path)
-    shutil.rmtree(tmp_path / "copy")

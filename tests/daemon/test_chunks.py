@@ -83,14 +83,14 @@ def test_whole_chunks_leave_the_state_that_rivers_loop_leaves(model: Classifier)
     xs = [{"a": draw.gauss(0, 1), "b": draw.gauss(0, 1)} for _ in range(700)]
     ys = [None if draw.random() < 0.05 else x["a"] * x["b"] > 0 for x in xs]
     chunks, loop = learner_for(model.clone()), RiverLearner(model.clone())
-    said = chunks.advance(xs, ys).result
-    told = loop.advance(xs, ys).result
+    ours = chunks.advance(xs, ys).result
+    rivers = loop.advance(xs, ys).result
     assert chunks.model.state_digest() == loop.model.state_digest()  # type: ignore[union-attr]
-    assert said.predictions == told.predictions
-    assert said.probabilities is not None
-    assert told.probabilities is not None
-    for ours, rivers in zip(said.probabilities, told.probabilities, strict=True):
-        assert ours == pytest.approx(rivers, rel=1e-4, abs=1e-6)
+    assert ours.predictions == rivers.predictions
+    assert ours.probabilities is not None
+    assert rivers.probabilities is not None
+    for one, other in zip(ours.probabilities, rivers.probabilities, strict=True):
+        assert one == pytest.approx(other, rel=1e-4, abs=1e-6)
 
 
 def processor() -> Processor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +17,9 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.recovery import coordinator
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.schedule import CheckpointSchedule
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
@@ -83,18 +84,19 @@ class FullSink(MemorySink):
             raise SinkError(f"out.jsonl: cannot be written: {error.strerror}") from None
 
 
-class Saver(CheckpointCoordinator):
-    """The coordinator of a run without a model: how far the run is, is said by whoever saves."""
+class TimedCoordinator(CheckpointCoordinator):
+    """The coordinator of a run without a model: how far the run is, is given by whoever saves."""
 
     def __init__(self, store: FullStore, clock: Clock) -> None:
         checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
         plan: Any = SimpleNamespace(config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None)
         processor: Any = SimpleNamespace(taken=0, counts=RecordCounts())
-        super().__init__(plan, store, processor, Sinks({}), Start(None), clock=clock)  # type: ignore[arg-type]
-        self.clock, self.disk, self.store = clock, store.disk, store
+        super().__init__(plan, store, processor, Sinks({}), Start(None))  # type: ignore[arg-type]
+        self.schedule = CheckpointSchedule(100, 30, clock)
+        self.clock, self.disk, self.store, self.progress = clock, store.disk, store, processor
 
     def save(self, consumed: int) -> bool:  # type: ignore[override]
-        self._processor.taken = consumed  # type: ignore[misc]
+        self.progress.taken = consumed
         return super().save()
 
     def due(self, consumed: int) -> bool:
@@ -106,50 +108,50 @@ class Saver(CheckpointCoordinator):
 
 
 @pytest.fixture
-def saver(tmp_path: Path) -> Iterator[Saver]:
+def coordinator(tmp_path: Path) -> Iterator[TimedCoordinator]:
     store = FullStore(tmp_path, Disk())
     store.lock()
-    yield Saver(store, Clock())
+    yield TimedCoordinator(store, Clock())
     store.close()
 
 
-def test_it_is_tried_again_after_1_2_4_and_at_most_60_seconds(saver: Any) -> None:
-    assert saver.save(0)
-    saver.disk.full = True
+def test_it_is_tried_again_after_1_2_4_and_at_most_60_seconds(coordinator: Any) -> None:
+    assert coordinator.save(0)
+    coordinator.disk.full = True
     pauses = []
     for consumed in range(100, 2000, 100):
-        assert saver.due(consumed)
-        assert not saver.save(consumed)
-        since = saver.clock.now
-        while not saver.due(consumed):
-            saver.clock.now += 0.5
-        pauses.append(saver.clock.now - since)
+        assert coordinator.due(consumed)
+        assert not coordinator.save(consumed)
+        since = coordinator.clock.now
+        while not coordinator.due(consumed):
+            coordinator.clock.now += 0.5
+        pauses.append(coordinator.clock.now - since)
     assert pauses[:7] == [1, 2, 4, 8, 16, 32, 60]
     assert set(pauses[7:]) == {60}
-    assert [path.name for path in saver.store.directory.glob("*.skc")] == ["checkpoint-000000000000.skc"]
-    saver.disk.full = False
-    assert saver.save(2000)
-    assert not saver.due(2000)
-    assert saver.due(2100)
+    assert [path.name for path in coordinator.store.directory.glob("*.skc")] == ["checkpoint-000000000000.skc"]
+    coordinator.disk.full = False
+    assert coordinator.save(2000)
+    assert not coordinator.due(2000)
+    assert coordinator.due(2100)
 
 
-def test_a_checkpoint_is_due_at_multiples_and_after_a_time(saver: Any) -> None:
-    saver.save(0)
-    assert [saver.room(consumed) for consumed in (0, 1, 99, 100, 250)] == [100, 99, 1, 100, 50]
-    assert [saver.due(consumed) for consumed in (0, 99, 100)] == [False, False, True]
-    saver.save(130)
-    assert [saver.due(consumed) for consumed in (130, 199, 200)] == [False, False, True]
-    saver.clock.now += 29.9
-    assert not saver.due(131)
-    saver.clock.now += 0.1
-    assert saver.due(131)
-    assert not saver.due(130)  # nothing came: the last one says it all
+def test_a_checkpoint_is_due_at_multiples_and_after_a_time(coordinator: Any) -> None:
+    coordinator.save(0)
+    assert [coordinator.room(consumed) for consumed in (0, 1, 99, 100, 250)] == [100, 99, 1, 100, 50]
+    assert [coordinator.due(consumed) for consumed in (0, 99, 100)] == [False, False, True]
+    coordinator.save(130)
+    assert [coordinator.due(consumed) for consumed in (130, 199, 200)] == [False, False, True]
+    coordinator.clock.now += 29.9
+    assert not coordinator.due(131)
+    coordinator.clock.now += 0.1
+    assert coordinator.due(131)
+    assert not coordinator.due(130)  # nothing came: the last one says it all
 
 
-def test_other_errors_are_not_borne(saver: Any) -> None:
-    saver.disk.full, saver.disk.number = True, errno.EACCES
+def test_other_errors_are_not_borne(coordinator: Any) -> None:
+    coordinator.disk.full, coordinator.disk.number = True, errno.EACCES
     with pytest.raises(CheckpointError, match=r"at record 0 cannot be written: .* the disk says no; mend that"):
-        saver.save(0)
+        coordinator.save(0)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
@@ -228,7 +230,7 @@ def test_the_daemon_learns_on_while_the_disk_is_full(
 def test_a_run_whose_last_checkpoint_fails_says_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stream(home.folder / "stream.csv", 1000)
     monkeypatch.chdir(home.folder)
-    monkeypatch.setattr(coordinator.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     write = CheckpointStore.write
 
     def only_the_first(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:

@@ -1,4 +1,4 @@
-"""The names that a model of River's is given: bounded, told, and the same after any kill."""
+"""The names that a model of River's is given: bounded, counted, and the same after any kill."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_a_step_of_ours_behind_one_of_rivers_has_its_own_limit(home: Home, monke
     from streamkernel.daemon.recovery.resume import begin
 
     plan = prepare(home.config)
-    names = make_processor(plan, begin(plan)).learner._names  # type: ignore[attr-defined]
-    assert names.most == 2000
+    record = {f"input {number}": 1.0 for number in range(2100)}
+    assert make_processor(plan, begin(plan)).learner.advance([record], ["p"]).n_ignored_inputs == 100
 
 
 class TestNames:

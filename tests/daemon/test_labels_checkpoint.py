@@ -22,10 +22,8 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.moments import Moments
 from streamkernel.daemon.labels.packed import Packer, PendingRecord
 from streamkernel.daemon.labels.snapshot import dump, part, restore
-from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
-from tests.daemon.labels_stream import adds_up, sections, write_pair
+from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.labels_twin import Counting, Daemon, event
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
@@ -35,14 +33,14 @@ SHARE = st.floats(0.0, 1.0)
 
 
 @st.composite
-def saids(draw: st.DrawFn) -> Prediction:
+def predictions(draw: st.DrawFn) -> Prediction:
     if draw(st.booleans()):
         return Prediction(draw(st.none() | st.floats() | LABEL))
     given = draw(st.dictionaries(LABEL, SHARE, min_size=1, max_size=5))
     return Prediction(draw(st.none() | st.sampled_from(list(given)) | LABEL), given)
 
 
-KEPT = st.builds(PendingRecord, TEXT, st.floats(0.0, 1e12), st.dictionaries(TEXT, INPUT, max_size=8), saids())
+KEPT = st.builds(PendingRecord, TEXT, st.floats(0.0, 1e12), st.dictionaries(TEXT, INPUT, max_size=8), predictions())
 
 
 def typed(value: Any) -> Any:
@@ -247,10 +245,10 @@ class TestWriting:
     @given(
         st.floats() | LABEL | st.none() | st.lists(st.integers(), max_size=1),
         st.builds(Moments, st.integers(0), st.floats(), st.floats()),
-        saids(),
+        predictions(),
     )
-    def test_what_is_written_is_read(self, label: Any, moments: Moments, said: Prediction) -> None:
-        odd = join_with(label=label, moments=moments, predicted=said)
+    def test_what_is_written_is_read(self, label: Any, moments: Moments, predicted: Prediction) -> None:
+        odd = join_with(label=label, moments=moments, predicted=predicted)
         try:
             header, blob = dump(odd)
         except CheckpointError:
@@ -326,79 +324,6 @@ class TestHostile:
         assert ended.stderr.count("the next older checkpoint is tried") == 3
         assert "Traceback" not in ended.stderr
         assert "from record 701 on" in ended.stderr
-
-
-class TestWhatItGoesOnFrom:
-    @pytest.fixture
-    def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-        write_pair(home.folder, "jsonl", 1000)
-        monkeypatch.chdir(home.folder)
-        home.configure(**sections())
-        return home
-
-    @pytest.mark.parametrize(
-        ("labels", "difference"),
-        [
-            (None, "labels is set in the checkpoint and not in the configuration"),
-            ({"key": "colour"}, "labels.key is 'id' in the checkpoint and 'colour' in the configuration"),
-            (
-                {"source": {"kind": "jsonl", "path": "labels.jsonl", "target": "z"}},
-                "labels.source.target is 'y' in the checkpoint and 'z' in the configuration",
-            ),
-            (
-                {"source": {"kind": "csv", "path": "labels.jsonl", "target": "y"}},
-                "labels.source.kind is 'jsonl' in the checkpoint and 'csv' in the configuration",
-            ),
-        ],
-    )
-    def test_other_labels_are_refused(self, here: Home, labels: dict[str, Any] | None, difference: str) -> None:
-        run(prepare(here.config), max_records=600)
-        made = sections(**(labels or {}))
-        if labels is None:
-            made["labels"] = None
-        with pytest.raises(CheckpointError) as caught:
-            run(prepare(here.configure(**made)))
-        assert difference in str(caught.value)
-
-    def test_other_limits_are_taken(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        assert here.header()["labels"]["pending"] > 20
-        run(prepare(here.configure(**sections(max_pending=20, timeout_seconds=5))), max_records=100)
-        assert here.header()["labels"]["pending"] <= 20
-        adds_up(here.header())
-
-    def test_labels_may_come_to_a_model_that_had_none(self, here: Home) -> None:
-        run(prepare(here.configure(**{**sections(), "labels": None})), max_records=500)
-        before = here.header()["account"]
-        run(prepare(here.configure(**sections())))
-        header = here.header()
-        assert header["account"]["consumed"] == before["consumed"] + header["labels"]["account"]["kept"] + (
-            header["account"]["learnt"] - before["learnt"] - header["labels"]["account"]["matched"]
-        ) + sum(header["account"][name] - before[name] for name in ("unlabelled", "skipped", "dead"))
-        assert header["labels"]["account"]["matched"] > 200
-
-    def test_a_model_that_serves_is_judged_by_the_labels_and_learns_nothing(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        before = here.header()
-        view = run(prepare(here.configure(**sections(), mode="predict")))
-        after = here.header()
-        assert after["model"] == before["model"]
-        assert after["account"]["learnt"] == before["account"]["learnt"]
-        assert after["labels"]["account"]["matched"] > before["labels"]["account"]["matched"] + 200
-        assert view.overall["accuracy"] > 0.6
-
-    def test_a_model_that_serves_may_do_without(self, here: Home, caplog: pytest.LogCaptureFixture) -> None:
-        run(prepare(here.config), max_records=600)
-        run(prepare(here.configure(**{**sections(), "labels": None}, mode="predict")))
-        assert here.header()["account"]["consumed"] == len((here.folder / "records.jsonl").read_text().splitlines())
-        assert "labels is set in the checkpoint and not in the configuration" in caplog.text
-        assert "records that wait for labels are given up" in caplog.text
-
-    def test_labels_of_a_file_that_was_replaced_are_refused(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        (here.folder / "labels.jsonl").write_text('{"id": 1, "y": "yes"}\n' * 500)
-        with pytest.raises(Exception, match=r"labels\.jsonl: "):
-            run(prepare(here.config))
 
 
 def test_the_cost_of_a_pending_record_is_bounded() -> None:

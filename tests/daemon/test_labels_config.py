@@ -131,8 +131,8 @@ def test_a_source_that_cannot_be_resumed_is_said(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     labels = "labels: {source: {kind: jsonl, path: '-', target: y}, key: id}\n"
     path.write_text(SOURCE + MODEL + labels + "checkpoint: {directory: state}\n")
-    (said,) = [line for line in caveats(prepare(path, {}), {}) if "standard input" in line]
-    assert said.endswith("cannot be resumed: a restart keeps the model, but may miss or repeat labels")
+    (sentence,) = [line for line in caveats(prepare(path, {}), {}) if "standard input" in line]
+    assert sentence.endswith("cannot be resumed: a restart keeps the model, but may miss or repeat labels")
 
 
 @pytest.mark.parametrize("which", ["source", "labels", None])
@@ -143,8 +143,8 @@ def test_files_that_grow_come_as_they_come_which_is_said(tmp_path: Path, which: 
         f"source: {{kind: csv, path: a.csv{follow['source']}}}\n{MODEL}checkpoint: {{directory: state}}\n"
         f"labels: {{source: {{kind: csv, path: b.csv, target: y{follow['labels']}}}, key: id}}\n"
     )
-    said = "records and labels are taken as they come: a run that is killed may learn them in another order"
-    assert any(line.startswith(said) for line in caveats(prepare(path, {}), {})) is (which is not None)
+    sentence = "records and labels are taken as they come: a run that is killed may learn them in another order"
+    assert any(line.startswith(sentence) for line in caveats(prepare(path, {}), {})) is (which is not None)
 
 
 @pytest.fixture

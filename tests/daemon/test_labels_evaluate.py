@@ -127,9 +127,9 @@ def test_the_loss_of_a_number_has_the_same_unit(model: Any) -> None:
     learner = learner_for(model)
     learned = learner.advance(xs, ys)
     moments, late = Moments(), []
-    for y, said in zip(ys, learned.result.predictions, strict=True):
+    for y, predicted in zip(ys, learned.result.predictions, strict=True):
         moments = moments.after(y)
-        late.append(learner.loss(y, Prediction(said), moments.deviation))
+        late.append(learner.loss(y, Prediction(predicted), moments.deviation))
     # At once, the prediction has the unit before its target and the target the one after it.
     assert sum(late[100:]) == pytest.approx(sum(learned.result.losses[100:]), rel=0.05)
 

@@ -1,4 +1,4 @@
-"""A record that kills the process is found, tried, and put with the dead letters; an innocent one is not."""
+"""A record that kills the process is found, tried, and put with the dead letters; a harmless one is not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarker, InFlightMarkers
-from streamkernel.daemon.stream.loop import Loop
+from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.river_learner import learner_for
@@ -84,16 +84,16 @@ def test_a_record_that_only_seems_to_is_learnt(deadly: Home, launcher: Launcher)
     assert deadly.header()["account"]["learnt"] == 700
 
 
-def test_kills_from_outside_cost_no_innocent_record(deadly: Home, launcher: Launcher) -> None:
+def test_kills_from_outside_cost_no_record(deadly: Home, launcher: Launcher) -> None:
     write(deadly, "none")
-    for _ in range(6):  # always at the same chunk: what the third one would convict stands in it
+    for _ in range(6):  # always at the same chunk: one record in it would be taken for deadly at the third death
         status = launcher.call(deadly, "run", "config.yaml", STREAMKERNEL_CRASH="mid-batch:3").returncode
         assert status == -signal.SIGKILL
     assert launcher.call(deadly, "run", "config.yaml").returncode == 0
     assert deadly.header()["account"]["learnt"] == 700
 
 
-def test_a_child_that_is_killed_from_outside_convicts_nobody(deadly: Home, launcher: Launcher) -> None:
+def test_a_child_that_is_killed_from_outside_proves_nothing(deadly: Home, launcher: Launcher) -> None:
     write(deadly, "kill")
     # As the out-of-memory killer would do it, over and over: the daemon tries, and is killed again.
     assert run(deadly, launcher, 7) == [-signal.SIGKILL] * 7
@@ -115,30 +115,30 @@ class TestMarker:
             assert marker.interrupted == InFlight(self.FIRST, self.END, 7, deaths)
             marker.set(self.FIRST, self.END, 7)
 
-    def test_other_records_are_no_suspects_and_start_from_none(self, tmp_path: Path) -> None:
+    def test_other_records_are_not_in_flight_and_start_from_none(self, tmp_path: Path) -> None:
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, Position("4096:ab", 0, 101), 1)
-        suspects = marker_of(tmp_path).interrupted
-        assert suspects == InFlight(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
-        assert suspects.holds(self.FIRST)
-        assert not suspects.holds(self.END)
-        assert not suspects.holds(Position("4096:cd", 0, 100))
+        in_flight = marker_of(tmp_path).interrupted
+        assert in_flight == InFlight(self.FIRST, Position("4096:ab", 0, 101), 1, 1)
+        assert in_flight.holds(self.FIRST)
+        assert not in_flight.holds(self.END)
+        assert not in_flight.holds(Position("4096:cd", 0, 100))
 
     def test_records_that_each_have_a_name_of_their_own(self) -> None:
-        suspects = InFlight(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
-        assert suspects.holds(Position("4050:ef", 0, 4050))
-        assert not suspects.holds(Position("4050:ef", 1, 4050))
+        in_flight = InFlight(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
+        assert in_flight.holds(Position("4050:ef", 0, 4050))
+        assert not in_flight.holds(Position("4050:ef", 1, 4050))
 
-    def test_a_good_end_leaves_nobody(self, tmp_path: Path) -> None:
+    def test_a_good_end_leaves_none(self, tmp_path: Path) -> None:
         marker = marker_of(tmp_path)
         marker.set(self.FIRST, self.END, 7)
         marker.close()
         assert marker_of(tmp_path).interrupted is None
 
     @pytest.mark.parametrize("content", [b"", b"A" * 4096, b"A[1]\0".ljust(4096, b"\0"), b"A" + b"\xff" * 4095])
-    def test_a_damaged_file_accuses_nobody(self, tmp_path: Path, content: bytes) -> None:
+    def test_a_damaged_file_marks_nothing(self, tmp_path: Path, content: bytes) -> None:
         (tmp_path / "learning").write_bytes(content)
         assert marker_of(tmp_path).interrupted is None
 
@@ -184,26 +184,26 @@ def test_records_a_model_raises_for_are_learnt_one_by_one_at_the_next_start(rais
 
 
 class TestSearch:
-    """Who is suspected is looked for among the records up to them, and no further."""
+    """The record that killed is looked for among those in flight, and no further."""
 
-    def test_it_ends_when_the_suspects_have_passed(self, tmp_path: Path) -> None:
+    def test_it_ends_when_the_records_in_flight_have_passed(self, tmp_path: Path) -> None:
         first, end = Position("memory", 0, 20), Position("memory", 0, 40)
         marker_of(tmp_path).set(first, end, 20)
         marker = marker_of(tmp_path)
         sizes = passed(marker, 200)
         assert marker.interrupted is None
-        # None but those that came up to the suspects went alone; how many others did is a matter of the first chunk.
+        # None but those that came up to those in flight went alone; how many others did is a matter of the first chunk.
         assert 1 in sizes
         assert max(sizes[sizes.index(1) :]) > 1
         assert sum(sizes) == 200
 
-    def test_suspects_of_elsewhere_stay(self, tmp_path: Path) -> None:
+    def test_records_in_flight_elsewhere_stay(self, tmp_path: Path) -> None:
         for stream, partition in (("other", 0), ("memory", 1)):
             marker_of(tmp_path).set(Position(stream, partition, 20), Position(stream, partition, 40), 20)
             marker = marker_of(tmp_path)
             assert set(passed(marker, 64)) != {1}
             assert marker.interrupted is not None
-            marker.forget()
+            marker.interrupted = None
 
 
 def passed(marker: InFlightMarker, records: int) -> list[int]:
@@ -220,7 +220,6 @@ def passed(marker: InFlightMarker, records: int) -> list[int]:
     )
     sizes: list[int] = []
     observer = SimpleNamespace(turn=lambda: None, chunk=lambda processed: sizes.append(processed.taken))
-    checkpoints = SimpleNamespace(room=lambda _: None, save_start=lambda: True, save_when_due=lambda: None)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
-    Loop(source, processor, sinks, {}, observer, checkpoints, markers=InFlightMarkers({Record: marker})).run()  # type: ignore[arg-type]
+    Loop(source, processor, sinks, {}, observer, Checkpoints(), markers=InFlightMarkers({Record: marker})).run()  # type: ignore[arg-type]
     return sizes

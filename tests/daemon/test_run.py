@@ -244,8 +244,8 @@ def test_nothing_is_begun_where_the_first_checkpoint_cannot_be_written(
 def test_the_log_shows_how_learning_goes_on(home: Home, launcher: Launcher) -> None:
     write_stream(home.folder / "stream.csv", RECORDS)
     home.configure(model=[{"streamkernel.KernelClassifier": {"seed": 1}}])
-    said = launcher.call(home, "run", "config.yaml").stderr
-    lines = re.findall(r"([\d,]+) records: progressive loss ([\d.]+), ([\d,]+) features", said)
+    log = launcher.call(home, "run", "config.yaml").stderr
+    lines = re.findall(r"([\d,]+) records: progressive loss ([\d.]+), ([\d,]+) features", log)
     records, losses, features = zip(*lines, strict=True)
     counts = [int(count.replace(",", "")) for count in records]
     assert counts[0] >= 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,15 +54,19 @@ def test_no_record_is_learnt_before_that(
     monkeypatch.setattr(loop, "_POLL_SECONDS", 0.001)
     seconds = iter(range(0, 10**9, 100))
     monkeypatch.setattr(schedule, "Backoff", lambda _: Backoff(lambda: next(seconds)))
-    put, asked = CheckpointStore._put, []
+    asked = []
 
-    def full_for_a_while(store: CheckpointStore, number: int, header: Mapping[str, Any], payload: bytes) -> Path:
-        asked.append((header["account"]["consumed"], [offset for _, _, offset in header["positions"]]))
-        if 1 < len(asked) < 5:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return put(store, number, header, payload)
+    def full_for_a_while(write: Callable[..., Path]) -> Callable[..., Path]:
+        def write_later(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:
+            asked.append((header["account"]["consumed"], [offset for _, _, offset in header["positions"]]))
+            if 1 < len(asked) < 5:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return write(store, header, payload)
 
-    monkeypatch.setattr(CheckpointStore, "_put", full_for_a_while)
+        return write_later
+
+    monkeypatch.setattr(CheckpointStore, "write", full_for_a_while(CheckpointStore.write))
+    monkeypatch.setattr(CheckpointStore, "replace", full_for_a_while(CheckpointStore.replace))
 
     def plan() -> Plan:
         config = home.configure(model=["river.linear_model.LogisticRegression"])

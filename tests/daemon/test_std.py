@@ -43,11 +43,11 @@ def numbers() -> str:
 def expected() -> tuple[list[float], list[float]]:
     """What the model tells of each record by River's own way, one by one."""
     model = AdaptiveKernelRegressor(n_features=32, seed=1)
-    said = []
+    predictions = []
     for x, y in zip(*rows(), strict=True):
-        said.append(model.predict_one(x, with_dist=True))
+        predictions.append(model.predict_one(x, with_dist=True))
         model.learn_one(x, y)
-    return [gaussian.mu for gaussian in said], [gaussian.sigma for gaussian in said]
+    return [gaussian.mu for gaussian in predictions], [gaussian.sigma for gaussian in predictions]
 
 
 def test_an_outcome_tells_the_deviation_of_the_errors_before() -> None:
@@ -106,12 +106,12 @@ def test_it_is_there_where_the_last_step_has_a_distribution(model: Any, has: boo
     twin = model.clone()
     learned = learner_for(model).advance(xs, ys)
     assert (learned.result.deviations is not None) == has
-    said = []
+    predictions = []
     for x, y in zip(xs, ys, strict=True):
-        said.append(twin.predict_one(x))
+        predictions.append(twin.predict_one(x))
         if y is not None:
             twin.learn_one(x, y)
-    assert learned.result.predictions == said
+    assert learned.result.predictions == predictions
     assert not has or all(deviation >= 0 for deviation in learned.result.deviations)
 
 

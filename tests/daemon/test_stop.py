@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from connectors.memory import NullSink
 from connectors.ports import Position, Record
+from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.stream import loop
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.sinks import Sinks
 from tests.daemon.conftest import Home, Launcher, write_stream
 
 MODEL = """
@@ -46,7 +53,7 @@ def stopped_at_a_slow_record(home: Home, launcher: Launcher, grace: float) -> No
     )
     daemon = launcher.start(home, "run", "config.yaml")
     daemon.wait_for("reading jsonl")
-    while "at work" not in daemon._out.read_text():
+    while "at work" not in daemon.output:
         time.sleep(0.01)
     daemon.signal(signal.SIGTERM)
     ended = daemon.wait()
@@ -88,11 +95,22 @@ def test_nothing_is_cut_off_where_the_model_is_not_at_work(home: Home, launcher:
 
 
 @pytest.mark.parametrize("sizes", [[], [5], [3, 4, 3], [11], [11, 1], [1, 11, 1], [4, 4, 4, 4, 4, 4], [10, 10]])
-def test_a_stretch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_cut_by_its_bytes(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_MOST_BYTES", 10)
     place = Position("memory", 0, 0)
     records = [Record({}, None, place, place, bytes(size)) for size in sizes]
-    parts = list(loop._in_parts(records))
+    parts: list[Sequence[Record]] = []
+
+    def process(part: Sequence[Record], stopped: Callable[[], bool]) -> ChunkResult:  # noqa: ARG001
+        parts.append(part)
+        return ChunkResult()
+
+    polls = iter([records, []])
+    feed = SimpleNamespace(poll=lambda limit, timeout: next(polls), exhausted=True)  # noqa: ARG005
+    processor: Any = SimpleNamespace(process=process, taken=0, counts=RecordCounts(), overrun=False)
+    observer = SimpleNamespace(turn=lambda: None, chunk=lambda _: None)
+    sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
+    loop.Loop(feed, processor, sinks, {}, observer, loop.Checkpoints()).run()  # type: ignore[arg-type]
     assert [record for part in parts for record in part] == records
     for part in parts:
         assert len(part) == 1 or sum(len(record.raw) for record in part) <= 10

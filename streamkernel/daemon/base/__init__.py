@@ -1,1 +1,1 @@
-"""What all parts of the daemon share: errors, events, accounts, retries, fault points. Imports none of them."""
+"""What all parts of the daemon share: errors, events, counts, retries, fault points. Imports none of them."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 __all__ = ["Health"]
 
 
+@dataclass
 class Health:
     """The state behind the probes, written by the loop and read by the server's threads.
 
@@ -23,8 +25,7 @@ class Health:
 
     """
 
-    def __init__(self) -> None:
-        self.ready = False
-        self.obstacle: Callable[[], str | None] = lambda: None
-        self.trouble: Callable[[], str | None] = lambda: None
-        self.page: Callable[[], str] = lambda: ""
+    ready: bool = False
+    obstacle: Callable[[], str | None] = lambda: None
+    trouble: Callable[[], str | None] = lambda: None
+    page: Callable[[], str] = lambda: ""

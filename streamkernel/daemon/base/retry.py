@@ -62,5 +62,5 @@ class Backoff:
         return self._pause
 
     def succeeded(self) -> None:
-        """Note that it went well."""
+        """Note a try that succeeded: the next pause is the shortest again."""
         self._pause = 0.0

@@ -28,6 +28,7 @@ class LabelStatus(Enum):
     EARLY = auto()
 
 
+@dataclass(slots=True, eq=False)
 class PendingEntry:
     """A record that waits for its label: as it came until its chunk is done, then as bytes.
 
@@ -44,14 +45,11 @@ class PendingEntry:
 
     """
 
-    __slots__ = ("arrived", "data", "prediction", "size", "x")
-
-    def __init__(self, arrived: float, size: int, x: dict[str, Any] | None = None, data: bytes | None = None) -> None:
-        self.arrived = arrived
-        self.size = size
-        self.x = x
-        self.prediction: Prediction | None = None
-        self.data = data
+    arrived: float
+    size: int
+    x: dict[str, Any] | None = None
+    prediction: Prediction | None = None
+    data: bytes | None = None
 
 
 class EarlyLabel(NamedTuple):
@@ -64,7 +62,7 @@ class EarlyLabel(NamedTuple):
 
 @dataclass(slots=True)
 class Decision:
-    """What is decided about one record or label.
+    """The decision on one record or label, with all that is needed to count, score or undo it.
 
     Attributes
     ----------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from connectors.ports import Fault, Position, Record
@@ -22,6 +23,7 @@ from streamkernel.daemon.labels.sizes import size_of_key, size_of_label, size_of
 __all__ = ["LabelJoin"]
 
 
+@dataclass(eq=False)
 class LabelJoin:
     """A join of records and late labels by key: what waits on either side, and the keys that are done with.
 
@@ -66,23 +68,16 @@ class LabelJoin:
 
     """
 
-    def __init__(
-        self,
-        key: str,
-        target: str,
-        timeout: float,
-        limit: int,
-        *,
-        max_bytes: int = 2**28,
-        learn: bool = True,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.key = key
-        self.target = target
-        self.timeout = timeout
-        self.limit = limit
-        self.max_bytes = max_bytes
-        self.learn = learn
+    key: str
+    target: str
+    timeout: float
+    limit: int
+    _: KW_ONLY
+    max_bytes: int = 2**28
+    learn: bool = True
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.undo = UndoLog()
         self.pending: KeyedQueue[PendingEntry] = KeyedQueue(self.undo, lambda _, entry: entry.size)
         self.waiting: KeyedQueue[EarlyLabel] = KeyedQueue(self.undo, lambda key, early: size_of_label(key, early.y))
@@ -93,18 +88,17 @@ class LabelJoin:
         self.label_next = False
         self.moments = Moments()
         self.packer = Packer()
-        self._clock = clock
         self.set_clock(0.0)
 
     def set_clock(self, now: float) -> None:
         """Let the clock go on from here, in seconds."""
         self.now = now
-        self._ahead = now - self._clock()
+        self._ahead = now - self.clock()
 
     def read_clock(self) -> float:
         """Bring `now` up to date, and give it."""
         # To the millisecond: it stands in every record that waits. And never back, which rounding might do.
-        self.now = max(self.now, round(self._clock() + self._ahead, 3))
+        self.now = max(self.now, round(self.clock() + self._ahead, 3))
         return self.now
 
     def begin_chunk(self) -> LabelCounts:
@@ -176,7 +170,7 @@ class LabelJoin:
             entry.x = entry.prediction = None
 
     def release(self, entry: PendingEntry) -> None:
-        """Forget what only a record that waits no longer has used."""
+        """Release what a record that waits no longer shares with others."""
         if entry.data is not None:
             self.packer.release(entry.data)
 
@@ -209,8 +203,10 @@ class LabelJoin:
     def _decide_label(self, decision: Decision) -> None:
         record, key = decision.record, decision.key
         if key is None or record.y is None:
-            decision.status = LabelStatus.DEAD
-            decision.fault = Fault("key", self._no_key) if key is None else Fault("target", "there is no target")
+            decision.status, decision.fault = LabelStatus.DEAD, Fault("target", "there is no target")
+            if key is None:
+                detail = f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
+                decision.fault = Fault("key", detail)
             return
         entry = self.pending.pop(key)
         if entry is not None:
@@ -232,10 +228,6 @@ class LabelJoin:
             while self._too_many(self.waiting):
                 self.waiting.pop_oldest()
                 decision.n_dropped += 1
-
-    @property
-    def _no_key(self) -> str:
-        return f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
 
     def _too_many(self, queue: KeyedQueue[Any]) -> bool:
         return len(queue) > self.limit or (queue.n_bytes > self.max_bytes and len(queue) > 1)

@@ -40,7 +40,7 @@ class UndoLog:
             self._undo.pop()()
 
     def forget(self) -> None:
-        """Let the changes stand."""
+        """Empty the log: the changes can no longer be taken back."""
         self._undo.clear()
 
 
@@ -117,7 +117,7 @@ class KeyedQueue(Generic[Value]):
         """Return the oldest key and value; None where there are none."""
         while self._places:
             place = self._places[0]
-            if self._stands(place):
+            if self._values.get(place[0]) is place[1]:
                 return place
             self._places.popleft()
             self._undo.note(partial(self._places.appendleft, place))
@@ -136,10 +136,6 @@ class KeyedQueue(Generic[Value]):
         """Drop the places of what was taken out, where they are many; what was changed before cannot be taken back."""
         if len(self._places) > 2 * len(self._values) + _FEW:
             self._places = deque(self)
-
-    def _stands(self, place: tuple[str, Value]) -> bool:
-        key, value = place
-        return self._values.get(key) is value
 
     def _put(self, key: str, value: Value) -> None:
         self._values[key] = value

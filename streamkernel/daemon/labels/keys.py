@@ -32,9 +32,7 @@ def key_of(value: Any) -> str | None:
 
     """
     kind = type(value)
-    if kind is str:
-        return str(value)
-    if kind is int:
+    if kind is str or kind is int:
         return str(value)
     if kind is float:
         if not -_EXACT_BELOW < value < _EXACT_BELOW:

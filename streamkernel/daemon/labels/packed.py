@@ -81,7 +81,7 @@ class _Table:
         return [[place, [tag(item) for item in value]] for place, value in self._values.items()]
 
     def load(self, dumped: Any) -> None:
-        """Take what `dump` gave; ValueError, TypeError or LookupError where it is something else."""
+        """Load what `dump` gave; ValueError, TypeError or LookupError where it is something else."""
         for place, items in dumped:
             value = tuple(untag(item) for item in items)
             identity = _identity(value)
@@ -157,14 +157,13 @@ class Packer:
         return head + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
 
     def unpack(self, data: bytes) -> PendingRecord:
-        """Read what `pack` wrote."""
-        (key, arrived, names_at, others, classes_at, choice), numbers = _split(data)
-        names = self._names[names_at]
-        classes = None if classes_at is None else self._classes[classes_at]
-        return _join(key, arrived, names, others, classes, choice, numbers)
+        """Return the record that `pack` wrote."""
+        head, numbers = _split(data)
+        classes = None if head[4] is None else self._classes[head[4]]
+        return _join(head, self._names[head[2]], classes, numbers)
 
     def release(self, data: bytes) -> None:
-        """Forget what only this record has used."""
+        """Remove this record from the users of the names and classes it shares."""
         _, _, names, _, classes, _ = _read(data.partition(b"\n")[0])
         self._names.release(names)
         if classes is not None:
@@ -175,7 +174,7 @@ class Packer:
         return {"names": self._names.dump(), "classes": self._classes.dump()}
 
     def load(self, tables: Mapping[str, Any], records: Iterable[bytes]) -> list[PendingRecord]:
-        """Take what `dump` gave with the records that go with it, all of which are looked at.
+        """Load what `dump` gave, check the packed records that go with it, and return them unpacked.
 
         Raises
         ------
@@ -194,7 +193,8 @@ class Packer:
         return pending
 
     def _check(self, data: bytes) -> PendingRecord:
-        (key, arrived, names_at, others, classes_at, choice), numbers = _split(data)
+        head, numbers = _split(data)
+        key, arrived, names_at, others, classes_at, choice = head
         names = self._names.use(names_at)
         classes = None if classes_at is None else self._classes.use(classes_at)
         places = others[::2]
@@ -223,18 +223,13 @@ class Packer:
             sound = (chosen and 0 <= rest <= len(classes)) or (choice is None and 0 < rest <= len(classes))
         if not sound:
             raise ValueError(f"the record {key!s:.40} has no prediction a model makes")
-        return _join(key, arrived, names, others, classes, choice, numbers)
+        return _join(head, names, classes, numbers)
 
 
 def _join(
-    key: str,
-    arrived: float,
-    names: tuple[str, ...],
-    others: list[Any],
-    classes: tuple[Any, ...] | None,
-    choice: int | None,
-    numbers: tuple[float, ...],
+    head: list[Any], names: tuple[str, ...], classes: tuple[Any, ...] | None, numbers: tuple[float, ...]
 ) -> PendingRecord:
+    key, arrived, _, others, _, choice = head
     inputs = len(names) - len(others) // 2
     values: list[Any] = list(numbers[:inputs])
     for place, value in zip(others[::2], others[1::2], strict=True):

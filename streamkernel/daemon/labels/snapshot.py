@@ -167,7 +167,7 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
         position = Position(_text(head["streams"][_whole(stream)]), _whole(partition), _whole(offset))
         join.waiting.put(key, EarlyLabel(_label(y), before, position))
     if set(head["labelled"]) - {"0", "1"}:
-        raise ValueError("of a key it is not said whether its label came")
+        raise ValueError("a key does not say whether its label came")
     for key, labelled in zip(head["settled"], head["labelled"], strict=True):
         _refuse_double(join, _text(key))
         join.settled.put(key, labelled == "1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.ports import Mark, OutageError, Position, SinkError, Source
@@ -18,6 +19,7 @@ from streamkernel.daemon.labels.snapshot import dump
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint
+from streamkernel.daemon.stream.loop import Checkpoints
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 
@@ -43,7 +45,8 @@ class CheckpointObserver:
         """Take note of a checkpoint that could not be written."""
 
 
-class CheckpointCoordinator:
+@dataclass
+class CheckpointCoordinator(Checkpoints):
     """Makes the checkpoints of a run, or none where nothing is saved.
 
     Parameters
@@ -59,38 +62,27 @@ class CheckpointCoordinator:
     start
         What the run starts from; its positions, which the loop keeps, and its join of late labels are saved.
     observer
-        Is told of checkpoints.
+        Takes note of checkpoints.
     saved
-        Is told where a restart would go on, by partition.
-    clock
-        Gives seconds, and never goes back.
+        Called with where a restart would go on, by partition.
 
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        store: CheckpointStore | None,
-        processor: Processor,
-        sinks: Sinks,
-        start: Start,
-        observer: CheckpointObserver | None = None,
-        saved: Callable[[Mapping[int, Position]], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._plan = plan
-        self._processor = processor
-        self._sinks = sinks
-        self._start = start
-        self._observer = observer or CheckpointObserver()
-        self._saved = saved
+    plan: Plan
+    store: CheckpointStore | None
+    processor: Processor
+    sinks: Sinks
+    start: Start
+    observer: CheckpointObserver = field(default_factory=CheckpointObserver)
+    saved: Callable[[Mapping[int, Position]], None] = lambda _: None
+
+    def __post_init__(self) -> None:
         self._reached: str | None = None
         self._unsaved = False
-        self._store = store
-        settings = plan.config.checkpoint
         self.schedule: CheckpointSchedule | None = None
-        if store is not None and settings is not None:
-            self.schedule = CheckpointSchedule(settings.every_records, settings.every_seconds, clock)
+        settings = self.plan.config.checkpoint
+        if self.store is not None and settings is not None:
+            self.schedule = CheckpointSchedule(settings.every_records, settings.every_seconds)
 
     def save(self) -> bool:
         """Write a checkpoint now; False where the disk is full or failing, or a broker does not answer.
@@ -103,16 +95,16 @@ class CheckpointCoordinator:
             Where an output refuses its lines for good.
 
         """
-        schedule, store = self.schedule, self._store
+        schedule, store = self.schedule, self.store
         if schedule is None or store is None:
             return False
-        taken, started = self._processor.taken, time.perf_counter()
+        taken, started = self.processor.taken, time.perf_counter()
         # 1. Positions: complete them with what tells a later run that it reads the same source.
         for source, positions in self._places():
             positions.update({key: source.lasting(place) for key, place in positions.items()})
         try:
             # 2. Outputs: drain, flush and fsync them, for lines a checkpoint speaks of must be on the disk before it.
-            marks = self._sinks.flush()
+            marks = self.sinks.flush()
             crash.point("flushed")
             # 3. Snapshot: of model, counts, late labels and positions at once.
             about, payload = self._snapshot(marks)
@@ -120,11 +112,11 @@ class CheckpointCoordinator:
             path = (store.replace if schedule.replaces(taken) else store.write)(about, payload)
             size = path.stat().st_size
         except (OSError, SinkError) as error:
-            self._observer.failed()
+            self.observer.failed()
             schedule.failed(taken, error)
             return False
         except CheckpointError:
-            self._observer.failed()
+            self.observer.failed()
             raise
         saved = SavedCheckpoint(path.name, size, time.perf_counter() - started, taken)
         schedule.succeeded(saved)
@@ -133,26 +125,15 @@ class CheckpointCoordinator:
         # 5. Tell: the sources, which may commit to a broker, and whoever watches the run.
         for source, positions in self._places():
             source.saved(positions)
-        self._saved(self._start.positions)
-        self._observer.saved(saved, time.time())
+        self.saved(self.start.positions)
+        self.observer.saved(saved, time.time())
         return True
 
     def _snapshot(self, marks: Mapping[str, Mark | None]) -> tuple[Mapping[str, Any], bytes]:
         """Take the header and the payload of a checkpoint; the model is serialised once, also for its digest."""
-        model, join = self._processor.learner.model, self._start.join
-        labels, waiting = (None, b"") if join is None else dump(join)
-        payload, digest = dump_with_digest(model, self._plan.config.imports)
-        about = header(
-            self._plan,
-            model,
-            self._processor.counts,
-            self._processor.rate.recent,
-            self._start.positions,
-            {key: mark for key, mark in marks.items() if self._plan.raw.get(key)},
-            labels,
-            self._processor.learner.input_names,
-            digest,
-        )
+        labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
+        payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
+        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest)
         return about, payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -172,20 +153,20 @@ class CheckpointCoordinator:
             Where number 0 cannot be written.
 
         """
-        start = self._start
+        start = self.start
         if self.schedule is None:
             return
         if start.resumed:
-            self.schedule.resumed(self._processor.taken, start.whole)
+            self.schedule.resumed(self.processor.taken, start.whole)
             self._reached = self._reach()
-            self._saved(start.positions)
-            self._observer.resumed(start.written)
+            self.saved(start.positions)
+            self.observer.resumed(start.written)
         marks = self._marks(stopped)
         if marks is None:
             return
         begun = self._adopt()  # where sources begin, as far as that is known by now
         # An output that was not written to before holds lines of this run from now on: a restart must know whose.
-        known = {key: start.mark_of(key, self._plan.raw.get(key) or {}) for key in self._sinks.sinks}
+        known = {key: start.mark_of(key, self.plan.raw.get(key) or {}) for key in self.sinks.sinks}
         if (begun or not start.resumed or marks != known) and not self.save():
             if not start.resumed:
                 raise DaemonError("the first checkpoint could not be written, nothing was begun")
@@ -196,14 +177,14 @@ class CheckpointCoordinator:
         """Return whether an output has a mark; of one that could not be flushed, whether it may have one."""
         if key in marks:
             return marks[key] is not None
-        written = self._plan.raw.get(key) or {}
-        return written.get("kind", "none") != "none" and self._sinks.sinks[key].exactly_once
+        written = self.plan.raw.get(key) or {}
+        return written.get("kind", "none") != "none" and self.sinks.sinks[key].exactly_once
 
     def _marks(self, stopped: Callable[[], bool]) -> Mapping[str, Mark | None] | None:
         """Return the marks of the outputs, as soon as all of them are reached; None where it is stopped before."""
         while not stopped():
             try:
-                return self._sinks.flush()
+                return self.sinks.flush()
             except OutageError:
                 time.sleep(_RETRY_SECONDS)
             except SinkError as error:
@@ -213,7 +194,6 @@ class CheckpointCoordinator:
         return None
 
     def room(self, taken: int) -> int | None:
-        """Return how many records may come before a checkpoint must be written; None: any number."""
         return None if self.schedule is None else self.schedule.room(taken)
 
     def save_start(self) -> bool:
@@ -252,8 +232,7 @@ class CheckpointCoordinator:
         return chosen
 
     def save_when_due(self) -> None:
-        """Write a checkpoint if it is time."""
-        if self.schedule is not None and self.schedule.due(self._processor.taken):
+        if self.schedule is not None and self.schedule.due(self.processor.taken):
             self.save()
 
     def finish(self) -> None:
@@ -265,17 +244,17 @@ class CheckpointCoordinator:
             Where a disk or a broker does not take it.
 
         """
-        if self.schedule is not None and self.schedule.consumed is None and not self._processor.taken:
+        if self.schedule is not None and self.schedule.consumed is None and not self.processor.taken:
             return  # nothing was begun
         for attempt in range(_LAST_TRIES):
             if attempt:
                 time.sleep(1.0)
             if self.schedule is not None:
-                if self.schedule.holds(self._processor.taken) or self.save():
+                if self.schedule.holds(self.processor.taken) or self.save():
                     return
             else:
                 try:
-                    self._sinks.flush()
+                    self.sinks.flush()
                     return
                 except SinkError as error:
                     if not may_pass(error):
@@ -301,11 +280,11 @@ class CheckpointCoordinator:
 
     def _places(self) -> Iterator[tuple[Source, dict[int, Position]]]:
         """Return each source with where its partitions go on."""
-        yield self._plan.source, self._start.positions
-        if self._plan.labels is not None and self._start.join is not None:
-            yield self._plan.labels, self._start.join.positions
+        yield self.plan.source, self.start.positions
+        if self.plan.labels is not None and self.start.join is not None:
+            yield self.plan.labels, self.start.join.positions
 
     def _reach(self) -> str:
-        join = self._start.join
+        join = self.start.join
         labels = "" if join is None else f" and label {join.counts.taken:,}"
-        return f"record {self._processor.counts.consumed:,}{labels}"
+        return f"record {self.processor.counts.consumed:,}{labels}"

@@ -13,13 +13,13 @@ from importlib import metadata
 from typing import Any
 
 from connectors.ports import Mark, Position
-from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import SourceConfig
+from streamkernel.daemon.stream.processor import Processor
 
 __all__ = ["check_labels", "check_source", "check_versions", "describe_model", "header", "mark_of", "versions"]
 
@@ -92,48 +92,40 @@ def _step(step: Any) -> Any:
 
 def header(
     plan: Plan,
-    model: Model,
-    counts: RecordCounts,
-    recent_dead: list[int],
+    processor: Processor,
     positions: Mapping[int, Position],
-    outputs: Mapping[str, Mark | None],
+    marks: Mapping[str, Mark | None],
     labels: Mapping[str, Any] | None = None,
-    inputs: str = "",
     digest: str | None = None,
 ) -> dict[str, Any]:
-    """Make the header of a checkpoint.
+    """Return the header of a checkpoint.
 
     Parameters
     ----------
     plan
         The configuration.
-    model
-        As it is now.
-    counts
-        Those of the records.
-    recent_dead
-        What `DeadLetterRate.recent` gives.
+    processor
+        The model, the counts and the latest dead letters.
     positions
         Where each partition goes on.
-    outputs
+    marks
         The mark of each output, by its key.
     labels
         What `labels.snapshot.dump` gives for the header; None where there are no late labels.
-    inputs
-        What `InputNames.to_text` gives; empty where the model bounds its names itself.
     digest
         That of the model's state; None where it has none.
 
     """
     sections = _fitted_sections(plan)
     text = json.dumps(sections, sort_keys=True)
+    model, inputs = processor.learner.model, processor.learner.input_names
     return {
         "written": time.time(),
         "mode": plan.config.mode,
-        "account": counts.to_json(),
-        "recent_dead": recent_dead,
+        "account": processor.counts.to_json(),
+        "recent_dead": processor.rate.recent,
         "positions": [list(position) for position in positions.values()],
-        "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in outputs.items()},
+        "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in marks.items() if plan.raw.get(key)},
         **({} if labels is None else {"labels": labels}),
         **({"inputs": inputs} if inputs else {}),
         "config": sections,

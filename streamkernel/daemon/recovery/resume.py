@@ -70,7 +70,7 @@ class Start:
 
 
 def begin(plan: Plan) -> Start:
-    """Begin anew."""
+    """Return the start of a run that begins anew: the new model, and nothing taken yet."""
     labels = plan.config.labels
     if labels is None:
         return Start(plan.model)
@@ -136,14 +136,11 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         return start
     start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
-    start.positions = {
-        partition: Position(stream, partition, offset) for stream, partition, offset in header["positions"]
-    }
+    start.positions = {place[1]: Position(*place) for place in header["positions"]}
     if labels:
         start.whole = _labels_fit(header, plan)
-    if labels and start.whole:
-        assert start.join is not None
-        snapshot.restore(start.join, labels, waiting)
+        if start.whole and start.join is not None:
+            snapshot.restore(start.join, labels, waiting)
     return start
 
 

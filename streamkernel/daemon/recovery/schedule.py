@@ -52,7 +52,7 @@ class CheckpointSchedule:
         self._every_seconds = every_seconds
         self._clock = clock
         self._backoff = Backoff(clock)
-        self._told = False
+        self._failure_logged = False
         self._saved_at = clock()
         self._moved = False
         self._whole = True
@@ -95,9 +95,9 @@ class CheckpointSchedule:
 
     def succeeded(self, saved: SavedCheckpoint) -> None:
         """Note a checkpoint that was written."""
-        if self._told:
+        if self._failure_logged:
             _log.info("checkpoints are written again, this one at record %d", saved.consumed)
-        self._told = False
+        self._failure_logged = False
         self._backoff.succeeded()
         self._moved = False
         self._whole = True
@@ -126,7 +126,7 @@ class CheckpointSchedule:
                 f"the checkpoint at record {consumed} cannot be written: {error}; mend that and start again, "
                 "nothing is lost"
             ) from error
-        # Once for all tries; and the sink has told of an outage itself.
+        # Once for all tries; and the sink has logged an outage itself.
         first = not self._backoff.failing and not isinstance(error, OutageError)
         pause = self._backoff.failed()
         _log.log(
@@ -134,4 +134,4 @@ class CheckpointSchedule:
             "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
             *(consumed, error, pause),
         )
-        self._told |= first
+        self._failure_logged |= first

@@ -30,7 +30,7 @@ class AdaptiveBatchSize:
         self.length = 16
 
     def took(self, records: int, seconds: float) -> None:
-        """Note a chunk."""
+        """Adapt the length to the time that a chunk took."""
         if records:
             fitting = _SECONDS * records / seconds if seconds > 0 else _MOST
             # At most doubled: the first records of a model are its cheapest.

@@ -113,5 +113,5 @@ class ChunkResult(Measured):
         self.late.dead[reason] += 1
         self.late.dead_numbers.append(self.late.counts.taken)
         self.letters.append(dead_letter(position, reason, detail, raw, source="labels"))
-        # One topic may hold both: the place of a label is told from that of a record in the same stream.
+        # One topic may hold both: the place of a label differs from that of a record in the same stream.
         self.letter_origins.append(position._replace(stream=f"labels:{position.stream}"))

@@ -1,4 +1,4 @@
-"""The classes that the report metrics tell apart, each with a number."""
+"""The classes that the report metrics distinguish, each with a number."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ class DeadLetterRate:
     def __init__(self, max_rate: float, window: int, recent: Iterable[int] = ()) -> None:
         self.max_rate = max_rate
         self.window = window
-        self._limit = max_rate * window
         self._recent: deque[int] = deque(recent)
 
     @property
@@ -46,4 +45,4 @@ class DeadLetterRate:
         self._recent.append(number)
         while self._recent[0] <= number - self.window:
             self._recent.popleft()
-        return len(self._recent) > self._limit
+        return len(self._recent) > self.max_rate * self.window

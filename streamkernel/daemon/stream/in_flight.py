@@ -11,7 +11,9 @@ import logging
 import mmap
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
 
 from connectors.ports import Position, Record
 from streamkernel.daemon.base.events import LabelRecord
@@ -60,6 +62,9 @@ class InFlight(NamedTuple):
         return named and position.partition == first.partition and first.offset <= position.offset < end.offset
 
 
+_IN_FLIGHT = TypeAdapter(InFlight)
+
+
 class InFlightMarker:
     """The marker file of a checkpoint directory.
 
@@ -103,10 +108,6 @@ class InFlightMarker:
         """Mark no records: they are learnt."""
         self._page[:1] = _IDLE
 
-    def forget(self) -> None:
-        """Forget the records that were in flight when a process died."""
-        self.interrupted = None
-
     def abandon(self) -> None:
         """Close the file with what is marked: the process ends as if these records had killed it."""
         self._page.close()
@@ -119,12 +120,10 @@ class InFlightMarker:
 
     def _read(self) -> InFlight | None:
         try:
-            first, end, records, deaths = json.loads(bytes(self._page[1 : self._page.find(b"\0", 1)]))
-            if type(records) is not int or type(deaths) is not int:
-                raise ValueError
-            return InFlight(_position(first), _position(end), records, deaths + 1)
-        except (ValueError, TypeError, RecursionError):  # the machine died while it was written
+            read = _IN_FLIGHT.validate_json(bytes(self._page[1 : self._page.find(b"\0", 1)]), strict=True)
+        except ValueError:  # the machine died while it was written
             return None
+        return read._replace(deaths=read.deaths + 1)
 
 
 class InFlightMarkers:
@@ -181,7 +180,7 @@ class InFlightMarkers:
 
     def forget(self, kind: type[Record]) -> None:
         """Forget the records of a kind that a process died with."""
-        self._markers[kind].forget()
+        self._markers[kind].interrupted = None
 
     def passed(self, kind: type[Record], following: Position | None) -> None:
         """Forget records in flight once their source has passed them, so that no later record is compared with them."""
@@ -190,11 +189,4 @@ class InFlightMarkers:
             return
         end = marker.interrupted.end
         if following[:2] == end[:2] and following.offset >= end.offset:
-            marker.forget()
-
-
-def _position(written: Any) -> Position:
-    stream, partition, offset = written
-    if not (type(stream) is str and type(partition) is type(offset) is int):
-        raise ValueError
-    return Position(stream, partition, offset)
+            marker.interrupted = None

@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["MOST_NAMES", "InputNames"]
 
 MOST_NAMES = 10_000
-"""How many names a model is given, where nothing else is said."""
+"""How many names a model is given by default."""
 
 _DIGITS = 16
 

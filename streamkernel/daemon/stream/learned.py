@@ -15,10 +15,6 @@ from streamkernel.estimators.base import AdvanceResult
 __all__ = ["Learned", "Measured", "part_of"]
 
 
-def _nothing() -> AdvanceResult:
-    return AdvanceResult([], None, np.zeros(0))
-
-
 @dataclass(slots=True)
 class Measured:
     """What was counted and measured while events went through the model.
@@ -71,7 +67,7 @@ class Learned(Measured):
 
     """
 
-    result: AdvanceResult = field(default_factory=_nothing)
+    result: AdvanceResult = field(default_factory=lambda: AdvanceResult([], None, np.zeros(0)))
     refused: dict[int, tuple[str, str]] = field(default_factory=dict)
     stopped: bool = False
 

@@ -23,10 +23,6 @@ Inputs = Sequence[Mapping[str, Any]]
 Targets = Sequence[Label | None]
 
 
-def _never() -> bool:
-    return False
-
-
 class Learner(ABC):
     """A model that predicts and learns chunks of events.
 
@@ -60,7 +56,7 @@ class Learner(ABC):
         self,
         xs: Inputs,
         ys: Targets,
-        stopped: Callable[[], bool] = _never,
+        stopped: Callable[[], bool] = lambda: False,
         *,
         predict: Sequence[bool] | None = None,
         until_refused: bool = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from connectors.ports import Position, Record
@@ -54,22 +55,26 @@ class Observer(Protocol):
         """Take note that the loop is alive."""
 
 
-class Checkpoints(Protocol):
-    """The checkpoints, as the loop asks for them."""
+class Checkpoints:
+    """The checkpoints of a run, as the loop asks for them; these save nothing."""
 
-    def room(self, taken: int) -> int | None:
+    def room(self, taken: int) -> int | None:  # noqa: ARG002
         """Return how many records may come before the next checkpoint; None: any number."""
+        return None
 
     def save_start(self) -> bool:
         """Write down where the source begins, where that is not known yet; False as long as that is not possible."""
+        return True
 
     def save_when_due(self) -> None:
         """Write a checkpoint if it is time."""
 
     def save(self) -> bool:
-        """Write a checkpoint now."""
+        """Write a checkpoint now; False where that is not possible."""
+        return False
 
 
+@dataclass
 class Loop:
     """Moves records from a source through the model into the outputs.
 
@@ -84,7 +89,7 @@ class Loop:
     positions
         Where each partition goes on; kept up to date.
     observer
-        Told of each chunk and each turn.
+        Gets each chunk and each turn.
     checkpoints
         Writes the checkpoints.
     markers
@@ -92,40 +97,29 @@ class Loop:
     stopped
         Whether to stop.
     at_work
-        Told when the model is given records, and when it is done with them.
+        Called with True when the model is given records, with False when it is done with them.
     max_records
         How many records to take at most; None: no limit.
 
     """
 
-    def __init__(
-        self,
-        feed: Feed,
-        processor: Processor,
-        sinks: Sinks,
-        positions: dict[int, Position],
-        observer: Observer,
-        checkpoints: Checkpoints,
-        *,
-        markers: InFlightMarkers | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-        at_work: Callable[[bool], None] = lambda _: None,
-        max_records: int | None = None,
-    ) -> None:
-        self._feed = feed
-        self._processor = processor
-        self._sinks = sinks
-        self._positions = positions
-        self._observer = observer
-        self._checkpoints = checkpoints
-        self._markers = markers or InFlightMarkers({})
-        self._stopped = stopped
-        self._at_work = at_work
-        self._last = None if max_records is None else processor.counts.consumed + max_records
+    feed: Feed
+    processor: Processor
+    sinks: Sinks
+    positions: dict[int, Position]
+    observer: Observer
+    checkpoints: Checkpoints
+    markers: InFlightMarkers = field(default_factory=lambda: InFlightMarkers({}))
+    stopped: Callable[[], bool] = lambda: False
+    at_work: Callable[[bool], None] = lambda _: None
+    max_records: int | None = None
+
+    def __post_init__(self) -> None:
+        self._last = None if self.max_records is None else self.processor.counts.consumed + self.max_records
         self._batch_size = AdaptiveBatchSize()
 
     def run(self) -> str:
-        """Run to the end.
+        """Run until the source is exhausted, enough records were taken, or a stop is asked for.
 
         Returns
         -------
@@ -140,39 +134,39 @@ class Loop:
             When the source or a sink fails.
 
         """
-        self._markers.warn()
+        self.markers.warn()
         with rare_collections():
             return self._turn_until_it_ends()
 
     def _turn_until_it_ends(self) -> str:
         while True:
-            self._observer.turn()
-            if self._stopped():
+            self.observer.turn()
+            if self.stopped():
                 return "stopped"
             limit = self._limit()
             if limit == 0:
                 return "enough"
-            if self._sinks.full:
-                self._sinks.retry()
+            if self.sinks.full:
+                self.sinks.retry()
                 time.sleep(_POLL_SECONDS)
                 continue
-            records = self._feed.poll(limit, _POLL_SECONDS)
+            records = self.feed.poll(limit, _POLL_SECONDS)
             if not self._wait_for_start():
                 return "stopped"
             if records:
                 self._take(records)
-            elif self._feed.exhausted:
+            elif self.feed.exhausted:
                 return "exhausted"
             else:
-                self._sinks.move()
-            self._checkpoints.save_when_due()
+                self.sinks.move()
+            self.checkpoints.save_when_due()
 
     def _wait_for_start(self) -> bool:
         """Wait until it is written down where the source begins; False where it is stopped before."""
-        while not self._checkpoints.save_start():
-            self._observer.turn()
-            self._sinks.move()
-            if self._stopped():
+        while not self.checkpoints.save_start():
+            self.observer.turn()
+            self.sinks.move()
+            if self.stopped():
                 return False
             time.sleep(_POLL_SECONDS)
         return True
@@ -180,44 +174,37 @@ class Loop:
     def _limit(self) -> int:
         """Return how many records to take at once: no chunk reaches over a checkpoint or past `max_records`."""
         limit = self._batch_size.length
-        room = self._checkpoints.room(self._processor.taken)
+        room = self.checkpoints.room(self.processor.taken)
         if room is not None:
             limit = min(limit, room)
-        return limit if self._last is None else min(limit, self._last - self._processor.counts.consumed)
+        return limit if self._last is None else min(limit, self._last - self.processor.counts.consumed)
 
     def _take(self, records: Sequence[Record]) -> None:
         for part in _in_parts(records):
             # Without records that a process died with, as nearly always, none of these is looked at.
-            if self._markers.any_interrupted and any(map(self._markers.interrupted_at, part)):
-                self._take_one_by_one(part)
-            else:
-                self._learn(part)
-            if self._stopped():
-                return
-
-    def _take_one_by_one(self, records: Sequence[Record]) -> None:
-        for record in records:
-            interrupted = self._markers.interrupted_at(record)
-            if interrupted is not None and interrupted.records == 1:
-                self._retry(record, interrupted)
-            else:
-                self._learn([record])
-            if self._stopped():
-                return
+            one_by_one = self.markers.any_interrupted and any(map(self.markers.interrupted_at, part))
+            for some in [[record] for record in part] if one_by_one else [part]:
+                interrupted = self.markers.interrupted_at(some[0]) if one_by_one else None
+                if interrupted is not None and interrupted.records == 1:
+                    self._retry(some[0], interrupted)
+                else:
+                    self._learn(some)
+                if self.stopped():
+                    return
 
     def _learn(self, records: Sequence[Record]) -> None:
         start = time.perf_counter()
-        self._markers.set(records)
-        self._at_work(True)
+        self.markers.set(records)
+        self.at_work(True)
         try:
-            done = self._processor.process(records, self._stopped)
+            done = self.processor.process(records, self.stopped)
         except Exception:
             # What is raised here would be raised again at every start: the record is looked for as one that kills.
-            self._markers.abandon()
+            self.markers.abandon()
             raise
         finally:
-            self._at_work(False)
-        self._markers.clear()
+            self.at_work(False)
+        self.markers.clear()
         self._batch_size.took(done.taken, time.perf_counter() - start)
         self._deliver(done)
 
@@ -228,10 +215,10 @@ class Loop:
             self._learn([record])
             return
         _log.warning("the %s at position %d is tried in a process of its own", what, record.position.offset)
-        deadly = isolation.kills(self._processor.learner, self._processor.stage.rows(record), self._stopped)
-        if self._stopped():
+        deadly = isolation.kills(self.processor.learner, self.processor.stage.rows(record), self.stopped)
+        if self.stopped():
             return
-        self._markers.forget(type(record))
+        self.markers.forget(type(record))
         if not deadly:
             _log.warning("the %s at position %d did no harm and is learnt", what, record.position.offset)
             self._learn([record])
@@ -240,23 +227,23 @@ class Loop:
         detail = (
             f"the process died {isolation.DEATHS_BEFORE_ISOLATION} times over this {what}, and so did a child process"
         )
-        self._deliver(self._processor.quarantine(record, "kills_process", detail))
-        self._checkpoints.save()  # this took four deaths: it must not be lost with the next one
+        self._deliver(self.processor.quarantine(record, "kills_process", detail))
+        self.checkpoints.save()  # this took four deaths: it must not be lost with the next one
 
     def _deliver(self, done: ChunkResult) -> None:
         """Move the positions on, and hand lines and dead letters to the outputs."""
         if done.next is not None:
-            self._positions[done.next.partition] = done.next
-        self._markers.passed(Record, done.next)
-        self._markers.passed(LabelRecord, None if done.late is None else done.late.next)
-        self._observer.chunk(done)
-        self._sinks.write(
+            self.positions[done.next.partition] = done.next
+        self.markers.passed(Record, done.next)
+        self.markers.passed(LabelRecord, None if done.late is None else done.late.next)
+        self.observer.chunk(done)
+        self.sinks.write(
             {"predictions": done.lines, "dead_letters": done.letters},
             {"predictions": done.line_origins, "dead_letters": done.letter_origins},
         )
         crash.point("consumed", done.taken)
-        if self._processor.overrun:
-            rate, last = self._processor.rate, done.letters[-1]
+        if self.processor.overrun:
+            rate, last = self.processor.rate, done.letters[-1]
             kind = last["position"].get("source", "records")
             raise TooManyDeadLettersError(
                 f"more than {rate.max_rate:.0%} of the last {rate.window:,} {kind} were dead letters "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from connectors.ports import Fault, Label, Record
@@ -48,6 +49,7 @@ class Stage(Protocol):
         """Return the counts of late labels by name; empty where there are none."""
 
 
+@dataclass
 class Processor:
     """Takes chunks of records through a stage and the model, and counts and scores what became of them.
 
@@ -73,22 +75,13 @@ class Processor:
 
     """
 
-    def __init__(
-        self,
-        learner: Learner,
-        quality: Quality,
-        loss: ProgressiveLoss,
-        rate: DeadLetterRate,
-        counts: RecordCounts,
-        stage: Stage,
-    ) -> None:
-        self.learner = learner
-        self.quality = quality
-        self.loss = loss
-        self.rate = rate
-        self.counts = counts
-        self.stage = stage
-        self.overrun = False
+    learner: Learner
+    quality: Quality
+    loss: ProgressiveLoss
+    rate: DeadLetterRate
+    counts: RecordCounts
+    stage: Stage
+    overrun: bool = field(default=False, init=False)
 
     @property
     def taken(self) -> int:

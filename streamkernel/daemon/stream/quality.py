@@ -136,7 +136,7 @@ class Quality:
     window
         How many labelled records the rolling ones look back.
     max_classes
-        How many classes are told apart; those past it count as one.
+        How many classes have a number of their own; those past it count as one.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class Quality:
         self._losses.extend(losses.tolist())
 
     def _numbered(self, targets: Sequence[Any], predictions: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-        """Return pairs of class numbers, that of the prediction None where it is wrong and neither is told apart."""
+        """Return pairs of class numbers, that of the prediction None where it is wrong and both are past the limit."""
         numbers = self._classes.of(targets), self._classes.of(predictions)
         if OTHER not in numbers[0]:
             return zip(*numbers, strict=True)

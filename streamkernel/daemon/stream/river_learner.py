@@ -58,31 +58,24 @@ class RiverLearner(Learner):
         self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], predict: Sequence[bool] | None, until_refused: bool
     ) -> Learned:
         learned = Learned(n_clipped=self._count_clipped(ys) if self.learn else 0)
-        labels: list[Any] = []
-        probabilities: list[dict[Any, float]] = []
-        deviations: list[float] = []
-        losses: list[float] = []
+        done: list[tuple[Any, dict[Any, float] | None, float, float]] = []
         for place, (x, y, wanted) in enumerate(zip(xs, ys, predict or repeat(True, len(xs)), strict=True)):
-            label, given, deviation, loss = None, None, math.nan, math.nan
             try:
-                label, given, deviation, loss = self._advance_one(x, y, wanted, learned)
+                done.append(self._advance_one(x, y, wanted, learned))
             except (KeyboardInterrupt, SystemExit, MemoryError):
                 raise
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
                 learned.refused[place] = ("refused", f"{type(error).__name__}: {error}")
-            labels.append(label)
-            probabilities.append(given or {})
-            deviations.append(deviation)
-            losses.append(loss)
+                done.append((None, None, math.nan, math.nan))
             learned.stopped = stopped()
             if learned.stopped or (until_refused and learned.refused):
                 break
         learned.result = AdvanceResult(
-            labels,
-            probabilities if self._has_probabilities else None,
-            np.array(losses),
-            np.array(deviations) if self._has_deviations else None,
+            [label for label, _, _, _ in done],
+            [given or {} for _, given, _, _ in done] if self._has_probabilities else None,
+            np.array([loss for _, _, _, loss in done]),
+            np.array([deviation for _, _, deviation, _ in done]) if self._has_deviations else None,
         )
         learned.drop_not_finite()
         return learned

@@ -45,7 +45,7 @@ class Sinks:
         self.sinks = dict(sinks)
         self.max_waiting_bytes = max_waiting_bytes
         self._refused: set[str] = set()
-        self._told_of_hold = False
+        self._hold_logged = False
         self._backoff = Backoff(clock)
 
     @property
@@ -116,9 +116,9 @@ class Sinks:
     def retry(self) -> None:
         """Try again to write what waits, when it is time."""
         self.move()
-        if self.full and not self._told_of_hold:
+        if self.full and not self._hold_logged:
             _log.error("%s bytes of lines wait for an output: no more records are read", f"{self.waiting_bytes:,}")
-            self._told_of_hold = True
+            self._hold_logged = True
         if not self._refused or self._backoff.waiting:
             return
         try:
@@ -141,7 +141,7 @@ class Sinks:
     def _succeeded(self) -> None:
         if self._backoff.failing:
             _log.info("all lines are written again")
-        self._told_of_hold = False
+        self._hold_logged = False
         self._backoff.succeeded()
 
     def _bear(self, error: SinkError) -> None:

@@ -53,7 +53,7 @@ class StopSignals:
         self._at_work = at_work
 
     def check(self) -> None:
-        """Go no further where it is to stop, while nothing is begun.
+        """Raise if a stop was asked for, as long as nothing is begun.
 
         Raises
         ------
