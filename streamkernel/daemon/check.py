@@ -112,11 +112,8 @@ def _directories(plan: Plan) -> list[Path | None]:
     if plan.config.checkpoint is None:
         return [None]
     directory = Path(plan.config.checkpoint.directory)
-    return (
-        [*partition_directories(directory).values()]
-        if group_of(plan.config) is not None and partition_directories(directory)
-        else [directory]
-    )
+    begun = {} if group_of(plan.config) is None else partition_directories(directory)
+    return [*begun.values()] or [directory]
 
 
 def _resumed(plan: Plan, start: resume.Start) -> None:

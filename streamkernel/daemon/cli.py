@@ -49,7 +49,8 @@ def run(
 
         raise typer.Exit(run_partition(config, partition, member))
 
-    from streamkernel.daemon.config.grouped import group_of, refuse
+    from streamkernel.daemon.config.grouped import group_of
+    from streamkernel.daemon.config.problems import ConfigError
     from streamkernel.daemon.monitoring.summary import summary_table
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
@@ -59,9 +60,11 @@ def run(
         from streamkernel.daemon.group.member import run_member
 
         if fresh:
-            refuse("--fresh", "stop all members, and move the directories of the partitions away")
+            raise ConfigError(
+                ["--fresh: not with source.group: stop all members, and move the directories of the partitions away"]
+            )
         if max_records is not None:
-            refuse("--max-records", "each partition has a daemon of its own")
+            raise ConfigError(["--max-records: not with source.group: each partition has a daemon of its own"])
         run_member(plan)
         return
     try:

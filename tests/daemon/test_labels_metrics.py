@@ -13,9 +13,9 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.view import View, status_page
 from tests.daemon.conftest import Home, Launcher
+from tests.daemon.endpoint import get, values_of
 from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.labels_twin import Counting, Daemon, event
-from tests.daemon.test_metrics import get, values_of
 
 
 def test_a_chunk_is_counted() -> None:

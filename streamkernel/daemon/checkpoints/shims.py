@@ -19,6 +19,7 @@ from river import base
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints import allowed
+from streamkernel.daemon.checkpoints.listed_names import NUMERIC_CLASSES, Name
 from streamkernel.daemon.checkpoints.sizes import Sizes, refuse_larger
 
 #: Far above what any estimator needs (the length of a rolling window), far below what hurts.
@@ -265,8 +266,8 @@ def _set_position(_: ReadContext, target: Any, state: Any) -> None:
     target.__setstate__(state)
 
 
-SHIMS: dict[allowed.Name, Build] = {
-    **dict.fromkeys(allowed.NUMERIC_CLASSES, _numbers),
+SHIMS: dict[Name, Build] = {
+    **dict.fromkeys(NUMERIC_CLASSES, _numbers),
     ("builtins", "getattr"): _bound_method,
     ("builtins", "iter"): _typed(list),
     ("builtins", "range"): _typed(int, int, int),

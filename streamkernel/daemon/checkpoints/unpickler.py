@@ -1,7 +1,7 @@
 """A pickle reader that builds listed objects and refuses everything else.
 
 A pickle is a program: whoever can write a checkpoint could run anything with the standard reader. This one looks every
-name up in the exact lists of `allowed.py`, and narrows what may be done with what it finds:
+name up in the exact lists of `listed_names.py`, and narrows what may be done with what it finds:
 
 - a listed class gives an empty instance (no `__init__`, no arguments), then its attributes are set;
 - what must be called with arguments (`getattr`, `partial`, numpy's constructors, ...) goes through one of

@@ -65,37 +65,6 @@ _Loader.add_implicit_resolver(
 )
 
 
-class _Expansion:
-    """Replaces ``${VAR}`` in the values of a tree of YAML nodes, and remembers what it took."""
-
-    def __init__(self, loader: _Loader, environment: Mapping[str, str]) -> None:
-        self._loader = loader
-        self._environment = environment
-        self.taken: dict[str, dict[str, str]] = {}
-        self.problems: list[str] = []
-
-    def expand(self, node: yaml.ScalarNode, path: tuple[str | int, ...]) -> None:
-        if "${" not in node.value:
-            return
-
-        def replace(match: re.Match[str]) -> str:
-            name = match.group(1)
-            if not _NAME.match(name) or not match.group().endswith("}"):
-                self.problems.append(f"{dotted(path)}: {match.group()!r} is no variable, write ${{NAME}}")
-            elif name not in self._environment:
-                self.problems.append(f"{dotted(path)}: the environment variable {name} is not set")
-            else:
-                value = self._environment[name]
-                self.taken.setdefault(dotted(path), {})[name] = value
-                return value
-            return match.group()
-
-        alone = _VARIABLE.fullmatch(node.value) is not None
-        node.value = _VARIABLE.sub(replace, node.value)
-        if alone and any(path[: len(free)] == free for free in _FREELY_TYPED):
-            node.tag = self._loader.resolve(yaml.ScalarNode, node.value, (True, False))  # type: ignore[no-untyped-call]
-
-
 def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
     """Return the document of a YAML file; variables are looked up in the environment.
 
@@ -151,19 +120,43 @@ def parse(text: str, name: str = "configuration", environment: Mapping[str, str]
 def _load(text: str, environment: Mapping[str, str]) -> tuple[Any, Any, list[str], dict[str, dict[str, str]]]:
     """Return the tree as it is written and as it is meant, the mistakes in it, and the variables taken by their key."""
     loader = _Loader(text)
+    taken: dict[str, dict[str, str]] = {}
+    problems: list[str] = []
     try:
         node = loader.get_single_node()
         if node is None:
             return None, None, [], {}
-        doubles: list[str] = []
-        scalars = list(_walk(node, (), doubles, {}))  # first: a tree that is built has the keys of `<<` in its mappings
+        scalars = list(
+            _walk(node, (), problems, {})
+        )  # first: a tree that is built has the keys of `<<` in its mappings
         raw = loader.construct_document(node)
-        expansion = _Expansion(loader, environment)
         for scalar, path in scalars:
-            expansion.expand(scalar, path)
-        return raw, loader.construct_document(node), doubles + expansion.problems, expansion.taken
+            alone = _VARIABLE.fullmatch(scalar.value) is not None
+            scalar.value = _expand(scalar.value, dotted(path), environment, taken, problems)
+            if alone and any(path[: len(free)] == free for free in _FREELY_TYPED):
+                scalar.tag = loader.resolve(yaml.ScalarNode, scalar.value, (True, False))  # type: ignore[no-untyped-call]
+        return raw, loader.construct_document(node), problems, taken
     finally:
         loader.dispose()
+
+
+def _expand(
+    text: str, key: str, environment: Mapping[str, str], taken: dict[str, dict[str, str]], problems: list[str]
+) -> str:
+    """Replace each ``${VAR}`` in the value of a key, and note what was taken and what is no variable."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if not _NAME.match(name) or not match.group().endswith("}"):
+            problems.append(f"{key}: {match.group()!r} is no variable, write ${{NAME}}")
+        elif name not in environment:
+            problems.append(f"{key}: the environment variable {name} is not set")
+        else:
+            taken.setdefault(key, {})[name] = environment[name]
+            return environment[name]
+        return match.group()
+
+    return _VARIABLE.sub(replace, text)
 
 
 def _line_at(text: str, index: int) -> str:

@@ -6,14 +6,14 @@ import copy
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from streamkernel.daemon.config.document import Document
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, KafkaSourceConfig
 
-__all__ = ["OWN_NAMES", "PLACEHOLDER", "group_of", "partition_directories", "partition_document", "refuse"]
+__all__ = ["OWN_NAMES", "PLACEHOLDER", "group_of", "partition_directories", "partition_document"]
 
 PLACEHOLDER = "{partition}"
 """What stands for the number of the partition in a name of the configuration."""
@@ -27,18 +27,6 @@ _SHARE = re.compile(r"partition-(\d+)")
 def group_of(config: Config) -> str | None:
     """Return the name of the consumer group, None outside group mode."""
     return config.source.group if isinstance(config.source, KafkaSourceConfig) else None
-
-
-def refuse(what: str, why: str) -> NoReturn:
-    """Refuse something of the command line in group mode.
-
-    Raises
-    ------
-    ConfigError
-        Saying why, or what to do instead.
-
-    """
-    raise ConfigError([f"{what}: not with source.group: {why}"])
 
 
 def partition_directories(directory: Path) -> dict[int, Path]:

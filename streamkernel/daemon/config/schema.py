@@ -87,7 +87,7 @@ _STEP_SCHEMA = {
         },
     ]
 }
-# Steps are looked at by build.py, which knows the classes; here they only need a place in the JSON Schema.
+# Steps are validated in wiring/model.py, which knows the classes; here they only need a place in the JSON Schema.
 Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 
@@ -216,8 +216,8 @@ class LabelsConfig(Section):
 class BasicAuthConfig(Section):
     """A name and a password for the metrics and the status page; /healthz and /readyz stay open."""
 
-    username: Annotated[str, Field(min_length=1), AfterValidator(_no_colon)]
-    password: Annotated[SecretStr, Field(min_length=1)]
+    username: Annotated[str, AfterValidator(_no_colon)] = Field(min_length=1, description="Without a colon.")
+    password: SecretStr = Field(min_length=1, description="Best as a variable of the environment.")
 
     @property
     def header(self) -> str:
@@ -229,8 +229,8 @@ class BasicAuthConfig(Section):
 class TlsConfig(Section):
     """A certificate and its key, as PEM files."""
 
-    certificate: Path
-    key: Path
+    certificate: Path = Field(description="The file of the certificate, with those of the chain behind it.")
+    key: Path = Field(description="The file of its private key, without a password.")
 
 
 class MetricsConfig(Section):
@@ -280,8 +280,8 @@ class LimitsConfig(Section):
 class LogConfig(Section):
     """Log lines to standard error."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["text", "json"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="The lowest level logged.")
+    format: Literal["text", "json"] = Field(default="text", description="Lines for people, or JSON for machines.")
 
 
 class Config(Section):
@@ -292,8 +292,12 @@ class Config(Section):
     mode: Literal["learn", "predict"] = Field(
         default="learn", description="predict: a loaded model serves, nothing changes."
     )
-    predictions: Annotated[SinkConfig, Field(discriminator="kind")] | None = None
-    dead_letters: Annotated[DeadLettersConfig, Field(discriminator="kind")] | None = None
+    predictions: Annotated[SinkConfig, Field(discriminator="kind")] | None = Field(
+        default=None, description="Where the predictions are written."
+    )
+    dead_letters: Annotated[DeadLettersConfig, Field(discriminator="kind")] | None = Field(
+        default=None, description="Where records go that cannot be used."
+    )
     checkpoint: CheckpointConfig | None = None
     metrics: MetricsConfig | None = MetricsConfig()
     labels: LabelsConfig | None = None

@@ -63,7 +63,7 @@ def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
             return f"{name}: cannot be set: {reserved[str(path[-1])]}"
         return f"{name}: unknown key{hint(str(path[-1]), _keys_at(path[:-1], tag))}"
     if kind == "union_tag_not_found":
-        return f"{name}.kind: required, one of {', '.join(_kinds_at(path))}"
+        return f"{name}.kind: required, one of {', '.join(tag for one in _sections_at(path) for tag in _tags(one))}"
     if kind == "union_tag_invalid":
         word = _value_at(raw, [*path, "kind"])
         return f"{name}.kind: {_choice(str(context['expected_tags']), str(word), shown(word))}"
@@ -106,25 +106,18 @@ def _value_at(raw: Any, path: Sequence[str | int]) -> Any:
 
 
 def _keys_at(path: Sequence[str | int], tag: str | None) -> list[str]:
-    """List the keys the section at a path may have."""
-    section: type[BaseModel] = Config
-    for part in path:
-        if not isinstance(part, str) or part not in section.model_fields:
-            return []
-        found = _sections(section.model_fields[part].annotation)
-        fitting = [one for one in found if "kind" not in one.model_fields or tag in _tags(one)]
-        if not fitting:
-            return []
-        section = fitting[0]
-    return list(section.model_fields)
+    """List the keys that the section at a path may have, which is of this kind where there are several."""
+    fitting = [one for one in _sections_at(path) if "kind" not in one.model_fields or tag in _tags(one)]
+    return list(fitting[0].model_fields) if fitting else []
 
 
-def _kinds_at(path: Sequence[str | int]) -> list[str]:
-    """List the kinds of section there may be at a path."""
+def _sections_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
+    """List the sections that may stand at a path: several where it may be of several kinds."""
     found: list[type[BaseModel]] = [Config]
     for part in path:
-        found = _sections(found[0].model_fields[str(part)].annotation)
-    return [tag for section in found for tag in _tags(section)]
+        fields = [one.model_fields[str(part)] for one in found if part in one.model_fields]
+        found = [section for field in fields for section in _sections(field.annotation)]
+    return found
 
 
 def _tags(section: type[BaseModel]) -> tuple[Any, ...]:

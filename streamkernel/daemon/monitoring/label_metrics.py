@@ -17,7 +17,7 @@ _DELAY_BUCKETS = (0.1, 1.0, 10.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 43_200.0
 
 
 class LabelMetrics:
-    """The metrics of late labels, of what a ledger holds, with a prefix to their names, in a registry."""
+    """The metrics of a join of late labels, with a prefix to their names, in a registry."""
 
     def __init__(self, join: LabelJoin, prefix: str, registry: CollectorRegistry) -> None:
         self._join = join

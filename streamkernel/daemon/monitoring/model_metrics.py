@@ -34,7 +34,7 @@ class ModelMetrics:
         self._gauge = partial(Gauge, namespace=prefix, registry=registry)
         self._features = self._gauge("random_features", "Random features (frequencies) of the model.")
         self.ignored_inputs = self._counter("ignored_inputs", "Inputs or labels past the model's limits, ignored.")
-        self._counters: dict[str, Any] = {}
+        self._counters: dict[str, Counter] = {}
         self._seen: dict[str, int] = {}
         for name in ("n_ignored_inputs", "n_ignored_labels"):
             if hasattr(self._step, name):
@@ -50,7 +50,7 @@ class ModelMetrics:
                 counter.inc(now - self._seen[name])
             self._seen[name] = now
 
-    def _count(self, name: str, counter: Any) -> None:
+    def _count(self, name: str, counter: Counter) -> None:
         """Let a counter follow an attribute of the model, from now on."""
         self._counters[name] = counter
         self._seen[name] = int(getattr(self._step, name))

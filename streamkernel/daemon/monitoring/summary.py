@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from rich.box import SIMPLE
@@ -18,14 +19,10 @@ def summary_table(views: Mapping[str, View]) -> Table:
     table.add_column("")
     for name in views:
         table.add_column(name, justify="right")
-    rows: dict[str, list[str]] = {}
-    for index, view in enumerate(views.values()):
-        for label, text in _cells(view):
-            # A run may lack what another one has: features, or an error metric.
-            row = rows.setdefault(label, [""] * len(views))
-            row[index] = text
-    for label, row in rows.items():
-        table.add_row(label, *row)
+    columns = [dict(_cells(view)) for view in views.values()]
+    for label in dict.fromkeys(itertools.chain(*columns)):
+        # A run may lack what another one has: features, or an error metric.
+        table.add_row(label, *(column.get(label, "") for column in columns))
     return table
 
 

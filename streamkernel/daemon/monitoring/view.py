@@ -23,7 +23,7 @@ _GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "
 class View:
     """The daemon at one moment."""
 
-    account: Mapping[str, int] = field(default_factory=dict)  # the counts of `Account`, since the first start
+    account: Mapping[str, int] = field(default_factory=dict)  # `RecordCounts`, since the first start
     taken: int = 0  # records this process consumed
     seconds: float = 0.0  # since this process took its first record
     offset: int = 0  # where the source goes on
@@ -35,7 +35,7 @@ class View:
     growth: Mapping[str, int] = field(default_factory=dict)
     experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
     inputs: Mapping[str, float] = field(default_factory=dict)  # the shares of its most important inputs
-    # The counts of `LateAccount`, and how many wait; empty without late labels.
+    # `LabelCounts`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"  # a phrase on the last checkpoint
 

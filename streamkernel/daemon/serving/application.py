@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.serving.hosts import Hosts
-from streamkernel.daemon.serving.middleware import BasicAuthentication, HostCheck, ResponseHeaders
+from streamkernel.daemon.serving.middleware import SecurityMiddleware
 from streamkernel.daemon.serving.threads import Threads
 
 if TYPE_CHECKING:
@@ -33,12 +33,8 @@ def make_application(settings: MetricsConfig, registry: CollectorRegistry, healt
 
     So many requests are answered at once by worker threads, metrics and probes apart.
     """
-    middleware = [
-        Middleware(ResponseHeaders),
-        Middleware(HostCheck, hosts=Hosts([settings.host, *settings.allowed_hosts])),
-    ]
-    if settings.basic_auth is not None:
-        middleware.append(Middleware(BasicAuthentication, expected=settings.basic_auth, open_paths=_PROBES))
+    hosts = Hosts([settings.host, *settings.allowed_hosts])
+    security = Middleware(SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, open_paths=_PROBES)
     routes = _Routes(registry, health, workers)
     application = Starlette(
         routes=[
@@ -47,7 +43,7 @@ def make_application(settings: MetricsConfig, registry: CollectorRegistry, healt
             Route("/healthz", routes.healthz),
             Route("/readyz", routes.readyz),
         ],
-        middleware=middleware,
+        middleware=[security],
         exception_handlers={HTTPException: _refused},
     )
     application.router.redirect_slashes = False

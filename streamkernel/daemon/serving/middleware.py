@@ -14,7 +14,7 @@ from streamkernel.daemon.config.schema import BasicAuthConfig
 from streamkernel.daemon.serving.hosts import HostError, Hosts
 from streamkernel.daemon.serving.log import limited_logger
 
-__all__ = ["BasicAuthentication", "HostCheck", "ResponseHeaders"]
+__all__ = ["SecurityMiddleware"]
 
 _log = limited_logger(__name__)
 
@@ -26,14 +26,34 @@ _HEADERS = {
 }
 
 
-class ResponseHeaders:
-    """Middleware that adds the date, and what keeps a browser from guessing, framing and storing."""
+class SecurityMiddleware:
+    """Middleware of every route: checks the Host header, then name and password, and adds headers to the response.
 
-    def __init__(self, app: ASGIApp) -> None:
+    The headers are the date, and what keeps a browser from guessing, framing and storing.
+
+    Parameters
+    ----------
+    app
+        The application that requests are passed on to.
+    hosts
+        The hosts that are answered for.
+    basic_auth
+        The name and the password that are asked for; None: none are.
+    open_paths
+        Paths that need no name and no password.
+
+    """
+
+    def __init__(
+        self, app: ASGIApp, hosts: Hosts, basic_auth: BasicAuthConfig | None, open_paths: frozenset[str]
+    ) -> None:
         self._app = app
+        self._hosts = hosts
+        self._authorization = None if basic_auth is None else basic_auth.header.encode()
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its response with the headers."""
+        """Refuse a request or pass it on, and its response with the headers."""
 
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -43,47 +63,26 @@ class ResponseHeaders:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, add)
+        await (self._foreign(scope) or self._unauthorized(scope) or self._app)(scope, receive, add)
 
-
-class HostCheck:
-    """Middleware that refuses requests for hosts that are not ours."""
-
-    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
-        self._app = app
-        self._hosts = hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request or pass it on."""
-        response = None
+    def _foreign(self, scope: Scope) -> PlainTextResponse | None:
+        """Return the refusal of a request for a host that is not ours, None where it is ours."""
         try:
             host = self._hosts.named(scope["headers"], scope["http_version"])
         except HostError as error:
-            response = PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
-        else:
-            if host is not None and not self._hosts.allows(host):
-                _log.warning(
-                    "requests for the host %s are refused; if it is this one: add it to metrics.allowed_hosts", host
-                )
-                text = f"the host {host} is not served here; if it is this one: add it to metrics.allowed_hosts\n"
-                response = PlainTextResponse(text, HTTPStatus.MISDIRECTED_REQUEST)
-        await (response or self._app)(scope, receive, send)
+            return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
+        if host is None or self._hosts.allows(host):
+            return None
+        _log.warning("requests for the host %s are refused; if it is this one: add it to metrics.allowed_hosts", host)
+        text = f"the host {host} is not served here; if it is this one: add it to metrics.allowed_hosts\n"
+        return PlainTextResponse(text, HTTPStatus.MISDIRECTED_REQUEST)
 
-
-class BasicAuthentication:
-    """Middleware that asks for the expected name and password, except on open paths."""
-
-    def __init__(self, app: ASGIApp, expected: BasicAuthConfig, open_paths: frozenset[str]) -> None:
-        self._app = app
-        self._open_paths = open_paths
-        self._expected = expected.header.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request or pass it on."""
+    def _unauthorized(self, scope: Scope) -> PlainTextResponse | None:
+        """Return the refusal of a request without the name and the password, None where they are there or not asked."""
+        if self._authorization is None or scope["path"] in self._open_paths:
+            return None
         given = Headers(scope=scope).get("authorization", "").encode("latin-1")
-        if scope["path"] in self._open_paths or hmac.compare_digest(given, self._expected):
-            await self._app(scope, receive, send)
-            return
+        if hmac.compare_digest(given, self._authorization):
+            return None
         headers = {"WWW-Authenticate": 'Basic realm="streamkernel"'}
-        response = PlainTextResponse("a name and a password are needed\n", HTTPStatus.UNAUTHORIZED, headers)
-        await response(scope, receive, send)
+        return PlainTextResponse("a name and a password are needed\n", HTTPStatus.UNAUTHORIZED, headers)

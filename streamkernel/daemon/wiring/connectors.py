@@ -37,42 +37,34 @@ def make_source(
         Where its settings cannot be.
 
     """
-    try:
-        return _source(source, limits, key, checkpoint)
-    except (SourceError, ValueError) as error:
-        raise ConfigError([f"{key}: {error}"]) from None
-
-
-def _source(
-    source: settings.SourceConfig,
-    limits: settings.LimitsConfig,
-    key: str,
-    checkpoint: settings.CheckpointConfig | None,
-) -> Source:
     # The fields of a section are arguments of its connector, but for those that the daemon makes something of.
     given = {name: value for name, value in source if name not in ("kind", "group", "order", "options")}
-    if isinstance(source, settings.RiverSourceConfig):
-        from connectors.river import RiverSource
+    given["max_string"] = limits.max_string
+    try:
+        if isinstance(source, settings.RiverSourceConfig):
+            from connectors.river import RiverSource
 
-        return RiverSource(**given, max_string=limits.max_string)
-    given |= {"max_record_bytes": limits.max_record_bytes, "max_string": limits.max_string}
-    if isinstance(source, settings.CsvSourceConfig):
-        from connectors.files.csv import CsvSource
+            return RiverSource(**given)
+        given["max_record_bytes"] = limits.max_record_bytes
+        if isinstance(source, settings.CsvSourceConfig):
+            from connectors.files.csv import CsvSource
 
-        return CsvSource(**given)
-    if isinstance(source, settings.JsonlSourceConfig):
-        from connectors.files.jsonlines import JsonLinesSource
+            return CsvSource(**given)
+        if isinstance(source, settings.JsonlSourceConfig):
+            from connectors.files.jsonlines import JsonLinesSource
 
-        return JsonLinesSource(**given)
-    from connectors.kafka.reading.source import KafkaSource
+            return JsonLinesSource(**given)
+        from connectors.kafka.reading.source import KafkaSource
 
-    return KafkaSource(
-        **given,
-        options=source.options.given(),
-        order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
-        checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
-        max_batch_bytes=limits.max_batch_bytes,
-    )
+        return KafkaSource(
+            **given,
+            options=source.options.given(),
+            order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
+            checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
+            max_batch_bytes=limits.max_batch_bytes,
+        )
+    except (SourceError, ValueError) as error:
+        raise ConfigError([f"{key}: {error}"]) from None
 
 
 def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Path:

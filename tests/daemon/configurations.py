@@ -1,0 +1,28 @@
+"""Configurations as texts, and what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.wiring.plan import prepare
+
+SOURCE = "source: {kind: csv, path: a.csv, target: y}\n"
+MODEL = "model: [streamkernel.KernelClassifier]\n"
+GOOD = SOURCE + MODEL
+KAFKA = MODEL + "source: {kind: kafka, topic: t, target: y, bootstrap_servers: a:1, }"
+
+
+def plan_of(tmp_path: Path, text: str, **environment: str) -> Plan:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return prepare(path, environment)
+
+
+def lines_of(tmp_path: Path, text: str, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        plan_of(tmp_path, text, **environment)
+    return caught.value.lines

@@ -1,0 +1,110 @@
+"""The metrics and the page of an adaptive machine: weights of its experts, importance of its inputs."""
+
+from __future__ import annotations
+
+import random
+import re
+import signal
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.view import View, status_page
+from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.endpoint import get, serving, values_of
+
+
+def learnt(n_inputs: int, records: int = 120) -> AdaptiveKernelClassifier:
+    """A model that has learnt its first metric, of inputs that matter the less the later they come."""
+    draw = random.Random(1)
+    xs = [{f"x{j}": draw.gauss(0, 1) for j in range(n_inputs)} for _ in range(records)]
+    model = AdaptiveKernelClassifier(n_features=16, seed=1)
+    model.advance(xs, [sum(value / (1 + j) for j, value in enumerate(x.values())) > 0 for x in xs])
+    return model
+
+
+class TestMixture:
+    def test_a_scrape_gives_weights_and_importances(self) -> None:
+        model = learnt(3)
+        with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
+            values = values_of(get(f"{url}/metrics")[1])
+        for expert, weight in model.expert_weights.items():
+            assert values[f"expert_weight{{expert={expert}}}"] == weight
+        for name, share in model.feature_importances_.items():
+            assert values[f"input_importance{{input={name}}}"] == share
+        assert sum(value for name, value in values.items() if name.startswith("expert_weight")) == pytest.approx(1)
+        assert sum(value for name, value in values.items() if name.startswith("input_importance")) == pytest.approx(1)
+        assert values["random_features"] == 16
+
+    def test_before_the_first_record_there_are_none(self) -> None:
+        with serving(registry=Exporter(AdaptiveKernelRegressor(), ["mae"], 10).registry) as url:
+            values = values_of(get(f"{url}/metrics")[1])
+        assert not [name for name in values if name.startswith(("expert_weight", "input_importance"))]
+
+    def test_only_the_most_important_inputs_are_exported(self) -> None:
+        model = learnt(50)
+        with serving(registry=Exporter(model, ["accuracy"], 10).registry) as url:
+            text = get(f"{url}/metrics")[1]
+        found = {name: value for name, value in values_of(text).items() if name.startswith("input_importance")}
+        assert sorted(found.values()) == sorted(model.feature_importances_.values())[-20:]
+        (explained,) = re.findall(r"# HELP streamkernel_input_importance (.*)", text)
+        assert "the 20 most important inputs only" in explained
+
+    def test_an_input_that_has_lost_its_place_is_gone(self) -> None:
+        model = SimpleNamespace(n_features=1, n_ignored_inputs=0, expert_weights={"a": 1.0}, feature_importances_={})
+        model.feature_importances_ = {f"old {i}": 0.05 for i in range(20)}
+        exporter = Exporter(model, ["accuracy"], 10)  # type: ignore[arg-type]
+        model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
+        exporter.refresh(1, 1.0, 0.5, 0.5, {})
+        with serving(registry=exporter.registry) as url:
+            found = [name for name in values_of(get(f"{url}/metrics")[1]) if name.startswith("input_importance")]
+        assert len(found) == 20
+        assert sum("input=new" in name for name in found) == 19
+
+    def test_ignored_inputs_are_counted(self) -> None:
+        model = AdaptiveKernelClassifier(n_features=16, max_inputs=1, seed=1)
+        exporter = Exporter(model, ["accuracy"], 10)
+        with pytest.warns(RuntimeWarning, match="max_inputs"):
+            model.advance([{"a": 1.0, "b": 2.0}] * 3, [True] * 3)
+        exporter.refresh(3, 1.0, 0.5, 0.5, {})
+        assert exporter.registry.get_sample_value("streamkernel_ignored_inputs_total") == model.n_ignored_inputs == 3
+
+    @pytest.mark.parametrize("before", [[], ["river.preprocessing.StandardScaler"]], ids=["alone", "in a pipeline"])
+    def test_the_daemon_shows_them(self, home: Home, launcher: Launcher, before: list[str]) -> None:
+        write_stream(home.folder / "stream.csv", 400, bad=False)
+        steps = [{"river.compose.Select": {"args": ["a", "b"]}}, *before] if before else []
+        home.configure(
+            source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
+            model=[*steps, {"streamkernel.AdaptiveKernelClassifier": {"n_features": 16, "seed": 1}}],
+            metrics={"port": 0},
+        )
+        daemon = launcher.start(home, "run", "config.yaml")
+        url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
+        daemon.wait_for("reading csv file")
+        while (values := values_of(get(f"{url}/metrics")[1]))["lifetime_records"] < 400:
+            time.sleep(0.05)
+        page = get(f"{url}/")[1]
+        daemon.signal(signal.SIGTERM)
+        assert daemon.wait().returncode == 0
+        model = home.header()["model"]
+        assert model["expert_weights"]
+        for expert, weight in model["expert_weights"].items():
+            assert values[f"expert_weight{{expert={expert}}}"] == weight
+            assert f"<tr><th>expert: {expert}</th><td>{weight:.1%}</td></tr>" in page
+        assert {"a", "b"} <= set(model["input_importance"])
+        for name, share in model["input_importance"].items():
+            assert values[f"input_importance{{input={name}}}"] == share
+            assert f"<tr><th>input: {name}</th><td>{share:.1%}</td></tr>" in page
+        table = launcher.call(home, "inspect", "out/state").stdout
+        assert re.search(r"model: expert_weights: head, drift 0 +\d+\.\d%", table)
+        assert re.search(r"model: input_importance: a +\d+\.\d%", table)
+
+
+def test_the_page_shows_few_inputs_and_no_markup() -> None:
+    inputs = {f"<b>{i}</b>": 0.1 for i in range(10)}
+    page = status_page("config.yaml", "a file", View(experts={"trees": 1.0}, inputs=inputs))
+    assert "<tr><th>expert: trees</th><td>100.0%</td></tr>" in page
+    assert re.findall(r"<th>input: (.*?)</th>", page) == [f"&lt;b&gt;{i}&lt;/b&gt;" for i in range(5)]

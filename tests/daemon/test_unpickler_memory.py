@@ -1,0 +1,200 @@
+"""Payloads that would take more memory, time or stack than they account for are refused."""
+
+import os
+import pickle
+import resource
+import struct
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.checkpoints.unpickler import loads
+from tests.daemon.pickles import (
+    LOGISTIC,
+    array,
+    buffer,
+    build,
+    call,
+    dtype,
+    load,
+    name,
+    numbered,
+    program,
+    refused,
+    value,
+)
+
+
+def test_the_arrays_by_hand_are_arrays() -> None:
+    assert load(program(array(value((2,)), dtype("i4"), value(bytes(8))))).tolist() == [0, 0]
+    assert load(program(array(value((2,)), dtype("O8"), value([1, "a"])))).tolist() == [1, "a"]
+    assert load(program(buffer(bytes(8), dtype("f8", (3, "<", None, None, None, -1, -1, 0)), (1, 1)))).shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        array(value((1 << 50,)), dtype("f8"), value(b"")),
+        array(value((1 << 50,)), dtype("O8"), value([])),
+        array(value((1 << 62, 4)), dtype("f8"), value(b"")),
+        array(value((0, 1 << 62)), dtype("f8"), value(b"")),
+        array(value((-1,)), dtype("f8"), value(b"")),
+        array(value((2,)), dtype("f8"), value(bytes(15))),
+        array(value((2,)), dtype("O8"), value([1])),
+        array(value((1,)), dtype("O8"), value(bytes(8))),
+        array(value((1,)), dtype("f8"), value([1.0])),
+        array(value(("2",)), dtype("f8"), value(bytes(16))),
+        array(value([2]), dtype("f8"), value(bytes(16))),
+        array(value((1,)), value("f8"), value(bytes(8))),
+        build(array(value((1,)), dtype("f8"), value(bytes(8))), value((1, (1,), None, False, b""))),
+        build(array(value((0,)), dtype("f8"), value(b"")), value({"shape": (1 << 50,)})),
+        buffer(bytes(8), dtype("O8"), (1,)),
+        buffer(bytes(8), dtype("f8"), (2,)),
+        buffer(bytes(8), dtype("f8"), (-1,)),
+        buffer(b"", dtype("f8"), (0, 1 << 62)),
+        buffer(bytes(8), dtype("f8"), (1,), None),
+        buffer("text", dtype("f8"), (1,)),
+        dtype("V0"),
+        dtype("V8"),
+        dtype("U0"),
+        dtype("O"),
+        dtype("f8,f8"),
+        dtype("(1000000000,)f8"),
+        dtype("object"),
+        dtype("f8", (3, ">", None, None, None, -1, -1, 0)),
+        dtype("f8", (3, "|", None, ("a",), {"a": 1}, 8, 1, 0)),
+        dtype("O8", (3, "|", None, None, None, 8, 1, 0)),
+        dtype("f8", {"a": 1}),
+        call(name("numpy", "dtype"), value([("a", "O")]), value(False), value(True)),
+        call(name("numpy._core.multiarray", "scalar"), dtype("f8"), value(b"1234567")),
+        call(name("numpy._core.multiarray", "scalar"), dtype("O8"), value("any")),
+        call(name("numpy._core.multiarray", "scalar"), dtype("f8")),
+        call(name("numpy._core.multiarray", "_reconstruct"), LOGISTIC, value((0,)), value(b"b")),
+        call(name("numpy._core.multiarray", "_reconstruct"), name("numpy", "ndarray"), value((1 << 50,)), value(b"b")),
+    ],
+    ids=numbered,
+)
+def test_arrays_that_do_not_add_up(made: bytes) -> None:
+    refused(program(made))
+
+
+def test_references_do_not_multiply_memory() -> None:
+    data = value({i: float(i) for i in range(20_000)})
+    vector = name("river._river_rust.vectordict", "VectorDict")
+    once = pickle.BINGET + b"\x00" + value(None) + value(None) + value(True)
+    many = program(data, pickle.MEMOIZE, *[call(vector, once) + pickle.POP for _ in range(500)])
+    refused(many, "asks for more memory than its length accounts for")
+    assert len(load(program(data, pickle.MEMOIZE, call(vector, once)))) == 20_000
+
+
+def test_keys_that_would_be_hashed_for_ever() -> None:
+    doubled = value("a") + b"".join(pickle.MEMOIZE + pickle.BINGET + bytes([i]) + pickle.TUPLE2 for i in range(60))
+    load(program(doubled))
+    refused(program(pickle.EMPTY_DICT, doubled, value(1), pickle.SETITEM), "dictionary key")
+    refused(program(pickle.EMPTY_SET, pickle.MARK, doubled, pickle.ADDITEMS), "dictionary key")
+    refused(program(pickle.MARK, doubled, pickle.FROZENSET), "dictionary key")
+
+
+# What ends the process cannot be tried in this one.
+
+
+def outcome(data: bytes, megabytes: int = 400) -> str:
+    """Read a payload in a process with little memory, and give what came of it, or the signal it died of."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            with open("/proc/self/statm") as file:
+                used = int(file.read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + megabytes * 2**20, resource.RLIM_INFINITY))
+            try:
+                loads(data)
+                told = "restored"
+            except CheckpointError as error:
+                told = str(error)
+            os.write(writer, told.encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as file:
+        told = file.read()
+    _, ended = os.waitpid(child, 0)
+    return told or f"status {ended}"
+
+
+def nested(depth: int, level: bytes, inner: bytes = b"") -> bytes:
+    return (inner or value(0)) + depth * level
+
+
+def fetch(number: int) -> bytes:
+    return pickle.LONG_BINGET + struct.pack("<I", number)
+
+
+FORGET = pickle.MEMOIZE + pickle.POP
+
+
+def arrays(depth: int) -> bytes:
+    """Arrays of objects, each in the next."""
+    around = [array(value((1,)), dtype("O8"), pickle.EMPTY_LIST + fetch(n) + pickle.APPEND) for n in range(depth)]
+    return program(value(0), FORGET, *(one + FORGET for one in around), value(None))
+
+
+def held(made: bytes, depth: int, backwards: bool) -> bytes:
+    """Containers in one another, filled from the inside out or the other way round."""
+    numbers = range(depth - 1)
+    before, after = (value(1), pickle.SETITEM) if made is DEFAULT else (b"", pickle.APPEND)
+    filled = [fetch(n + 1) + before + fetch(n) + after + pickle.POP for n in (numbers[::-1] if backwards else numbers)]
+    return program(*(made + FORGET for _ in range(depth)), *filled, value(None))
+
+
+DEQUE = call(name("collections", "deque"))
+DEFAULT = call(name("collections", "defaultdict"), value(None))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (program(pickle.EMPTY_DICT, nested(200_000, pickle.TUPLE1), value(1), pickle.SETITEM), "key that is nested"),
+        (program(pickle.EMPTY_SET, pickle.MARK, nested(200_000, pickle.TUPLE1), pickle.ADDITEMS), "key that is nested"),
+        (program(pickle.MARK, nested(200_000, pickle.TUPLE1), pickle.FROZENSET), "key that is nested"),
+        (arrays(60_000), "nested too deeply"),
+        (held(DEQUE, 60_000, backwards=False), "nested too deeply"),
+        (held(DEFAULT, 60_000, backwards=True), "nested too deeply"),
+        (program(nested(200_000, pickle.TUPLE1)), "restored"),
+        (program(pickle.EMPTY_LIST * 100_000 + pickle.APPEND * 99_999), "restored"),
+    ],
+    ids=numbered,
+)
+def test_nothing_is_nested_so_deeply_that_the_process_ends(data: bytes, why: str) -> None:
+    assert why in outcome(data)
+
+
+REBUILD = name("streamkernel.state", "rebuild")
+ADAPTIVE = name("streamkernel.estimators.adaptive_classifier", "AdaptiveKernelClassifier")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"n_features": 60_000_000},
+        {"n_trees": 60_000},
+        {"buffer_size": 10**9},
+        {"tree_window": 10**12},
+        {"drift_rates": [0.1] * 99},
+    ],
+)
+def test_a_payload_does_not_choose_how_large_an_estimator_is(arguments: dict[str, Any]) -> None:
+    data = program(REBUILD, ADAPTIVE + value({"seed": 1, **arguments}), pickle.TUPLE2, pickle.REDUCE)
+    assert f"AdaptiveKernelClassifier.{next(iter(arguments))}: checkpoint has " in outcome(data)
+
+
+def test_many_estimators_take_no_more_memory_than_their_states_would() -> None:
+    one = name("streamkernel.state", "rebuild") + pickle.BINGET + b"\0" + pickle.BINGET + b"\1" + pickle.TUPLE2
+    first = ADAPTIVE + pickle.MEMOIZE + pickle.POP + value({"seed": 1}) + pickle.MEMOIZE + pickle.POP
+    data = program(first, *[one + pickle.REDUCE for _ in range(20_000)])
+    assert "asks for more memory" in outcome(data)
+    window = name("river._river_rust.drift", "AdaptiveWindowing") + pickle.MEMOIZE + pickle.POP
+    window += value((0.002, 32, 1 << 20, 5, 10)) + pickle.MEMOIZE + pickle.POP
+    data = program(window, *[pickle.BINGET + b"\0" + pickle.BINGET + b"\1" + pickle.NEWOBJ for _ in range(20_000)])
+    assert "asks for more memory" in outcome(data)
