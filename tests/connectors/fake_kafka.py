@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from kafka.consumer.fetcher import ConsumerRecord
 
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.consumer.damage import Unreadable
 from connectors.kafka.consumer.topic import Bounds, OutOfRange
-from connectors.ports import SourceError
+from connectors.kafka.reading.buffers import Buffers
+from connectors.kafka.reading.source import KafkaSource
+from connectors.ports import Position, Record, SourceError
 
 
 def message(
@@ -196,3 +200,47 @@ class FakeTopic:
         if self._cluster.down is not None:
             raise Unreachable(self._cluster.down)
         self._heard = time.monotonic()
+
+
+def values(count: int, start: int = 0) -> list[bytes]:
+    return [b'{"n": %d}' % number for number in range(start, start + count)]
+
+
+def drain(source: KafkaSource, count: int, most: int = 1000) -> list[Record]:
+    """Poll until so many records came; each poll is of one partition."""
+    records: list[Record] = []
+    deadline = time.monotonic() + 20
+    while len(records) < count:
+        assert time.monotonic() < deadline, f"only {len(records)} of {count} came"
+        polled = source.poll(most, 0.1)
+        assert len(polled) <= most
+        assert len({record.position[:2] for record in polled}) <= 1
+        records += polled
+    assert len(records) == count
+    return records
+
+
+def places(*offsets: int) -> dict[int, Position]:
+    return {partition: Position("cluster/t/1", partition, offset) for partition, offset in enumerate(offsets)}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that happens on another thread."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def buffers_of(source: KafkaSource) -> Buffers:
+    """Look at what was read and not handed out yet."""
+    assert source._reader is not None
+    assert source._reader.buffers is not None
+    return source._reader.buffers
+
+
+def failing(source: KafkaSource, message: str) -> None:
+    """Poll until it fails."""
+    with pytest.raises(SourceError, match=re.escape(message)):  # noqa: PT012 - how long it takes is not said
+        for _ in range(200):
+            source.poll(10, 0.1)
