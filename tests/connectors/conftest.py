@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_kafka import FakeCluster
+from fake_kafka import FakeCluster, Make
 from rotating import Log
 
 from connectors import KafkaSource
 from connectors.files import follow
 from connectors.kafka.reading import reader
 from connectors.kafka.writing import delivery
-
-Make = Callable[..., KafkaSource]
 
 
 @pytest.fixture

@@ -18,6 +18,9 @@ from connectors.kafka.reading.buffers import Buffers
 from connectors.kafka.reading.source import KafkaSource
 from connectors.ports import Position, Record, SourceError
 
+Make = Callable[..., KafkaSource]
+STREAM = "cluster/t/1"
+
 
 def message(
     offset: int,
@@ -56,7 +59,7 @@ class FakeCluster:
 
     """
 
-    def __init__(self, partitions: int = 1, identity: str = "cluster/t/1") -> None:
+    def __init__(self, partitions: int = 1, identity: str = STREAM) -> None:
         self.logs: dict[int, list[Any]] = {partition: [] for partition in range(partitions)}
         self.first = dict.fromkeys(self.logs, 0)
         self.identity = identity
@@ -221,7 +224,7 @@ def drain(source: KafkaSource, count: int, most: int = 1000) -> list[Record]:
 
 
 def places(*offsets: int) -> dict[int, Position]:
-    return {partition: Position("cluster/t/1", partition, offset) for partition, offset in enumerate(offsets)}
+    return {partition: Position(STREAM, partition, offset) for partition, offset in enumerate(offsets)}
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_kafka import until
 from kafka import errors
-from test_kafka_source import until
 
 from connectors.kafka.group.pending_offsets import PendingOffsets
 from connectors.kafka.reading import offset_committer

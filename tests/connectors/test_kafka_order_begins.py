@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_kafka import FakeCluster, FakeTopic
-from test_kafka_source import STREAM, Make, cluster, drain, make, places, values  # noqa: F401
+from fake_kafka import STREAM, FakeCluster, FakeTopic, Make, drain, places, values
 
 from connectors import Position, Record
 from connectors.kafka.reading import order_log
 from connectors.kafka.reading.source import KafkaSource
-
-# ruff: noqa: F811 - pytest takes fixtures by their names
 
 
 class Killed(BaseException):

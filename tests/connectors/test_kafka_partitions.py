@@ -6,13 +6,11 @@ import logging
 from pathlib import Path
 
 import pytest
-from fake_kafka import FakeCluster, FakeTopic
-from test_kafka_source import STREAM, Make, cluster, drain, failing, make, places, until, values  # noqa: F401
+from fake_kafka import STREAM, FakeCluster, FakeTopic, Make, drain, failing, places, until, values
 
 from connectors import Position
 from connectors.kafka.base.client import Unreachable
 
-# ruff: noqa: F811 - pytest takes fixtures by their names
 PLACE = "kafka topic t at broker:9092"
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fake_kafka import FakeCluster, buffers_of, drain, places, until, values
+from fake_kafka import STREAM, FakeCluster, Make, buffers_of, drain, places, until, values
 
 from connectors import Position, SourceError
 from connectors.kafka.reading import buffers, reader
 from connectors.kafka.reading.source import KafkaSource
-
-Make = Callable[..., KafkaSource]
-
-STREAM = "cluster/t/1"
 
 
 class TestReading:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_kafka import FakeCluster, buffers_of, drain, failing, places, until, values
+from fake_kafka import FakeCluster, Make, buffers_of, drain, failing, places, until, values
 
 from connectors import SourceError
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.reading import reader
-from connectors.kafka.reading.source import KafkaSource
-
-Make = Callable[..., KafkaSource]
 
 
 class TestGaps:
