@@ -26,7 +26,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_naps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a sink of Kafka look often for what became of its lines."""
-    monkeypatch.setattr(delivery, "_NAP_SECONDS", 0.001)
+    monkeypatch.setattr(delivery, "NAP_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def cluster() -> FakeCluster:
 @pytest.fixture
 def make(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Sources of that cluster, which look round often."""
-    monkeypatch.setattr(reader, "_LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(reader, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(reader, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(reader, "POLL_SECONDS", 0.02)
     made: list[KafkaSource] = []
 
     def make(**settings: Any) -> KafkaSource:

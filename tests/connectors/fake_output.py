@@ -13,7 +13,7 @@ from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.session import Broken, Line
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.written_lines import WrittenLines
-from connectors.ports import Mark, Position, SinkError
+from connectors.ports import Mark, OutageError, Position, SinkError
 
 
 class Clock:
@@ -61,6 +61,7 @@ class FakeTopic:
 
     def __init__(self, partitions: int = 1, transactional: bool = False) -> None:
         self.logs: dict[int, list[Entry | None]] = {partition: [] for partition in range(partitions)}
+        self.clock = Clock()
         self.transactional = transactional
         self.down = self.deaf = False
         self.largest: int | None = 1000
@@ -256,7 +257,7 @@ def at(offset: int, partition: int = 0) -> Position:
 
 
 def made(topic: FakeTopic, **more: Any) -> KafkaSink:
-    return KafkaSink("out", "broker:9092", connect=topic.connect, clock=Clock(), **more)
+    return KafkaSink("out", "broker:9092", connect=topic.connect, clock=topic.clock, **more)
 
 
 def put(sink: KafkaSink, *positions: Position) -> None:
@@ -275,6 +276,15 @@ def until(holds: Callable[[], bool], sink: KafkaSink) -> None:
         assert time.monotonic() < deadline
         sink.write((), ())
         time.sleep(0.001)
+
+
+def flushed(sink: KafkaSink) -> bool:
+    """Flush, and tell whether that was answered."""
+    try:
+        sink.flush()
+    except OutageError:
+        return False
+    return True
 
 
 def settle(sink: KafkaSink) -> None:

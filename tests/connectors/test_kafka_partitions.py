@@ -243,13 +243,13 @@ class TestOpenTransactions:
         looked: list[int] = []
         bounds = FakeTopic.bounds
         monkeypatch.setattr(FakeTopic, "end", lambda *_: 31)
-        monkeypatch.setattr(FakeTopic, "_committed", lambda *_: 31)
+        monkeypatch.setattr(FakeTopic, "committed_end", lambda *_: 31)
         monkeypatch.setattr(
             FakeTopic,
             "bounds",
             lambda topic, some: looked.append(1) or bounds(topic, some),  # type: ignore[func-returns-value]
         )
-        monkeypatch.setattr(FakeTopic, "_find", lambda _: {})
+        monkeypatch.setattr(FakeTopic, "find", lambda _: {})
         until(lambda: len(looked) > 2)
         assert caplog.records == []
         assert source.health_problem is None

@@ -12,6 +12,7 @@ from fake_output import Clock, Entry, FakeTopic, at, made, put, until
 from connectors import SinkError
 from connectors.kafka.writing import backlog
 from connectors.kafka.writing.session import Broken
+from connectors.kafka.writing.session_connector import SessionConnector
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.ports import ConnectorError, OutageError
 
@@ -34,7 +35,7 @@ class TestOutages:
             for _ in range(3):
                 with pytest.raises(OutageError):
                     sink.flush()
-                sink._clock.now += 2  # type: ignore[attr-defined]
+                topic.clock.now += 2
                 put(sink, at(100 + sink.waiting))
             topic.down = False
             topic.sessions[0].deliver()
@@ -70,7 +71,7 @@ class TestOutages:
         assert topic.sessions[0].over
 
     def test_only_so_many_are_given_to_the_producer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(backlog, "_MOST_SENT", 10)
+        monkeypatch.setattr(backlog, "MOST_SENT", 10)
         topic = FakeTopic()
         with made(topic) as sink:
             sink.open()
@@ -84,7 +85,7 @@ class TestOutages:
             assert [place.offset for place in topic.lines()[0]] == [*range(25)]
 
     def test_and_only_so_many_bytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(backlog, "_MOST_SENT_BYTES", 1000)
+        monkeypatch.setattr(backlog, "MOST_SENT_BYTES", 1000)
         topic = FakeTopic()
         topic.largest = 10_000
         with made(topic) as sink:
@@ -119,7 +120,7 @@ class TestOutages:
             topic.sessions[1].send_verified = send_verified  # type: ignore[method-assign]
             put(sink, at(0), at(1))
             until(lambda: bool(topic.logs[0]), sink)
-            sink._clock.now += 61  # type: ignore[attr-defined]
+            topic.clock.now += 61
             until(lambda: sink.waiting == 0, sink)
             ended.set()
             assert len(topic.sessions) == 3
@@ -131,7 +132,7 @@ class TestOutages:
             sink.open()
             topic.deaf = True
             put(sink, at(0), at(1))
-            sink._clock.now += 61  # type: ignore[attr-defined]
+            topic.clock.now += 61
             topic.deaf = False
             until(lambda: sink.waiting == 0, sink)
             assert len(topic.sessions) == 2
@@ -140,17 +141,17 @@ class TestOutages:
     def test_very_many_attempts_to_connect_do_not_end_it(self) -> None:
         topic = FakeTopic()
         topic.down = True
-        with made(topic) as sink:
-            sink.open()
-            connector = sink._delivery._connector
-            connector._attempt = 2000
-            sink._clock.now += 10  # type: ignore[attr-defined]
-            put(sink, at(0))
-            until(lambda: connector._attempt > 2000, sink)
-            topic.down = False
-            sink._clock.now += 10  # type: ignore[attr-defined]
-            until(lambda: not sink.waiting, sink)
-        assert topic.lines() == {0: [at(0)]}
+        reached: list[object] = []
+        connector = SessionConnector(topic.connect, "kafka-out", topic.clock, reached.append)
+        for attempt in range(1100):
+            topic.down = attempt < 1099
+            topic.clock.now += 10
+            assert connector.due
+            connector.begin(None)
+            connector.wait(30.0)
+            connector.look()
+        assert reached == [connector.session]
+        assert connector.session is not None
 
 
 class TestFailures:
@@ -176,7 +177,7 @@ class TestFailures:
             topic.deaf = True
             put(sink, at(0))
             topic.deaf = False
-            sink._clock.now += 10  # type: ignore[attr-defined]
+            topic.clock.now += 10
             topic.sessions[0].fail(ValueError("forgotten"))
             sink.flush()
             assert topic.lines() == {0: [at(0)]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_output import FakeTopic, at, made, put, settle, until
+from fake_output import FakeTopic, at, flushed, made, put, settle, until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -70,7 +70,7 @@ class TestTransactions:
         for _ in range(12):
             with pytest.raises(OutageError):
                 sink.flush()
-            sink._clock.now += 90  # type: ignore[attr-defined]
+            topic.clock.now += 90
         sentence = r"^kafka topic out at broker:9092: nothing was acknowledged for \d+ s, though the broker answers: .*"
         with pytest.raises(SinkError, match=f"{sentence}start again, nothing is lost$") as caught:
             put(sink, at(1))
@@ -87,10 +87,9 @@ class TestTransactions:
                 topic.down = not answers
                 with pytest.raises(OutageError):
                     sink.flush()
-                sink._clock.now += 100  # type: ignore[attr-defined]
+                topic.clock.now += 100
             topic.sessions[0].committing.set()
-            until(lambda: sink._delivery.idle, sink)
-            sink.flush()
+            until(lambda: flushed(sink), sink)
             assert topic.lines() == {0: [at(0)]}
 
     def test_the_crash_between_commit_and_checkpoint(self, topic: FakeTopic) -> None:
@@ -231,7 +230,7 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(
     topic.sessions[-1].deliver()
     for which in range(sources):
         put(sink, *(at(offset, which) for offset in range(reached[which], furthest[which] + 1)))
-    sink._clock.now += 100  # type: ignore[attr-defined]
+    topic.clock.now += 100
     until(lambda: sink.waiting == 0, sink)
     sink.flush()
     sink.close()

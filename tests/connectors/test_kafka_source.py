@@ -80,7 +80,7 @@ class TestReading:
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cluster.produce([b'{"a": "%s"}' % (b"x" * 1000)] * 3000)
-        monkeypatch.setattr(buffers, "_MOST_BYTES", 500_000)
+        monkeypatch.setattr(buffers, "MOST_BYTES", 500_000)
         source = make()
         source.open()
         source.poll(1, 1.0)
@@ -99,7 +99,7 @@ class TestReading:
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch, parts: dict[str, Any]
     ) -> None:
         cluster.produce([None] * 1000, **parts)
-        monkeypatch.setattr(buffers, "_MOST_BYTES", 500_000)
+        monkeypatch.setattr(buffers, "MOST_BYTES", 500_000)
         source = make()
         source.open()
         source.poll(1, 1.0)
@@ -107,7 +107,8 @@ class TestReading:
         until(lambda: waiting.waiting(0) == (99, 100))
         assert not waiting.wait_for_room(0.05)
         drain(source, 999)
-        until(lambda: waiting._bytes == 0)
+        monkeypatch.setattr(buffers, "MOST_BYTES", 1)
+        until(lambda: waiting.wait_for_room(0.0))  # there is room only for nothing
 
     def test_lag_counts_what_was_read_ahead_and_what_was_not(self, cluster: FakeCluster, make: Make) -> None:
         cluster.__init__(2)  # type: ignore[misc]
@@ -126,7 +127,7 @@ class TestReading:
     def test_lag_grows_while_nothing_is_taken(
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reader, "_END_SECONDS", 0.05)
+        monkeypatch.setattr(reader, "END_SECONDS", 0.05)
         cluster.produce(values(6000))
         source = make()
         source.open()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_kafka import FakeCluster, Make, buffers_of, drain, failing, places, until, values
+from fake_kafka import FakeCluster, Make, buffers_of, drain, failing, places, reader_of, until, values
 
 from connectors import SourceError
 from connectors.kafka.base.client import Unreachable
@@ -59,7 +59,7 @@ class TestGaps:
         waiting = buffers_of(source)
         until(lambda: waiting.reached() == {0: 300})
         cluster.failure = "the topic was deleted while it was read"
-        until(lambda: waiting._woken)
+        until(lambda: reader_of(source).failure is not None)
         assert len(drain(source, 300, most=50)) == 300
         failing(source, "kafka topic t at broker:9092: the topic was deleted while it was read")
 
@@ -113,7 +113,7 @@ class TestOutages:
     def test_after_a_long_silence_the_cluster_is_looked_for_anew(
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reader, "_ANEW_SECONDS", 0.4)
+        monkeypatch.setattr(reader, "ANEW_SECONDS", 0.4)
         cluster.produce(values(5))
         source = make()
         source.open()
@@ -129,7 +129,7 @@ class TestOutages:
     def test_it_is_waited_for_for_months(
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reader, "_LONGEST_PAUSE", 0.0)
+        monkeypatch.setattr(reader, "LONGEST_PAUSE", 0.0)
         attempts = []
         monkeypatch.setattr(cluster, "connect", lambda *_: attempts.append(1) or refused())
 
@@ -144,7 +144,7 @@ class TestOutages:
     def test_another_topic_after_an_outage(
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reader, "_ANEW_SECONDS", 0.4)
+        monkeypatch.setattr(reader, "ANEW_SECONDS", 0.4)
         source = make()
         source.open()
         cluster.down = "connection refused"

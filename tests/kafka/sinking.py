@@ -10,6 +10,8 @@ from typing import Any
 from kafka.consumer.fetcher import ConsumerRecord
 
 from connectors import Position
+from connectors.kafka.writing.session import ProducerSession
+from connectors.kafka.writing.session_factory import SessionFactory
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.ports import OutageError
 from tests.kafka.cluster import Cluster
@@ -84,6 +86,29 @@ class Writing:
         self._thread.join()
         assert self.failure is None, self.failure
         finish(self._sink)
+
+
+def settle(sink: KafkaSink) -> None:
+    """Wait until every line is acknowledged, which in a transaction does not make it count."""
+    deadline = time.monotonic() + 60
+    while sink.waiting:
+        assert time.monotonic() < deadline
+        sink.write((), ())
+        time.sleep(0.01)
+
+
+def with_session(cluster: Cluster, topic: str, mark: Any = None) -> tuple[KafkaSink, ProducerSession]:
+    """Open a sink, and give the session through which it writes as well."""
+    sessions: list[ProducerSession] = []
+    factory = SessionFactory(topic, [cluster.bootstrap], None, None, {})
+
+    def connect(*how: Any) -> ProducerSession:
+        sessions.append(factory.connect(*how))
+        return sessions[-1]
+
+    sink = opened(cluster, topic, mark, connect=connect)
+    (session,) = sessions
+    return sink, session
 
 
 def finish(sink: KafkaSink) -> None:

@@ -130,7 +130,7 @@ def test_partitions_that_are_added_are_shared_out_too(broker: Cluster, topic: Ca
 def test_an_answer_that_comes_after_a_poll_is_taken_up(
     broker: Cluster, topic: Callable[..., str], join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_POLL_SECONDS", 0.001)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
     name = topic(partitions=1)
     member = join(broker.bootstrap, name)
     turn_until(member, lambda turn: turn.held == {0})

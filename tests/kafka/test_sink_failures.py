@@ -31,9 +31,9 @@ BOTH = pytest.mark.parametrize("transactional_id", [None, "me"], ids=["at once",
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "_SILENT_SECONDS", 1.0)
-    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(module, "_OPEN_SECONDS", 1.0)
+    monkeypatch.setattr(delivery, "SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(module, "OPEN_SECONDS", 1.0)
 
 
 @BOTH

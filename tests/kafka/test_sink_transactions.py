@@ -15,7 +15,7 @@ from connectors import SinkError
 from connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.sinking import at, finish, opened, put, standing, write_on
+from tests.kafka.sinking import at, finish, opened, put, settle, standing, write_on
 
 MakeTopic = Callable[..., str]
 
@@ -30,7 +30,7 @@ class TestTransactionsThatEndByThemselves:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._delivery.settle(10.0)
+        settle(sink)
         end_transaction(broker, sink)
         put(sink, [*map(at, range(6, 9)), at(0, 1)])
         finish(sink)
@@ -48,7 +48,7 @@ class TestTransactionsThatEndByThemselves:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._delivery.settle(10.0)
+        settle(sink)
         end_transaction(broker, sink, committed=False)
         put(sink, map(at, range(6, 9)))
         with pytest.raises(SinkError, match=r"3 lines that were acknowledged are not there any more.*start again"):

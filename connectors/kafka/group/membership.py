@@ -27,9 +27,9 @@ __all__ = ["Membership"]
 
 _log = logging.getLogger(__name__)
 
-_POLL_SECONDS = 0.2
+POLL_SECONDS = 0.2
 _PROBE_SECONDS = 5.0
-_LONGEST_PAUSE = 2.0
+LONGEST_PAUSE = 2.0
 # A client finds brokers again that come back at the addresses it knows. Only for a cluster that moved it is worth
 # giving up the place in the group, which keeps the others waiting until the group has noticed.
 _ANEW_SECONDS = 600.0
@@ -166,7 +166,7 @@ class Membership:
                 self._take_part(consumer, network)
             except Unreachable as error:
                 self._outage.begin(str(error))
-                self._leaving.wait(min(_LONGEST_PAUSE, 0.2 * 2 ** min(attempt, 10)))
+                self._leaving.wait(min(LONGEST_PAUSE, 0.2 * 2 ** min(attempt, 10)))
                 attempt += 1
             except ConnectorError as error:
                 self._fail(str(error))
@@ -212,13 +212,13 @@ class Membership:
 
     def _poll(self, consumer: Any) -> None:
         try:
-            consumer.poll(timeout_ms=round(1000 * _POLL_SECONDS))
+            consumer.poll(timeout_ms=round(1000 * POLL_SECONDS))
         except (errors.KafkaError, RuntimeError) as error:
             refused = refusal(error, consumer.config)
             if refused is not None:
                 raise refused from None
             _log.debug("polling failed: %s", error)
-            self._leaving.wait(_POLL_SECONDS)
+            self._leaving.wait(POLL_SECONDS)
 
     def _listen(self, network: NetworkClient, config: Mapping[str, Any]) -> None:
         """Check whether the group has heard nothing for so long that it may have given our partitions away."""

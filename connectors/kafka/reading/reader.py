@@ -19,13 +19,13 @@ __all__ = ["TopicReader"]
 
 _log = logging.getLogger(__name__)
 
-_POLL_SECONDS = 0.2
-_LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.2
+LOOK_SECONDS = 0.5
 # While enough waits and the topic is not polled, its end is asked for as often as this.
-_END_SECONDS = 5.0
+END_SECONDS = 5.0
 # A cluster whose brokers all moved is found again by its first addresses, not by those the client knows.
-_ANEW_SECONDS = 60.0
-_LONGEST_PAUSE = 2.0
+ANEW_SECONDS = 60.0
+LONGEST_PAUSE = 2.0
 
 
 class TopicReader:
@@ -119,7 +119,7 @@ class TopicReader:
                 if not self._stopping.is_set():
                     self._down(str(error))
                 attempt += 1
-                self._stopping.wait(min(_LONGEST_PAUSE, 0.2 * attempt))
+                self._stopping.wait(min(LONGEST_PAUSE, 0.2 * attempt))
             except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
                 _log.debug("the failure in full", exc_info=error)
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
@@ -174,14 +174,14 @@ class TopicReader:
         buffers = self.buffers
         waiting_since = time.monotonic()
         while not self._stopping.is_set():
-            if not buffers.wait_for_room(_POLL_SECONDS) or self._poll(topic, buffers):
+            if not buffers.wait_for_room(POLL_SECONDS) or self._poll(topic, buffers):
                 waiting_since = time.monotonic()
             self._look(topic, buffers, waiting_since)
 
     def _poll(self, topic: KafkaTopic, buffers: Buffers) -> bool:
         self._polled = time.monotonic()
         try:
-            found = topic.poll(_POLL_SECONDS)
+            found = topic.poll(POLL_SECONDS)
         except Unreadable as damage:
             _log.error(
                 "%s, partition %d: offsets %d to %d cannot be read and are dead letters: %s",
@@ -209,12 +209,12 @@ class TopicReader:
     def _look(self, topic: KafkaTopic, buffers: Buffers, waiting_since: float) -> None:
         """Check now and then that broker and topic are there, and where the partitions end."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_SECONDS:
+        if now - self._looked < LOOK_SECONDS:
             return
         self._looked = now
         topic.verify()
         silent = now - max(topic.heard(), waiting_since)
-        if silent > _ANEW_SECONDS:
+        if silent > ANEW_SECONDS:
             raise Unreachable(topic.failure())
         if silent > topic.patience:
             self._down(topic.failure())
@@ -226,7 +226,7 @@ class TopicReader:
             reached, end = topic.reached(partition), topic.end(partition)
             buffers.note(partition, reached, end)
             self._transactions.look(topic, partition, reached, end)
-        if now - self._polled > _END_SECONDS:
+        if now - self._polled > END_SECONDS:
             self._polled = now
             for partition, bounds in topic.bounds(buffers.partitions).items():
                 buffers.note(partition, topic.reached(partition), bounds.end)

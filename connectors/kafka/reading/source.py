@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, Any] = {
     # What is learnt is not forgotten: a record whose transaction is aborted must not be learnt at all.
     "isolation_level": "read_committed",
 }
-_OPEN_SECONDS = 5.0
+OPEN_SECONDS = 5.0
 _CLOSE_SECONDS = 2.0
 
 
@@ -168,7 +168,7 @@ class KafkaSource(Source):
             self._starting.add,
             self.skip_gaps,
         )
-        self._reader.start(_OPEN_SECONDS)
+        self._reader.start(OPEN_SECONDS)
         if self._reader.failure is not None:
             failure = self._reader.failure
             self.close()
