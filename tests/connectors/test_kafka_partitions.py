@@ -174,7 +174,7 @@ class TestIdle:
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The connection is lost when the end of the topic is known, and by the next one it has moved."""
-        start = FakeTopic.start
+        add = FakeTopic.add
         failed: list[int] = []
 
         def fail(topic: FakeTopic, offsets: dict[int, int]) -> None:
@@ -182,9 +182,9 @@ class TestIdle:
                 failed.append(1)
                 cluster.produce(values(10))
                 raise Unreachable("the connection was ended")
-            start(topic, offsets)
+            add(topic, offsets)
 
-        monkeypatch.setattr(FakeTopic, "start", fail)
+        monkeypatch.setattr(FakeTopic, "add", fail)
         cluster.produce(values(20))
         source = make(start="latest")
         source.open()

@@ -181,9 +181,9 @@ def test_a_member_that_is_not_heard_has_lost_its_partitions(
     name = topic(partitions=2, on=own_broker)
     own_broker.stop()
     member = join(own_broker.bootstrap, name)
-    turn_until(member, lambda _: member.trouble is not None)
+    turn_until(member, lambda _: member.health_problem is not None)
     own_broker.start()
-    turn_until(member, lambda turn: turn.held == {0, 1} and member.trouble is None)
+    turn_until(member, lambda turn: turn.held == {0, 1} and member.health_problem is None)
 
     for end, begin in ((own_broker.pause, own_broker.resume), (own_broker.kill, own_broker.start)):
         end()
@@ -191,7 +191,7 @@ def test_a_member_that_is_not_heard_has_lost_its_partitions(
         assert lost(turns) == {0, 1}
         assert not member.joined
         begin()
-        turn_until(member, lambda turn: turn.held == {0, 1} and member.trouble is None)
+        turn_until(member, lambda turn: turn.held == {0, 1} and member.health_problem is None)
         assert member.joined
     member.close(5.0)
     gc.collect()

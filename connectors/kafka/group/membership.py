@@ -115,7 +115,7 @@ class Membership:
         return self._assignment.joined
 
     @property
-    def trouble(self) -> str | None:
+    def health_problem(self) -> str | None:
         """What is wrong, None where all is well."""
         reason = self._outage.reason
         return None if reason is None else f"{self.describe()}: no broker answers ({reason})"

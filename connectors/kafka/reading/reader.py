@@ -79,10 +79,10 @@ class TopicReader:
         self._thread = threading.Thread(target=self._run, name="kafka-reader", daemon=True)
 
     @property
-    def trouble(self) -> str | None:
+    def health_problem(self) -> str | None:
         """Why records do not come for now, None where they may."""
         reason = self._outage.reason
-        return self._transactions.trouble if reason is None else f"no broker answers ({reason})"
+        return self._transactions.health_problem if reason is None else f"no broker answers ({reason})"
 
     def start(self, seconds: float) -> None:
         """Begin to read, and wait until it is known whether that works, but no longer than some seconds."""
@@ -136,7 +136,7 @@ class TopicReader:
                 raise SourceError("the topic was deleted and made anew, or the cluster is another one")
             buffers = self.buffers
             offsets = buffers.reached()
-        self._assign(topic, topic.start, buffers, offsets)
+        self._assign(topic, buffers, offsets)
         self.buffers = buffers
         self._settled.set()
 
@@ -147,23 +147,17 @@ class TopicReader:
             return
         offsets = self._added(new)
         if offsets:
-            self._assign(topic, topic.add, buffers, offsets)
+            self._assign(topic, buffers, offsets)
             _log.info(
                 "%s has new partitions, which are read from their first record on: %s",
                 *(self._place, ", ".join(map(str, sorted(offsets)))),
             )
         self._known |= new
 
-    def _assign(
-        self,
-        topic: KafkaTopic,
-        assign: Callable[[Mapping[int, int]], None],
-        buffers: Buffers,
-        offsets: Mapping[int, int],
-    ) -> None:
+    def _assign(self, topic: KafkaTopic, buffers: Buffers, offsets: Mapping[int, int]) -> None:
         bounds = topic.bounds(offsets)
         offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
-        assign(offsets)
+        topic.add(offsets)
         for partition, offset in sorted(offsets.items()):
             if partition not in buffers.partitions:
                 buffers.add(partition)

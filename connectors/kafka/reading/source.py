@@ -261,8 +261,8 @@ class KafkaSource(Source):
     def health_problem(self) -> str | None:
         """Why records do not come for now: no broker answers, or a transaction is open; None where they may."""
         reader = self._reader
-        trouble = None if reader is None else reader.trouble
-        return None if trouble is None else f"{self.describe()}: {trouble}"
+        problem = None if reader is None else reader.health_problem
+        return None if problem is None else f"{self.describe()}: {problem}"
 
     @property
     def exhausted(self) -> bool:
