@@ -138,9 +138,6 @@ class FakeTopic:
     def committed_end(self, partition: int) -> int:
         return self._cluster.committed.get(partition, len(self._cluster.logs[partition]))
 
-    def start(self, offsets: Mapping[int, int]) -> None:
-        self.places = dict(offsets)
-
     def add(self, offsets: Mapping[int, int]) -> None:
         self.places |= offsets
 

@@ -46,7 +46,7 @@ class TestKilled:
             assert ended.returncode == -signal.SIGKILL, ended.stderr
 
     def finish(self, where: Home, launcher: Launcher) -> str:
-        consumed = where.header()["account"]["consumed"] if (where.folder / "out/state").exists() else 0
+        consumed = where.header()["account"]["consumed"] if any(Path(where.folder, "out/state").glob("*.skc")) else 0
         ended = launcher.call(where, "run", "config.yaml", "--max-records", str(self.RECORDS - consumed))
         assert ended.returncode == 0, ended.stderr
         return ended.stderr

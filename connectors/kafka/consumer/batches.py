@@ -23,7 +23,7 @@ from connectors.kafka.consumer.transaction_index import TransactionIndex
 __all__ = ["MOST_BYTES", "bound"]
 
 MOST_BYTES = 2**26
-"""How large a batch may be once it is decompressed, where nothing else is said."""
+"""How many bytes a batch may have once it is decompressed, by default."""
 
 _MOST_HEADERS = 10_000
 # The headers of a batch that is shorter than this cannot take much memory, and need not be counted.
@@ -115,7 +115,7 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
                 place += max(0, length)
             headers, _ = decode_varint(self._buffer, place)
         except (ValueError, IndexError):
-            return  # it is damaged, which is told when it is read
+            return  # it is damaged, which is reported when it is read
         if headers > _MOST_HEADERS:
             raise CorruptRecordError(f"a record has {headers:,} headers, more than {_MOST_HEADERS:,}")
 

@@ -41,7 +41,7 @@ class Membership:
     What is kept from one assignment to the next stays, so that few partitions move: the assignment is kafka-python's
     "sticky". Its "cooperative-sticky" moves as few and takes two rounds for it, the second one for partitions that
     their holder has given up in the first; here something better than the group's word keeps two processes from
-    learning one partition, so the new holder may be told at once.
+    learning one partition, so the new holder may begin at once.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ class Membership:
 
     @property
     def joined(self) -> bool:
-        """Whether the group is in reach, and has said which partitions are this member's."""
+        """Whether the group is in reach, and has assigned partitions to this member, or none."""
         return self._assignment.joined
 
     @property
     def health_problem(self) -> str | None:
-        """What is wrong, None where all is well."""
+        """Why the group is out of reach, one sentence; None where it is in reach."""
         reason = self._outage.reason
         return None if reason is None else f"{self.describe()}: no broker answers ({reason})"
 
@@ -178,7 +178,7 @@ class Membership:
 
     def _connect(self, attempt: int) -> tuple[Any, NetworkClient]:
         if not self.partitions:
-            # Only whoever reads a topic is told what is wrong with it; a group without a topic just waits.
+            # Only who reads a topic learns what is wrong with it; a group without a topic just waits.
             topic = KafkaTopic(self.topic, {**self._settings, "auto_offset_reset": "none"}, attempt)
             topic.close()
             self.partitions = topic.partitions

@@ -203,7 +203,7 @@ class KafkaSource(Source):
             raise SourceError(f"{self.describe()}: the source is not open")
         deadline = time.monotonic() + timeout
         while True:
-            # What was read before the failure is handed out before it is told.
+            # What was read before the failure is handed out before it is raised.
             failure, buffers = reader.failure, reader.buffers
             batch = None if buffers is None else self._take(buffers, max_records)
             if batch is not None:
@@ -273,11 +273,6 @@ class KafkaSource(Source):
     def resumable(self) -> bool:
         """True: the offsets stay."""
         return True
-
-    @property
-    def total(self) -> None:
-        """None: a topic has no end."""
-        return None
 
     def describe(self) -> str:
         """Return a phrase such as ``"kafka topic clicks at broker:9092"``."""

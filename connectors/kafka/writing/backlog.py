@@ -12,7 +12,7 @@ from connectors.ports import Position
 __all__ = ["OVERHEAD_BYTES", "Backlog"]
 
 OVERHEAD_BYTES = 250
-"""What a line that waits takes beside its bytes."""
+"""Bytes of memory that a waiting line takes beside its value."""
 
 # What the producer holds takes twice the memory of what waits here.
 MOST_SENT, MOST_SENT_BYTES = 20_000, 2**25

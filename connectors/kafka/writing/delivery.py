@@ -28,7 +28,7 @@ _ANEW_SECONDS = 60.0
 NAP_SECONDS = 0.1
 # Breaks one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
-# By then the broker has ended a transaction whose time is up, and said so.
+# By then the broker has ended a transaction whose time is up, and reported it.
 _MARGIN_SECONDS = 60.0
 
 
@@ -47,7 +47,7 @@ class Delivery:
     backlog
         The lines that are not acknowledged.
     failed
-        Whether it has failed for good, and said so.
+        Whether it has failed for good, and raised why.
 
     """
 

@@ -202,7 +202,7 @@ class KafkaSink(Sink):
             return
         self._is_open = False
         try:
-            # What failed was told, and a restart writes it again.
+            # What failed was reported, and a restart writes it again.
             if self._delivery.unfinished:
                 self._delivery.complete(_CLOSE_SECONDS)
         finally:
