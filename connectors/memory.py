@@ -119,7 +119,7 @@ class MemorySink(Sink):
 
     @property
     def exactly_once(self) -> bool:
-        """True."""
+        """True: a flush keeps each line once."""
         return True
 
     def close(self) -> None:

@@ -184,9 +184,9 @@ class Source(Connector):
         """Whether a later run can go on where this one ended."""
 
     @property
-    @abstractmethod
     def total(self) -> tuple[int, str] | None:
         """The size of the source with its unit, ``"bytes"`` or ``"records"``, as offsets count; None if unknown."""
+        return None
 
     @property
     def starting_offsets(self) -> Mapping[int, Position]:
@@ -246,8 +246,8 @@ class Sink(Connector):
         ----------
         mark
             What `flush` returned at the checkpoint to go on from: a line written after it counts only once, however
-            often it is written again. None: there is none; what holds something already is treated as the sink was
-            told to.
+            often it is written again. None: there is none; what holds something already is treated as the
+            configuration of the sink says.
 
         Raises
         ------

@@ -88,7 +88,7 @@ class CsvSource(LineSource):
         self.encoding = _checked_encoding(encoding)
         self.multiline = multiline
         self.max_string = max_string
-        TargetDecoder(target_type, max_string)  # an unknown type is told now, not with the header
+        TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header_end = 0
 
     def _begin(self, stream: ByteStream, offset: int) -> None:

@@ -16,8 +16,12 @@ def matches(file: File, position: Position) -> bool:
     return place is not None and position.offset >= 0 and _difference(file, place, position.offset) is None
 
 
-def verify(file: File, position: Position) -> None:
-    """Raise SourceError, saying why, where the file does not match `position`."""
+def resume_offset(file: File, position: Position) -> int:
+    """Return where to go on: at the position, or behind a line end that was missing when it was taken.
+
+    Raises SourceError, saying why, where the file does not match the position, or its last line was learnt as it stood
+    at the end of the file and has grown since.
+    """
     place = FilePlace.parse(position.stream)
     if place is None or position.offset < 0:
         raise SourceError(
@@ -27,6 +31,7 @@ def verify(file: File, position: Position) -> None:
     difference = _difference(file, place, position.offset)
     if difference is not None:
         raise SourceError(f"{file.path}: {difference}: put the old file back, or start anew with --fresh")
+    return _behind_line_end(file, position.offset) if place.unended else position.offset
 
 
 def _difference(file: File, place: FilePlace, offset: int) -> str | None:
@@ -48,25 +53,19 @@ def _difference(file: File, place: FilePlace, offset: int) -> str | None:
     return None
 
 
-def resume_offset(file: File, position: Position) -> int:
-    """Return where to go on: at the position, or behind a line end that was missing when it was taken.
-
-    Raises SourceError where the last line was learnt as it stood at the end of the file, and has grown since.
-    """
-    place = FilePlace.parse(position.stream)
-    if place is None or not place.unended:
-        return position.offset
-    following = file.read_at(position.offset, 2)
+def _behind_line_end(file: File, offset: int) -> int:
+    """Return the offset behind the line end at `offset`, where one came since; SourceError where more of the line."""
+    following = file.read_at(offset, 2)
     for end in (b"\n", b"\r\n"):
         if following.startswith(end):
-            return position.offset + len(end)
+            return offset + len(end)
     if following in (b"", b"\r"):
-        return position.offset
-    before = file.read_before(position.offset, _LINE_BYTES).rpartition(b"\n")[2]
-    line = before + file.read_at(position.offset, _LINE_BYTES).partition(b"\n")[0]
+        return offset
+    before = file.read_before(offset, _LINE_BYTES).rpartition(b"\n")[2]
+    line = before + file.read_at(offset, _LINE_BYTES).partition(b"\n")[0]
     raise SourceError(
         f"{file.path}: the last line was learnt as {_text(before)}, without its line end, and has grown to "
-        f"{_text(line)} since: end the line at byte {position.offset:,}, which makes what follows a line of its own, "
+        f"{_text(line)} since: end the line at byte {offset:,}, which makes what follows a line of its own, "
         "or start anew with --fresh (with follow: true, a line is read once its end is there)"
     )
 

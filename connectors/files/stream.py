@@ -5,7 +5,7 @@ from __future__ import annotations
 from connectors.files.bytes import ByteStream, File
 from connectors.files.identity import LONGEST_HEAD, TAIL_BYTES, FilePlace, Head, identity
 from connectors.files.recent import RecentBytes
-from connectors.files.resuming import resume_offset, verify
+from connectors.files.resuming import resume_offset
 from connectors.ports import Position
 
 
@@ -21,8 +21,6 @@ class FileStream(ByteStream):
         self._file = file
         self._name: str | None = None
         try:
-            if position:
-                verify(file, position)
             self.seek(resume_offset(file, position) if position else 0)
         except BaseException:
             self.close()

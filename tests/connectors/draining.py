@@ -98,3 +98,23 @@ def held_after(source: Source) -> int:
             return tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
+
+
+def taken(source: Source, count: int, position: Position | None = None) -> tuple[list[Record], Position]:
+    """Read some records, and the place behind them as a checkpoint stores it."""
+    records: list[Record] = []
+    with source:
+        source.open({0: position} if position else None)
+        while len(records) < count:
+            records += source.poll(count - len(records), timeout=0)
+        return records, source.lasting(records[-1].next)
+
+
+def rest(source: Source, position: Position) -> list[Record]:
+    """Read what follows, until nothing comes any more."""
+    records: list[Record] = []
+    with source:
+        source.open({0: position})
+        while polled := source.poll(1000, timeout=0):
+            records += polled
+    return records

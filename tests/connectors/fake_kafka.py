@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from kafka.consumer.fetcher import ConsumerRecord
 
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.consumer.damage import Unreadable
 from connectors.kafka.consumer.topic import Bounds, OutOfRange
-from connectors.ports import SourceError
+from connectors.kafka.reading.buffers import Buffers
+from connectors.kafka.reading.reader import TopicReader
+from connectors.kafka.reading.source import KafkaSource
+from connectors.ports import Position, Record, SourceError
+
+Make = Callable[..., KafkaSource]
+STREAM = "cluster/t/1"
 
 
 def message(
@@ -52,7 +60,7 @@ class FakeCluster:
 
     """
 
-    def __init__(self, partitions: int = 1, identity: str = "cluster/t/1") -> None:
+    def __init__(self, partitions: int = 1, identity: str = STREAM) -> None:
         self.logs: dict[int, list[Any]] = {partition: [] for partition in range(partitions)}
         self.first = dict.fromkeys(self.logs, 0)
         self.identity = identity
@@ -108,7 +116,7 @@ class FakeTopic:
 
     def __init__(self, cluster: FakeCluster) -> None:
         self._cluster = cluster
-        self._places: dict[int, int] = {}
+        self.places: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._turn = 0
         self._heard = time.monotonic()
@@ -121,55 +129,52 @@ class FakeTopic:
     def bounds(self, partitions: Iterable[int]) -> dict[int, Bounds]:
         self._answer()
         cluster = self._cluster
-        return {one: Bounds(cluster.first[one], self._committed(one)) for one in partitions}
+        return {one: Bounds(cluster.first[one], self.committed_end(one)) for one in partitions}
 
     def high_watermarks(self, partitions: Iterable[int]) -> dict[int, int]:
         self._answer()
         return {one: len(self._cluster.logs[one]) for one in partitions}
 
-    def _committed(self, partition: int) -> int:
+    def committed_end(self, partition: int) -> int:
         return self._cluster.committed.get(partition, len(self._cluster.logs[partition]))
 
-    def start(self, offsets: Mapping[int, int]) -> None:
-        self._places = dict(offsets)
-
     def add(self, offsets: Mapping[int, int]) -> None:
-        self._places |= offsets
+        self.places |= offsets
 
     def poll(self, seconds: float) -> Mapping[int, list[Any]]:
         deadline = time.monotonic() + seconds
         with self._cluster.changed:
-            while not (found := self._find()) and (left := deadline - time.monotonic()) > 0:
+            while not (found := self.find()) and (left := deadline - time.monotonic()) > 0:
                 self._cluster.changed.wait(left)
         return found
 
-    def _find(self) -> dict[int, list[Any]]:
+    def find(self) -> dict[int, list[Any]]:
         if self._cluster.down is not None:
             return {}
         self._heard = time.monotonic()
         self._turn += 1
-        for partition in sorted(self._places, key=lambda one: (one + self._turn) % len(self._places)):
-            place, log = self._places[partition], self._cluster.logs[partition]
+        for partition in sorted(self.places, key=lambda one: (one + self._turn) % len(self.places)):
+            place, log = self.places[partition], self._cluster.logs[partition]
             if place < self._cluster.first[partition] or place > len(log):
                 raise OutOfRange(partition)
             self._ends[partition] = len(log)
             chunk: list[Any] = []
-            committed = self._committed(partition)
+            committed = self.committed_end(partition)
             while place < committed and log[place] is not None and len(chunk) < 100:
                 chunk += [log[place]] if log[place] is not ... else []
                 place += 1
             if chunk:
-                self._places[partition] = place
+                self.places[partition] = place
                 return {partition: chunk}
             if place < committed:
                 raise Unreadable(partition, place, place + 1, "it is damaged")
         return {}
 
     def seek(self, partition: int, offset: int) -> None:
-        self._places[partition] = offset
+        self.places[partition] = offset
 
     def reached(self, partition: int) -> int:
-        return self._places[partition]
+        return self.places[partition]
 
     def end(self, partition: int) -> int | None:
         return self._ends.get(partition)
@@ -196,3 +201,53 @@ class FakeTopic:
         if self._cluster.down is not None:
             raise Unreachable(self._cluster.down)
         self._heard = time.monotonic()
+
+
+def values(count: int, start: int = 0) -> list[bytes]:
+    return [b'{"n": %d}' % number for number in range(start, start + count)]
+
+
+def drain(source: KafkaSource, count: int, most: int = 1000) -> list[Record]:
+    """Poll until so many records came; each poll is of one partition."""
+    records: list[Record] = []
+    deadline = time.monotonic() + 20
+    while len(records) < count:
+        assert time.monotonic() < deadline, f"only {len(records)} of {count} came"
+        polled = source.poll(most, 0.1)
+        assert len(polled) <= most
+        assert len({record.position[:2] for record in polled}) <= 1
+        records += polled
+    assert len(records) == count
+    return records
+
+
+def places(*offsets: int) -> dict[int, Position]:
+    return {partition: Position(STREAM, partition, offset) for partition, offset in enumerate(offsets)}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that happens on another thread."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def reader_of(source: KafkaSource) -> TopicReader:
+    """Look at the thread that reads, and through it at what was read and not handed out yet."""
+    assert source._reader is not None
+    return source._reader
+
+
+def buffers_of(source: KafkaSource) -> Buffers:
+    """Look at what was read and not handed out yet."""
+    buffers = reader_of(source).buffers
+    assert buffers is not None
+    return buffers
+
+
+def failing(source: KafkaSource, message: str) -> None:
+    """Poll until it fails."""
+    with pytest.raises(SourceError, match=re.escape(message)):  # noqa: PT012 - how long it takes is not said
+        for _ in range(200):
+            source.poll(10, 0.1)

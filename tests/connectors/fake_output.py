@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,8 +11,9 @@ from typing import Any, NamedTuple
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.kafka.writing.session import Broken, Line
+from connectors.kafka.writing.sink import KafkaSink
 from connectors.kafka.writing.written_lines import WrittenLines
-from connectors.ports import Mark, Position, SinkError
+from connectors.ports import Mark, OutageError, Position, SinkError
 
 
 class Clock:
@@ -59,6 +61,7 @@ class FakeTopic:
 
     def __init__(self, partitions: int = 1, transactional: bool = False) -> None:
         self.logs: dict[int, list[Entry | None]] = {partition: [] for partition in range(partitions)}
+        self.clock = Clock()
         self.transactional = transactional
         self.down = self.deaf = False
         self.largest: int | None = 1000
@@ -247,3 +250,42 @@ class FakeSession:
         self.calls.append("abandon")
         self.over = True
         self.committing.set()
+
+
+def at(offset: int, partition: int = 0) -> Position:
+    return Position("source", partition, offset)
+
+
+def made(topic: FakeTopic, **more: Any) -> KafkaSink:
+    return KafkaSink("out", "broker:9092", connect=topic.connect, clock=topic.clock, **more)
+
+
+def put(sink: KafkaSink, *positions: Position) -> None:
+    sink.write([{"n": position.offset} for position in positions], positions)
+
+
+def put_in_chunks(sink: KafkaSink, positions: list[Position], size: int) -> None:
+    for place in range(0, len(positions), size):
+        put(sink, *positions[place : place + size])
+
+
+def until(holds: Callable[[], bool], sink: KafkaSink) -> None:
+    """Let the sink's threads get on."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        sink.write((), ())
+        time.sleep(0.001)
+
+
+def flushed(sink: KafkaSink) -> bool:
+    """Flush, and tell whether that was answered."""
+    try:
+        sink.flush()
+    except OutageError:
+        return False
+    return True
+
+
+def settle(sink: KafkaSink) -> None:
+    until(lambda: sink.waiting == 0, sink)

@@ -9,23 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from draining import drain, written
+from draining import drain, rest, taken, written
 
 from connectors import CsvSource, JsonLinesSource, Position, Record, SourceError
-from connectors.files import follow
-from connectors.files.identity import FilePlace, Head, identity
-from connectors.files.recent import RecentBytes
+from connectors.files.identity import identity
+
+pytestmark = pytest.mark.usefixtures("no_pause")
 
 SUFFIXES = ["", ".gz", ".zst"]
+
 # 300 columns: a header of more than 4,096 bytes.
 COLUMNS = [f"measurement_{number}" for number in range(300)]
+
 HEADER = (",".join(COLUMNS) + "\n").encode()
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "PARTS_SECONDS", 0.0)
-    monkeypatch.setattr(follow, "CHECK_SECONDS", 0.001)
 
 
 def rows(first: int, count: int) -> bytes:
@@ -36,26 +32,6 @@ def rows(first: int, count: int) -> bytes:
 def numbers(records: list[Record]) -> list[int]:
     assert not [record.fault for record in records if record.fault]
     return [int(record.x[COLUMNS[0]]) for record in records if record.x]
-
-
-def taken(source: CsvSource, count: int, position: Position | None = None) -> tuple[list[Record], Position]:
-    """Read some records, and the place behind them as a checkpoint stores it."""
-    records: list[Record] = []
-    with source:
-        source.open({0: position} if position else None)
-        while len(records) < count:
-            records += source.poll(count - len(records), timeout=0)
-        return records, source.lasting(records[-1].next)
-
-
-def rest(source: CsvSource, position: Position) -> list[Record]:
-    """Read what follows, until nothing comes any more."""
-    records: list[Record] = []
-    with source:
-        source.open({0: position})
-        while polled := source.poll(1000, timeout=0):
-            records += polled
-    return records
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -220,69 +196,6 @@ def test_an_old_name_stays_the_name_of_a_file(tmp_path: Path) -> None:
     assert drain(JsonLinesSource(path), {0: place}) == records[5:]
 
 
-class TestUnended:
-    """A last line without its end is a record; when it has grown since, it was not the record it is now."""
-
-    @pytest.fixture
-    def place(self, tmp_path: Path) -> tuple[Path, Position]:
-        path = written(tmp_path / "data.csv", b"a,b\n1,1\n2,12")
-        records, place = taken(CsvSource(path), 2)
-        assert [record.x["b"] for record in records] == [1, 12]
-        return path, place
-
-    @pytest.mark.parametrize("more", [b"", b"\n", b"\r\n", b"\r"])
-    def test_its_end_may_come_later(self, place: tuple[Path, Position], more: bytes) -> None:
-        path, position = place
-        with path.open("ab") as file:
-            file.write(more)
-        source = CsvSource(path)
-        assert [record for record in rest(source, position) if not record.blank] == []
-        with path.open("ab") as file:
-            file.write((b"\n" if more == b"\r" else b"" if more else b"\n") + b"3,3\n")
-        (record,) = rest(source, position)
-        assert record.x == {"a": 3, "b": 3}
-
-    @pytest.mark.parametrize("suffix", ["", ".gz"])
-    @pytest.mark.parametrize("more", [b"3.5", b"3.5\n", b",\n3,3\n", b"\r3\n"])
-    def test_a_line_that_grew_is_named(self, place: tuple[Path, Position], more: bytes, suffix: str) -> None:
-        path, position = place
-        path = written(path.with_name(path.name + suffix), path.read_bytes() + more)
-        with pytest.raises(SourceError, match=r"data.csv.*: the last line was learnt as '2,12', .* to '2,12") as raised:
-            CsvSource(path).open({0: position})
-        assert "end the line at byte 12" in str(raised.value)
-        assert "--fresh" in str(raised.value)
-
-    def test_the_remedy_is_one(self, place: tuple[Path, Position]) -> None:
-        path, position = place
-        path.write_bytes(path.read_bytes() + b"\n2,123.5\n")
-        assert [record.x["b"] for record in rest(CsvSource(path), position)] == [123.5]
-
-    def test_in_the_last_part_of_a_log_as_well(self, tmp_path: Path) -> None:
-        path = written(tmp_path / "log.csv", b"a,b\n1,1\n2,12")
-        source, part = CsvSource(path, follow=True), tmp_path / "log.csv.1"
-        with source:
-            source.open()
-            assert len(source.poll(10, timeout=0)) == 1
-            path.rename(part)
-            path.write_bytes(b"a,b\n")
-            (record,) = source.poll(10, timeout=0)
-            assert source.poll(10, timeout=0) == []
-            place = source.lasting(record.next)
-        with part.open("ab") as file:
-            file.write(b"3.5\n")
-        with pytest.raises(SourceError, match=r"log.csv.1: the last line was learnt as '2,12'"):
-            source.open({0: place})
-
-    def test_a_line_that_is_too_long(self, tmp_path: Path) -> None:
-        path = written(tmp_path / "data.jsonl", b"x" * 500)
-        with JsonLinesSource(path, max_record_bytes=100) as source:
-            source.open()
-            place = source.lasting(source.poll(1, timeout=0)[0].next)
-        path.write_bytes(b"x" * 501)
-        with pytest.raises(SourceError, match="has grown to 'xxx"):
-            source.open({0: place})
-
-
 def test_a_place_is_known_after_the_file_was_truncated(tmp_path: Path) -> None:
     """By what was read, not by what the file holds when the checkpoint is due."""
     path = written(tmp_path / "log.csv", HEADER + rows(0, 50))
@@ -326,44 +239,6 @@ def test_a_pipe_among_the_parts_is_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "log.csv.1")
     written(path, HEADER + rows(20, 1))
     assert numbers(rest(source, position)) == list(range(5, 21))
-
-
-@pytest.mark.parametrize("block", [1, 7, 5000])
-@pytest.mark.parametrize("first_line", [3, 4000, 5000])
-def test_the_head_reaches_behind_the_first_line(block: int, first_line: int) -> None:
-    data = b"x" * (first_line - 1) + b"\n" + b"1\n" * 5000
-    head = Head()
-    for at in range(0, len(data), block):
-        head.add(data[at : at + block])
-    length = max(4096, first_line + 2048)
-    assert head.identity_at(len(data)) == identity(data[:length])
-    assert head.identity_at(length + 1) == identity(data[:length])
-    assert head.identity_at(first_line) == identity(data[:first_line])
-
-
-def test_a_first_line_without_end_is_bounded() -> None:
-    head = Head(b"x" * 2**21)
-    head.add(b"x")
-    assert len(head.data) == 2**20 + 2048
-
-
-def test_what_is_kept_of_a_stream_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("connectors.files.recent.MOST_BYTES", 10_000)
-    recent = RecentBytes(0, b"")
-    recent.add(b"a" * 100)
-    recent.forget(100)
-    for _ in range(100):
-        recent.add(b"b" * 1000)
-    assert recent.before(100) == b"a" * 100
-    assert recent.before(100_100) == b"b" * 4096
-    assert recent.before(200) == b""
-
-
-def test_names_that_are_none() -> None:
-    good = str(FilePlace(identity(b"x"), identity(b"x"), unended=True, inode=3))
-    assert FilePlace.parse(good) is not None
-    for bad in (good + ";", good + ";inode=-1", good.replace("inode=3", "inode=" + 30 * "9"), "-", ""):
-        assert FilePlace.parse(bad) is None
 
 
 def test_a_gz_of_the_wrong_length_is_no_copy(tmp_path: Path) -> None:

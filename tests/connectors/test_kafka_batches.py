@@ -181,7 +181,7 @@ def test_headers_are_counted_where_they_are_many(monkeypatch: pytest.MonkeyPatch
     few = [("name", b"value")] * 9_999
     data = built([bytes(MEGABYTE), b"2"], headers=few)
     assert [len(record.headers) for record in everything(unpacked(data, 2**26))] == [9_999] * 2
-    monkeypatch.setattr(batches, "_LONG", 0)
+    monkeypatch.setattr(batches, "LONG_BATCH", 0)
     values = [b"x" * number for number in range(300)]
     assert [record.value for record in everything(unpacked(built(values), 2**26))] == values
     broken = built([b"x" * 100] * 10, compression=0)

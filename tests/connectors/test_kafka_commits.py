@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_kafka import until
 from kafka import errors
-from test_kafka_source import until
 
 from connectors.kafka.group.pending_offsets import PendingOffsets
 from connectors.kafka.reading import offset_committer
@@ -42,7 +42,7 @@ def committing(monkeypatch: pytest.MonkeyPatch, consumer: Consumer) -> OffsetCom
 
 
 def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_committer, "_PAUSE", 0.01)
+    monkeypatch.setattr(offset_committer, "PAUSE", 0.01)
     consumer = Consumer(failures=3)
     committer = committing(monkeypatch, consumer)
     committer.put({0: 10, 1: 5})
@@ -51,7 +51,7 @@ def test_what_failed_is_tried_again_though_nothing_comes_any_more(monkeypatch: p
 
 
 def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_committer, "_PAUSE", 60.0)
+    monkeypatch.setattr(offset_committer, "PAUSE", 60.0)
     consumer = Consumer(failures=1)
     committer = committing(monkeypatch, consumer)
     committer.put({0: 10})
@@ -61,7 +61,7 @@ def test_what_failed_is_tried_again_at_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_came_meanwhile_is_newer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_committer, "_PAUSE", 0.01)
+    monkeypatch.setattr(offset_committer, "PAUSE", 0.01)
     consumer = Consumer(failures=1)
     consumer.gate.clear()
     committer = committing(monkeypatch, consumer)

@@ -18,7 +18,7 @@ def test_very_many_attempts_do_not_end_it(monkeypatch: pytest.MonkeyPatch) -> No
         raise Unreachable("it is down") if attempt < 1100 else ConnectorError("the credentials are wrong")
 
     monkeypatch.setattr(module, "KafkaTopic", connect)
-    monkeypatch.setattr(module, "_LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(module, "LONGEST_PAUSE", 0.0)
     member = Membership("clicks", "broker:9092", "mine")
     member.open()
     with pytest.raises(SourceError, match="the credentials are wrong"):

@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_kafka import FakeCluster, FakeTopic
-from test_kafka_source import STREAM, Make, cluster, drain, make, places, values  # noqa: F401
+from fake_kafka import STREAM, FakeCluster, FakeTopic, Make, drain, places, values
 
 from connectors import Position, Record
 from connectors.kafka.reading import order_log
 from connectors.kafka.reading.source import KafkaSource
-
-# ruff: noqa: F811 - pytest takes fixtures by their names
 
 
 class Killed(BaseException):
@@ -57,19 +54,19 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.fixture
 def drained(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Read a topic on whose partition 1 answers first: partition 0 has nothing to hand out at the first poll."""
-    find = FakeTopic._find
+    find = FakeTopic.find
     released = threading.Event()
 
     def found(topic: FakeTopic) -> dict[int, list[Any]]:
-        if released.is_set() or 1 not in topic._places:
+        if released.is_set() or 1 not in topic.places:
             return find(topic)
-        places = topic._places
-        topic._places = {1: places[1]}
+        places = topic.places
+        topic.places = {1: places[1]}
         some = find(topic)
-        topic._places = places | topic._places
+        topic.places = places | topic.places
         return some
 
-    monkeypatch.setattr(FakeTopic, "_find", found)
+    monkeypatch.setattr(FakeTopic, "find", found)
 
     def drain_on(source: KafkaSource, offset: int, count: int, most: int = 50) -> list[Record]:
         released.clear()

@@ -6,13 +6,11 @@ import logging
 from pathlib import Path
 
 import pytest
-from fake_kafka import FakeCluster, FakeTopic
-from test_kafka_source import STREAM, Make, cluster, drain, failing, make, places, until, values  # noqa: F401
+from fake_kafka import STREAM, FakeCluster, FakeTopic, Make, drain, failing, places, until, values
 
 from connectors import Position
 from connectors.kafka.base.client import Unreachable
 
-# ruff: noqa: F811 - pytest takes fixtures by their names
 PLACE = "kafka topic t at broker:9092"
 
 
@@ -176,7 +174,7 @@ class TestIdle:
         self, cluster: FakeCluster, make: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The connection is lost when the end of the topic is known, and by the next one it has moved."""
-        start = FakeTopic.start
+        add = FakeTopic.add
         failed: list[int] = []
 
         def fail(topic: FakeTopic, offsets: dict[int, int]) -> None:
@@ -184,9 +182,9 @@ class TestIdle:
                 failed.append(1)
                 cluster.produce(values(10))
                 raise Unreachable("the connection was ended")
-            start(topic, offsets)
+            add(topic, offsets)
 
-        monkeypatch.setattr(FakeTopic, "start", fail)
+        monkeypatch.setattr(FakeTopic, "add", fail)
         cluster.produce(values(20))
         source = make(start="latest")
         source.open()
@@ -245,13 +243,13 @@ class TestOpenTransactions:
         looked: list[int] = []
         bounds = FakeTopic.bounds
         monkeypatch.setattr(FakeTopic, "end", lambda *_: 31)
-        monkeypatch.setattr(FakeTopic, "_committed", lambda *_: 31)
+        monkeypatch.setattr(FakeTopic, "committed_end", lambda *_: 31)
         monkeypatch.setattr(
             FakeTopic,
             "bounds",
             lambda topic, some: looked.append(1) or bounds(topic, some),  # type: ignore[func-returns-value]
         )
-        monkeypatch.setattr(FakeTopic, "_find", lambda _: {})
+        monkeypatch.setattr(FakeTopic, "find", lambda _: {})
         until(lambda: len(looked) > 2)
         assert caplog.records == []
         assert source.health_problem is None

@@ -37,10 +37,10 @@ def quiet_client() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def installed() -> Distribution:
     """What a broker needs; looked for once, because looking in vain may take long."""
-    return _find()
+    return find_installed()
 
 
-def _find() -> Distribution:
+def find_installed() -> Distribution:
     try:
         return distribution()
     except UnavailableError as error:

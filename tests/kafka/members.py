@@ -161,7 +161,9 @@ class Group:
     def pid(self, partition: int) -> int:
         """The process that holds a partition's directory, or held it last."""
         lock = self.folder / f"out/state/partition-{partition}/lock"
-        return int(lock.read_text().split()[0]) if lock.exists() and lock.read_text() else 0
+        # Whoever takes it over empties the file first: it is read once.
+        held = lock.read_text() if lock.exists() else ""
+        return int(held.split()[0]) if held else 0
 
     def saved(self, partition: int) -> int:
         """How many records of a partition are in its newest checkpoint."""

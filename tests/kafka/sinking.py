@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterable
 from typing import Any
 
 from kafka.consumer.fetcher import ConsumerRecord
 
 from connectors import Position
+from connectors.kafka.writing.session import ProducerSession
+from connectors.kafka.writing.session_factory import SessionFactory
 from connectors.kafka.writing.sink import KafkaSink
+from connectors.ports import OutageError
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume
 
@@ -47,3 +52,82 @@ def standing(cluster: Cluster, topic: str, **options: Any) -> dict[int, list[int
             partition, offset = place_of(record)
             found.setdefault(partition, []).append(offset)
     return found
+
+
+class Writing:
+    """A thread that writes lines and flushes now and then, as a daemon does, until it is told to end."""
+
+    def __init__(self, sink: KafkaSink) -> None:
+        self._sink = sink
+        self._ending = threading.Event()
+        self.written = 0
+        self.outages = 0
+        self.failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while not self._ending.is_set():
+                put(self._sink, (at(offset) for offset in range(self.written, self.written + 20)))
+                self.written += 20
+                if self.written % 200 == 0:
+                    try:
+                        self._sink.flush()
+                    except OutageError:
+                        self.outages += 1
+                time.sleep(0.01)
+        except Exception as error:
+            self.failure = error
+
+    def end(self) -> None:
+        """Stop, and wait until every line is there."""
+        self._ending.set()
+        self._thread.join()
+        assert self.failure is None, self.failure
+        finish(self._sink)
+
+
+def settle(sink: KafkaSink) -> None:
+    """Wait until every line is acknowledged, which in a transaction does not make it count."""
+    deadline = time.monotonic() + 60
+    while sink.waiting:
+        assert time.monotonic() < deadline
+        sink.write((), ())
+        time.sleep(0.01)
+
+
+def with_session(cluster: Cluster, topic: str, mark: Any = None) -> tuple[KafkaSink, ProducerSession]:
+    """Open a sink, and give the session through which it writes as well."""
+    sessions: list[ProducerSession] = []
+    factory = SessionFactory(topic, [cluster.bootstrap], None, None, {})
+
+    def connect(*how: Any) -> ProducerSession:
+        sessions.append(factory.connect(*how))
+        return sessions[-1]
+
+    sink = opened(cluster, topic, mark, connect=connect)
+    (session,) = sessions
+    return sink, session
+
+
+def finish(sink: KafkaSink) -> None:
+    """Flush, for as long as it takes."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            sink.flush()
+        except OutageError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return
+
+
+def write_on(sink: KafkaSink) -> None:
+    deadline = time.monotonic() + 30
+    offset = 100
+    while time.monotonic() < deadline:
+        put(sink, [at(offset)])
+        offset += 1
+        time.sleep(0.05)

@@ -257,4 +257,4 @@ class TestWithout:
         monkeypatch.setattr(conftest, "distribution", missing)
         monkeypatch.setenv("CI", ci)
         with pytest.raises(outcome, match="no jars"):
-            conftest._find()
+            conftest.find_installed()

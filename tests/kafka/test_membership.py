@@ -130,7 +130,7 @@ def test_partitions_that_are_added_are_shared_out_too(broker: Cluster, topic: Ca
 def test_an_answer_that_comes_after_a_poll_is_taken_up(
     broker: Cluster, topic: Callable[..., str], join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_POLL_SECONDS", 0.001)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
     name = topic(partitions=1)
     member = join(broker.bootstrap, name)
     turn_until(member, lambda turn: turn.held == {0})
@@ -181,9 +181,9 @@ def test_a_member_that_is_not_heard_has_lost_its_partitions(
     name = topic(partitions=2, on=own_broker)
     own_broker.stop()
     member = join(own_broker.bootstrap, name)
-    turn_until(member, lambda _: member.trouble is not None)
+    turn_until(member, lambda _: member.health_problem is not None)
     own_broker.start()
-    turn_until(member, lambda turn: turn.held == {0, 1} and member.trouble is None)
+    turn_until(member, lambda turn: turn.held == {0, 1} and member.health_problem is None)
 
     for end, begin in ((own_broker.pause, own_broker.resume), (own_broker.kill, own_broker.start)):
         end()
@@ -191,7 +191,7 @@ def test_a_member_that_is_not_heard_has_lost_its_partitions(
         assert lost(turns) == {0, 1}
         assert not member.joined
         begin()
-        turn_until(member, lambda turn: turn.held == {0, 1} and member.trouble is None)
+        turn_until(member, lambda turn: turn.held == {0, 1} and member.health_problem is None)
         assert member.joined
     member.close(5.0)
     gc.collect()

@@ -20,7 +20,7 @@ from connectors.kafka.writing.sink import KafkaSink
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume, produce
-from tests.kafka.sinking import STREAM, at, opened, put, standing
+from tests.kafka.sinking import STREAM, at, opened, put, settle, standing
 
 MakeTopic = Callable[..., str]
 
@@ -297,7 +297,7 @@ class TestTransactions:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._delivery.settle(10.0)  # they stand in the log
+        settle(sink)  # they stand in the log
         assert standing(broker, name) == {0: [0, 1, 2]}
         with opened(broker, name, mark, transactional_id=name) as again:
             put(again, map(at, range(3, 7)))
@@ -316,7 +316,7 @@ class TestTransactions:
         put(sink, map(at, range(3)))
         mark = sink.flush()
         put(sink, map(at, range(3, 6)))
-        sink._delivery.settle(10.0)
+        settle(sink)
         more = {} if later is None else {"transactional_id": f"{later}-{name}"}
         with opened(broker, name, mark, **more) as again:
             put(again, map(at, range(3, 7)))
@@ -336,8 +336,8 @@ class TestProbe:
         assert standing(broker, name) == {0: [0]}
 
     def test_it_says_what_is_wrong(self, local_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(kafka_topic, "_SETTLING_SECONDS", 0.1)
-        monkeypatch.setattr(client, "_FIRST_SECONDS", 0.5)
+        monkeypatch.setattr(kafka_topic, "SETTLING_SECONDS", 0.1)
+        monkeypatch.setattr(client, "FIRST_SECONDS", 0.5)
         with pytest.raises(SinkError, match=r"kafka topic nowhere at .*: the cluster has no such topic"):
             KafkaSink("nowhere", local_broker.bootstrap).probe()
         with pytest.raises(SinkError, match=r"kafka topic nowhere at 127\.0\.0\.1:1: .*connection refused"):

@@ -19,7 +19,7 @@ from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import consume, produce
-from tests.kafka.sinking import at, opened, put, standing
+from tests.kafka.sinking import at, opened, put, standing, with_session
 
 MakeTopic = Callable[..., str]
 
@@ -67,13 +67,13 @@ class TestLateLines:
         first.close()
 
     @pytest.mark.parametrize("late", [1, 5])
-    def test_that_come_second_are_refused(
-        self, broker: Cluster, both: tuple[KafkaSink, KafkaSink, str], late: int
-    ) -> None:
-        first, second, name = both
+    def test_that_come_second_are_refused(self, broker: Cluster, topic: MakeTopic, late: int) -> None:
+        name = topic()
+        first, session = with_session(broker, name)
+        put(first, [at(0), at(0, 1)])
+        second = opened(broker, name, first.flush())
         put(second, [at(offset) for offset in range(1, 8)])
         second.flush()
-        session: Any = first._delivery._connector.session
         receipts = [session.send(Line(b"{}", at(20 + offset))) for offset in range(late)]
         session.wait(5.0)
         refused = [receipt.exception is not None for receipt in receipts]
@@ -119,12 +119,11 @@ def test_a_session_breaks_where_a_line_came_in_between(broker: Cluster, topic: M
     name = topic()
     first = opened(broker, name)
     mark = first.flush()
-    second = opened(broker, name, mark)
+    second, session = with_session(broker, name, mark)
     put(first, [at(1, 1)])
     first.flush()
-    assert second._delivery._connector.session is not None
     with pytest.raises(Broken, match="a line of an earlier process came in between"):
-        second._delivery._connector.session.send_verified(Line(b"{}", at(1)))
+        session.send_verified(Line(b"{}", at(1)))
     second.close()
     first.close()
 

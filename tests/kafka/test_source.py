@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import logging
 import random
-import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-import orjson
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, TopicPartition
 from kafka.record import default_records
 
 from connectors import KafkaSource, Record, SourceError
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.damage import corrupt_batch
 from tests.kafka.producing import produce
 from tests.kafka.reading import after, drain, places, source_of, until
 
@@ -202,177 +198,6 @@ class TestReading:
             assert all(record.fault is None for record in drain(source, 11))
 
 
-class TestHoles:
-    """Offsets at which there is no record."""
-
-    def test_the_marks_of_transactions(self, broker: Cluster, topic: Topics) -> None:
-        name = topic()
-        for number in range(3):
-            produce(broker.bootstrap, name, rows(4, 4 * number), transactional_id=name)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 12)
-            assert [at for _, at in places(records)] == [0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]
-            until(lambda: source.lag == {(name, 0): 0})  # also the last mark is no record to come
-            source.open(after(records[:4]))
-            assert places(drain(source, 8)) == places(records[4:])
-            source.open(after(records))
-            assert drain(source, 0) == []
-
-    def test_what_was_not_committed_never_comes(self, broker: Cluster, topic: Topics) -> None:
-        name = topic()
-        produce(broker.bootstrap, name, rows(4), transactional_id=name)
-        produce(broker.bootstrap, name, rows(4, 100), transactional_id=name, abort=True)
-        produce(broker.bootstrap, name, rows(4, 4), transactional_id=name)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            assert [record.x["n"] for record in drain(source, 8)] == list(range(8))
-            until(lambda: source.lag == {(name, 0): 0})
-        with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
-            source.open()
-            assert [record.x["n"] for record in drain(source, 12)] == [*range(4), *range(100, 104), *range(4, 8)]
-
-    def test_a_transaction_that_stays_open(
-        self,
-        broker: Cluster,
-        topic: Topics,
-        caplog: pytest.LogCaptureFixture,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        monkeypatch.setattr("connectors.kafka.reading.open_transactions._SECONDS", 1.0)
-        caplog.set_level(logging.INFO)
-        name = topic()
-        produce(broker.bootstrap, name, rows(4))
-        with open_transaction(broker, name, rows(4, 100)) as end, source_of(broker.bootstrap, name) as source:
-            source.open()
-            drain(source, 4)
-            produce(broker.bootstrap, name, rows(4, 4))
-            until(lambda: source.health_problem is not None, source)
-            assert source.lag == {(name, 0): 8}
-            end()
-            assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
-            until(lambda: source.health_problem is None and source.lag == {(name, 0): 0})
-        waits, goes_on = (record.message for record in caplog.records)
-        assert re.search(
-            r"partition 0: the transaction that began at offset 4 has been open for more than \d+ s", waits
-        )
-        assert "partition 0: the transaction at offset 4 has ended, reading goes on" in goes_on
-
-    def test_from_what_is_not_committed_to_what_is(
-        self, broker: Cluster, topic: Topics, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """The place of the checkpoint is behind the beginning of a transaction that is still open."""
-        name = topic()
-        produce(broker.bootstrap, name, rows(4))
-        with open_transaction(broker, name, rows(4, 100)) as end:
-            with source_of(broker.bootstrap, name, options={"isolation_level": "read_uncommitted"}) as source:
-                source.open()
-                place = after(drain(source, 8))
-            with source_of(broker.bootstrap, name) as source:
-                source.open(place)
-                assert source.poll(10, 0.2) == []
-                assert "a transaction that began at offset 4 is still open, and offsets 4 to 7 were read" in caplog.text
-                end()
-                produce(broker.bootstrap, name, rows(4, 4))
-                assert [record.x["n"] for record in drain(source, 4)] == [4, 5, 6, 7]
-
-    def test_compaction(self, broker: Cluster, topic: Topics) -> None:
-        name = topic(cleanup_policy="compact", segment_ms=100, min_cleanable_dirty_ratio=0.01)
-        produce(broker.bootstrap, name, rows(50), keys=lambda number: b"%d" % (number % 5))
-        produce(broker.bootstrap, name, rows(1, 50), keys=lambda _: b"last")
-
-        def compacted() -> bool:
-            # A segment that is still written to is not compacted.
-            produce(broker.bootstrap, name, rows(1, 51), keys=lambda _: b"last")
-            with source_of(broker.bootstrap, name) as source:
-                source.open()
-                return source.poll(1, 5.0)[0].position.offset >= 45
-
-        until(compacted)
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            records = source.poll(5, 5.0)
-            assert [at for _, at in places(records)] == [45, 46, 47, 48, 49]
-            source.open(after(records[:2]))
-            assert source.poll(1, 5.0)[0].position.offset == 47
-
-
-class TestDamage:
-    """A batch that cannot be read costs its own records, and says which."""
-
-    @pytest.mark.parametrize(
-        ("codec", "wrong"), [(None, [0]), (None, [57, None]), (None, [0, None, None, 60, 99]), ("gzip", [57])]
-    )
-    def test_it_is_passed_over(
-        self,
-        local_broker: Broker,
-        topic: Topics,
-        caplog: pytest.LogCaptureFixture,
-        codec: str | None,
-        wrong: list[int | None],
-    ) -> None:
-        name = topic(partitions=2)
-        # Batches of a few records.
-        produce(
-            local_broker.bootstrap,
-            name,
-            rows(200),
-            partition=lambda number: number // 100,
-            batch_size=300,
-            compression_type=codec,
-        )
-        folder = local_broker.log_directory(name, 1)
-        lost: list[int] = []
-        for offset in wrong:
-            # None is the batch behind the last one.
-            lost += corrupt_batch(folder, lost[-1] + 1 if offset is None else offset)
-        with source_of(local_broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 200)
-        assert sorted(places(records)) == [(one, at) for one in range(2) for at in range(100)]
-        faults = {record.position[1:]: record.fault for record in records if record.fault is not None}
-        assert sorted(faults) == [(1, offset) for offset in lost]
-        assert {fault.reason for fault in faults.values()} == {"corrupt"}
-        mine = [at for one, at in places(records) if one == 1]
-        assert mine == sorted(mine)
-        told = [record for record in caplog.records if "cannot be read and are dead letters" in record.message]
-        assert len(told) == len(wrong)
-
-    def test_it_is_passed_over_again_after_a_restart_in_the_middle(self, local_broker: Broker, topic: Topics) -> None:
-        name = topic()
-        for start in range(0, 30, 10):
-            produce(local_broker.bootstrap, name, rows(10, start), linger_ms=0)
-        corrupt_batch(local_broker.log_directory(name, 0), 15)
-        with source_of(local_broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 30, most=14)
-            source.open(after(records[:14]))
-            again = drain(source, 16)
-        assert places(again) == places(records[14:])
-        assert [record.fault is None for record in again] == [False] * 6 + [True] * 10
-
-    def test_a_record_that_is_odd_in_itself(self, broker: Cluster, topic: Topics) -> None:
-        """The name of a header that is not UTF-8 makes the client raise where it unpacks a batch of many."""
-        name = topic()
-        odd = "\udcff"
-
-        class Bytes(str):
-            def encode(self, *_: object) -> bytes:
-                return b"\xff"
-
-        produce(
-            broker.bootstrap,
-            name,
-            rows(20),
-            headers=lambda number: [(Bytes(odd), b"")] if number == 5 else [],
-        )
-        with source_of(broker.bootstrap, name) as source:
-            source.open()
-            records = drain(source, 20)
-        assert [record.position.offset for record in records] == list(range(20))
-        assert [record.fault is None for record in records] == [True] * 5 + [False] * 15
-
-
 class TestGoingOn:
     def test_at_any_record_of_any_partition(self, broker: Cluster, topic: Topics) -> None:
         name = topic(partitions=3)
@@ -496,21 +321,6 @@ class TestGoingOn:
             produce(local_broker.bootstrap, name, rows(5))
             drain(source, 5)
         assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
-
-
-@contextlib.contextmanager
-def open_transaction(broker: Cluster, name: str, values: Iterable[Mapping[str, int]]) -> Iterator[Callable[[], None]]:
-    """Begin a transaction of another producer, and give what aborts it."""
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"other-{name}")
-    try:
-        producer.init_transactions()
-        producer.begin_transaction()
-        for value in values:
-            producer.send(name, orjson.dumps(value), partition=0)
-        producer.flush()
-        yield producer.abort_transaction
-    finally:
-        producer.close(timeout=5)
 
 
 def drain_until_it_fails(source: KafkaSource, count: int, message: str) -> list[Record]:

@@ -25,8 +25,8 @@ from connectors.ports import ConnectorError
 
 __all__ = ["NetworkClient", "Unreachable", "connect", "quiet"]
 
-# The first attempts are short, so that it is soon said that there is no broker; a slow network needs longer ones.
-_FIRST_SECONDS, _LAST_SECONDS = 3.0, 12.0
+# The first attempts are short, so that it is soon reported that there is no broker; a slow network needs longer ones.
+FIRST_SECONDS, LAST_SECONDS = 3.0, 12.0
 _CANCEL_SECONDS = 0.1
 # A broker that stops ends a connection at any moment, but not again and again at the same.
 _ENDED_IS_REFUSED = 3
@@ -45,7 +45,7 @@ class BrokerConnections(KafkaConnectionManager):  # type: ignore[misc]
     refusal
         Why no further attempt to connect would help; None where one may.
     silent_broker
-        The number of a broker that ended the connection before it said anything; None where none did.
+        The number of a broker that ended the connection before it answered anything; None where none did.
 
     """
 
@@ -205,7 +205,7 @@ def connect(
         network.connections.call_soon(network.connections.give_up, cancelled)
         return network
 
-    seconds = min(_LAST_SECONDS, _FIRST_SECONDS * (1 + attempt))
+    seconds = min(LAST_SECONDS, FIRST_SECONDS * (1 + attempt))
     try:
         return make(**settings, kafka_client=make_network, bootstrap_timeout_ms=1000 * seconds), networks[0]
     except Exception as error:
@@ -225,7 +225,7 @@ def connect(
 
 
 def quiet() -> None:
-    """Keep kafka-python's own log lines away: they show passwords at level debug, and repeat what is said here.
+    """Keep kafka-python's own log lines away: they show passwords at level debug, and repeat what is reported here.
 
     Where debug lines are asked for, those from level info on are let through.
     """

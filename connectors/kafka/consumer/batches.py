@@ -23,11 +23,11 @@ from connectors.kafka.consumer.transaction_index import TransactionIndex
 __all__ = ["MOST_BYTES", "bound"]
 
 MOST_BYTES = 2**26
-"""How large a batch may be once it is decompressed, where nothing else is said."""
+"""How many bytes a batch may have once it is decompressed, by default."""
 
 _MOST_HEADERS = 10_000
 # The headers of a batch that is shorter than this cannot take much memory, and need not be counted.
-_LONG = 2**20
+LONG_BATCH = 2**20
 
 
 def bound(consumer: Any, most_bytes: int, indexes: defaultdict[int, TransactionIndex] | None = None) -> None:
@@ -61,7 +61,7 @@ class _BoundedBatches:
             self._index.note(batch)
         if batch.magic == 2 and batch.is_control_batch and not batch.records_count:
             return _EmptiedMarker(batch._buffer)
-        if not (batch.compression_type or batch.size_in_bytes > _LONG):
+        if not (batch.compression_type or batch.size_in_bytes > LONG_BATCH):
             return batch
         bounded = _LegacyBatch(batch._buffer, batch.magic) if batch.magic < 2 else _DefaultBatch(batch._buffer)
         bounded.most = self._most
@@ -91,7 +91,7 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
             self._pos = 0
             self._decompressed = True
         records: Iterator[Any] = super().__iter__()
-        return self._counted(records) if len(self._buffer) > _LONG else records
+        return self._counted(records) if len(self._buffer) > LONG_BATCH else records
 
     def _counted(self, records: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -115,7 +115,7 @@ class _DefaultBatch(DefaultRecordBatch):  # type: ignore[misc]
                 place += max(0, length)
             headers, _ = decode_varint(self._buffer, place)
         except (ValueError, IndexError):
-            return  # it is damaged, which is told when it is read
+            return  # it is damaged, which is reported when it is read
         if headers > _MOST_HEADERS:
             raise CorruptRecordError(f"a record has {headers:,} headers, more than {_MOST_HEADERS:,}")
 

@@ -25,7 +25,7 @@ Message: TypeAlias = Any
 _REQUEST_SECONDS = 5.0
 _PATIENCE, _PATIENCE_AFTER_FAILURE = 5.0, 1.0
 # Brokers hear of a new topic one after the other.
-_SETTLING_SECONDS = 2.0
+SETTLING_SECONDS = 2.0
 # Each poll costs a round trip between the client's threads, and what it brings is of one partition, mostly.
 _MOST_MESSAGES = 2048
 
@@ -100,7 +100,7 @@ class KafkaTopic:
             self._cluster.set_topics([self.name])
         except (ValueError, TypeError) as error:
             raise SourceError(str(error)) from None
-        deadline = time.monotonic() + _SETTLING_SECONDS
+        deadline = time.monotonic() + SETTLING_SECONDS
         while True:
             self.refresh()
             if self._cluster.partitions_for_topic(self.name):
@@ -222,7 +222,7 @@ class KafkaTopic:
         elif self._missing_since is None:
             self._missing_since = time.monotonic()
             self._cluster.request_update()
-        elif time.monotonic() - self._missing_since > _SETTLING_SECONDS:
+        elif time.monotonic() - self._missing_since > SETTLING_SECONDS:
             raise SourceError("the topic was deleted while it was read")
 
     def close(self) -> None:
@@ -255,7 +255,7 @@ class KafkaTopic:
     def _truncated(self, error: Any) -> SourceError:
         # A topic that was made anew looks like that too, and which one it is may be heard later: of an answer that was
         # already on its way, or of brokers that have not heard themselves.
-        deadline = time.monotonic() + _SETTLING_SECONDS
+        deadline = time.monotonic() + SETTLING_SECONDS
         while True:
             self.refresh()
             self.verify()

@@ -27,9 +27,9 @@ __all__ = ["Membership"]
 
 _log = logging.getLogger(__name__)
 
-_POLL_SECONDS = 0.2
+POLL_SECONDS = 0.2
 _PROBE_SECONDS = 5.0
-_LONGEST_PAUSE = 2.0
+LONGEST_PAUSE = 2.0
 # A client finds brokers again that come back at the addresses it knows. Only for a cluster that moved it is worth
 # giving up the place in the group, which keeps the others waiting until the group has noticed.
 _ANEW_SECONDS = 600.0
@@ -41,7 +41,7 @@ class Membership:
     What is kept from one assignment to the next stays, so that few partitions move: the assignment is kafka-python's
     "sticky". Its "cooperative-sticky" moves as few and takes two rounds for it, the second one for partitions that
     their holder has given up in the first; here something better than the group's word keeps two processes from
-    learning one partition, so the new holder may be told at once.
+    learning one partition, so the new holder may begin at once.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ class Membership:
 
     @property
     def joined(self) -> bool:
-        """Whether the group is in reach, and has said which partitions are this member's."""
+        """Whether the group is in reach, and has assigned partitions to this member, or none."""
         return self._assignment.joined
 
     @property
-    def trouble(self) -> str | None:
-        """What is wrong, None where all is well."""
+    def health_problem(self) -> str | None:
+        """Why the group is out of reach, one sentence; None where it is in reach."""
         reason = self._outage.reason
         return None if reason is None else f"{self.describe()}: no broker answers ({reason})"
 
@@ -166,7 +166,7 @@ class Membership:
                 self._take_part(consumer, network)
             except Unreachable as error:
                 self._outage.begin(str(error))
-                self._leaving.wait(min(_LONGEST_PAUSE, 0.2 * 2 ** min(attempt, 10)))
+                self._leaving.wait(min(LONGEST_PAUSE, 0.2 * 2 ** min(attempt, 10)))
                 attempt += 1
             except ConnectorError as error:
                 self._fail(str(error))
@@ -178,7 +178,7 @@ class Membership:
 
     def _connect(self, attempt: int) -> tuple[Any, NetworkClient]:
         if not self.partitions:
-            # Only whoever reads a topic is told what is wrong with it; a group without a topic just waits.
+            # Only who reads a topic learns what is wrong with it; a group without a topic just waits.
             topic = KafkaTopic(self.topic, {**self._settings, "auto_offset_reset": "none"}, attempt)
             topic.close()
             self.partitions = topic.partitions
@@ -212,13 +212,13 @@ class Membership:
 
     def _poll(self, consumer: Any) -> None:
         try:
-            consumer.poll(timeout_ms=round(1000 * _POLL_SECONDS))
+            consumer.poll(timeout_ms=round(1000 * POLL_SECONDS))
         except (errors.KafkaError, RuntimeError) as error:
             refused = refusal(error, consumer.config)
             if refused is not None:
                 raise refused from None
             _log.debug("polling failed: %s", error)
-            self._leaving.wait(_POLL_SECONDS)
+            self._leaving.wait(POLL_SECONDS)
 
     def _listen(self, network: NetworkClient, config: Mapping[str, Any]) -> None:
         """Check whether the group has heard nothing for so long that it may have given our partitions away."""

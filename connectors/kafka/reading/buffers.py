@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 __all__ = ["Buffers", "PartitionBatch"]
 
 # Enough to learn from while more is read, and little enough for the other partitions to have their turn soon.
-_MOST_MESSAGES, _MOST_BYTES = 4096, 2**24
+MOST_MESSAGES, MOST_BYTES = 4096, 2**24
 
 _offset = attrgetter("offset")
 # Of a ConsumerRecord: its headers, and the serialized sizes of its key, value and headers, -1 where there is none.
@@ -171,7 +171,7 @@ class Buffers:
         if self._wanted is not None and not self._waiting[self._wanted]:
             # However much of the others is there, this is waited for.
             return False
-        return sum(map(self._count, self.partitions)) >= _MOST_MESSAGES or self._bytes >= _MOST_BYTES
+        return sum(map(self._count, self.partitions)) >= MOST_MESSAGES or self._bytes >= MOST_BYTES
 
     def _count(self, partition: int) -> int:
         return sum(batch.size for batch in self._waiting[partition])

@@ -17,7 +17,7 @@ __all__ = ["OffsetCommitter"]
 _log = logging.getLogger(__name__)
 
 _SECONDS = 5.0
-_PAUSE = 5.0
+PAUSE = 5.0
 
 
 class OffsetCommitter:
@@ -77,7 +77,7 @@ class OffsetCommitter:
         with self._changed:
             # What came meanwhile is newer.
             self._pending = {**offsets, **self._pending}
-            self._changed.wait_for(lambda: self._ending, _PAUSE)
+            self._changed.wait_for(lambda: self._ending, PAUSE)
 
     def _note(self, error: Exception) -> None:
         if not self._failed:

@@ -27,10 +27,10 @@ class _Wait:
 
 
 class OpenTransactions:
-    """The partitions of a topic that wait for a transaction to end; `trouble` names them, for any thread."""
+    """The partitions of a topic that wait for a transaction to end; `health_problem` names them, for any thread."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.trouble: str | None = None
+        self.health_problem: str | None = None
         self._place = place
         self._clock = clock
         self._waits: dict[int, _Wait] = {}
@@ -90,4 +90,4 @@ class OpenTransactions:
     def _sum_up(self) -> None:
         waiting = sorted((partition, wait.offset) for partition, wait in self._waits.items() if wait.logged)
         places = ", ".join(f"partition {partition} at offset {offset}" for partition, offset in waiting)
-        self.trouble = f"reading waits for a transaction that is still open ({places})" if waiting else None
+        self.health_problem = f"reading waits for a transaction that is still open ({places})" if waiting else None

@@ -19,13 +19,13 @@ __all__ = ["TopicReader"]
 
 _log = logging.getLogger(__name__)
 
-_POLL_SECONDS = 0.2
-_LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.2
+LOOK_SECONDS = 0.5
 # While enough waits and the topic is not polled, its end is asked for as often as this.
-_END_SECONDS = 5.0
+END_SECONDS = 5.0
 # A cluster whose brokers all moved is found again by its first addresses, not by those the client knows.
-_ANEW_SECONDS = 60.0
-_LONGEST_PAUSE = 2.0
+ANEW_SECONDS = 60.0
+LONGEST_PAUSE = 2.0
 
 
 class TopicReader:
@@ -79,10 +79,10 @@ class TopicReader:
         self._thread = threading.Thread(target=self._run, name="kafka-reader", daemon=True)
 
     @property
-    def trouble(self) -> str | None:
+    def health_problem(self) -> str | None:
         """Why records do not come for now, None where they may."""
         reason = self._outage.reason
-        return self._transactions.trouble if reason is None else f"no broker answers ({reason})"
+        return self._transactions.health_problem if reason is None else f"no broker answers ({reason})"
 
     def start(self, seconds: float) -> None:
         """Begin to read, and wait until it is known whether that works, but no longer than some seconds."""
@@ -119,7 +119,7 @@ class TopicReader:
                 if not self._stopping.is_set():
                     self._down(str(error))
                 attempt += 1
-                self._stopping.wait(min(_LONGEST_PAUSE, 0.2 * attempt))
+                self._stopping.wait(min(LONGEST_PAUSE, 0.2 * attempt))
             except Exception as error:  # whatever it is, the daemon must hear of it, and not wait for ever
                 _log.debug("the failure in full", exc_info=error)
                 self._fail(f"the client of Kafka failed: {type(error).__name__}: {error}")
@@ -136,7 +136,7 @@ class TopicReader:
                 raise SourceError("the topic was deleted and made anew, or the cluster is another one")
             buffers = self.buffers
             offsets = buffers.reached()
-        self._assign(topic, topic.start, buffers, offsets)
+        self._assign(topic, buffers, offsets)
         self.buffers = buffers
         self._settled.set()
 
@@ -147,23 +147,17 @@ class TopicReader:
             return
         offsets = self._added(new)
         if offsets:
-            self._assign(topic, topic.add, buffers, offsets)
+            self._assign(topic, buffers, offsets)
             _log.info(
                 "%s has new partitions, which are read from their first record on: %s",
                 *(self._place, ", ".join(map(str, sorted(offsets)))),
             )
         self._known |= new
 
-    def _assign(
-        self,
-        topic: KafkaTopic,
-        assign: Callable[[Mapping[int, int]], None],
-        buffers: Buffers,
-        offsets: Mapping[int, int],
-    ) -> None:
+    def _assign(self, topic: KafkaTopic, buffers: Buffers, offsets: Mapping[int, int]) -> None:
         bounds = topic.bounds(offsets)
         offsets = {one: self._fitted(topic, one, offset, bounds[one]) for one, offset in offsets.items()}
-        assign(offsets)
+        topic.add(offsets)
         for partition, offset in sorted(offsets.items()):
             if partition not in buffers.partitions:
                 buffers.add(partition)
@@ -174,14 +168,14 @@ class TopicReader:
         buffers = self.buffers
         waiting_since = time.monotonic()
         while not self._stopping.is_set():
-            if not buffers.wait_for_room(_POLL_SECONDS) or self._poll(topic, buffers):
+            if not buffers.wait_for_room(POLL_SECONDS) or self._poll(topic, buffers):
                 waiting_since = time.monotonic()
             self._look(topic, buffers, waiting_since)
 
     def _poll(self, topic: KafkaTopic, buffers: Buffers) -> bool:
         self._polled = time.monotonic()
         try:
-            found = topic.poll(_POLL_SECONDS)
+            found = topic.poll(POLL_SECONDS)
         except Unreadable as damage:
             _log.error(
                 "%s, partition %d: offsets %d to %d cannot be read and are dead letters: %s",
@@ -209,12 +203,12 @@ class TopicReader:
     def _look(self, topic: KafkaTopic, buffers: Buffers, waiting_since: float) -> None:
         """Check now and then that broker and topic are there, and where the partitions end."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_SECONDS:
+        if now - self._looked < LOOK_SECONDS:
             return
         self._looked = now
         topic.verify()
         silent = now - max(topic.heard(), waiting_since)
-        if silent > _ANEW_SECONDS:
+        if silent > ANEW_SECONDS:
             raise Unreachable(topic.failure())
         if silent > topic.patience:
             self._down(topic.failure())
@@ -226,7 +220,7 @@ class TopicReader:
             reached, end = topic.reached(partition), topic.end(partition)
             buffers.note(partition, reached, end)
             self._transactions.look(topic, partition, reached, end)
-        if now - self._polled > _END_SECONDS:
+        if now - self._polled > END_SECONDS:
             self._polled = now
             for partition, bounds in topic.bounds(buffers.partitions).items():
                 buffers.note(partition, topic.reached(partition), bounds.end)

@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, Any] = {
     # What is learnt is not forgotten: a record whose transaction is aborted must not be learnt at all.
     "isolation_level": "read_committed",
 }
-_OPEN_SECONDS = 5.0
+OPEN_SECONDS = 5.0
 _CLOSE_SECONDS = 2.0
 
 
@@ -168,7 +168,7 @@ class KafkaSource(Source):
             self._starting.add,
             self.skip_gaps,
         )
-        self._reader.start(_OPEN_SECONDS)
+        self._reader.start(OPEN_SECONDS)
         if self._reader.failure is not None:
             failure = self._reader.failure
             self.close()
@@ -203,7 +203,7 @@ class KafkaSource(Source):
             raise SourceError(f"{self.describe()}: the source is not open")
         deadline = time.monotonic() + timeout
         while True:
-            # What was read before the failure is handed out before it is told.
+            # What was read before the failure is handed out before it is raised.
             failure, buffers = reader.failure, reader.buffers
             batch = None if buffers is None else self._take(buffers, max_records)
             if batch is not None:
@@ -261,8 +261,8 @@ class KafkaSource(Source):
     def health_problem(self) -> str | None:
         """Why records do not come for now: no broker answers, or a transaction is open; None where they may."""
         reader = self._reader
-        trouble = None if reader is None else reader.trouble
-        return None if trouble is None else f"{self.describe()}: {trouble}"
+        problem = None if reader is None else reader.health_problem
+        return None if problem is None else f"{self.describe()}: {problem}"
 
     @property
     def exhausted(self) -> bool:
@@ -273,11 +273,6 @@ class KafkaSource(Source):
     def resumable(self) -> bool:
         """True: the offsets stay."""
         return True
-
-    @property
-    def total(self) -> None:
-        """None: a topic has no end."""
-        return None
 
     def describe(self) -> str:
         """Return a phrase such as ``"kafka topic clicks at broker:9092"``."""

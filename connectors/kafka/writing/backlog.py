@@ -12,10 +12,10 @@ from connectors.ports import Position
 __all__ = ["OVERHEAD_BYTES", "Backlog"]
 
 OVERHEAD_BYTES = 250
-"""What a line that waits takes beside its bytes."""
+"""Bytes of memory that a waiting line takes beside its value."""
 
 # What the producer holds takes twice the memory of what waits here.
-_MOST_SENT, _MOST_SENT_BYTES = 20_000, 2**25
+MOST_SENT, MOST_SENT_BYTES = 20_000, 2**25
 
 
 class Backlog:
@@ -36,7 +36,7 @@ class Backlog:
     @property
     def full(self) -> bool:
         """Whether the producer has as many lines as it may have."""
-        return len(self.sent) >= _MOST_SENT or self._sent_bytes >= _MOST_SENT_BYTES
+        return len(self.sent) >= MOST_SENT or self._sent_bytes >= MOST_SENT_BYTES
 
     def put(self, lines: Sequence[Line]) -> None:
         """Add lines behind the others."""

@@ -22,13 +22,13 @@ __all__ = ["Delivery"]
 
 _log = logging.getLogger(__name__)
 
-_SILENT_SECONDS = 5.0
+SILENT_SECONDS = 5.0
 # A cluster whose brokers all moved is found again by its first addresses, not by those the client knows.
 _ANEW_SECONDS = 60.0
-_NAP_SECONDS = 0.1
+NAP_SECONDS = 0.1
 # Breaks one after the other without a line between: then it is no accident.
 _MOST_BREAKS = 5
-# By then the broker has ended a transaction whose time is up, and said so.
+# By then the broker has ended a transaction whose time is up, and reported it.
 _MARGIN_SECONDS = 60.0
 
 
@@ -47,7 +47,7 @@ class Delivery:
     backlog
         The lines that are not acknowledged.
     failed
-        Whether it has failed for good, and said so.
+        Whether it has failed for good, and raised why.
 
     """
 
@@ -190,11 +190,11 @@ class Delivery:
     def _nap(self) -> None:
         connector = self._connector
         if connector.busy:
-            connector.wait(_NAP_SECONDS)
+            connector.wait(NAP_SECONDS)
         elif connector.session is not None and self.backlog.sent:
-            connector.session.wait(_NAP_SECONDS)
+            connector.session.wait(NAP_SECONDS)
         else:
-            time.sleep(_NAP_SECONDS / 10)
+            time.sleep(NAP_SECONDS / 10)
 
     def _reached(self, session: ProducerSession) -> None:
         self._existing.found(session.existing)
@@ -287,7 +287,7 @@ class Delivery:
     def _look(self) -> None:
         """Log when nothing is acknowledged, and end what never will be."""
         silent = self._clock() - self._moved
-        if self.idle or silent < _SILENT_SECONDS:
+        if self.idle or silent < SILENT_SECONDS:
             self._answered_since = None
             self._outage.end()
             return
@@ -298,7 +298,7 @@ class Delivery:
         if session.transactional:
             self._check_transaction(session)
         elif silent > _ANEW_SECONDS:
-            self._moved = self._clock() - _SILENT_SECONDS
+            self._moved = self._clock() - SILENT_SECONDS
             self._leave()
 
     def _check_transaction(self, session: ProducerSession) -> None:

@@ -27,7 +27,7 @@ Place: TypeAlias = tuple[str, int]
 _FILE = re.compile(r"(?:labels:)?(\d+):[0-9a-f]{64}")
 # How many records behind the first may be named as those of another file: where the first one is the same.
 _AS_OTHERS = 1
-# The beginning of a file has mostly fewer lines, and what is not told by then is not waited for.
+# The beginning of a file has mostly fewer lines, and what is not known by then is not waited for.
 _MOST_LOOKED_AT, _HELD_SECONDS = 512, 1.0
 
 

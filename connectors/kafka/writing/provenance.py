@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from connectors.ports import Position
 
@@ -38,30 +39,24 @@ class Provenance:
 
     def __init__(self, writer: str) -> None:
         self._writer = writer
-        self._of: tuple[str, int] | None = None
-        self._prefix = b""
-        self._same: list[tuple[str, bytes]] = []
 
     def key(self, position: Position) -> bytes:
         """Return the key of the line for a record."""
         stream, partition, offset = position
-        if self._of != (stream, partition):
-            self._prepare(stream, partition)
-        return b"%b%d" % (self._prefix, offset)
+        return b"%b%d" % (_in_common(self._writer, stream, partition)[0], offset)
 
     def headers(self, position: Position) -> list[tuple[str, bytes]]:
         """Return the headers of the line for a record."""
         stream, partition, offset = position
-        if self._of != (stream, partition):
-            self._prepare(stream, partition)
-        return [*self._same, (OFFSET, b"%d" % offset)]
+        return [*_in_common(self._writer, stream, partition)[1], (OFFSET, b"%d" % offset)]
 
-    def _prepare(self, stream: str, partition: int) -> None:
-        """Prepare what the lines of one partition of a source have in common."""
-        name, writer = stream.encode("utf-8", "surrogatepass"), self._writer.encode()
-        self._of = stream, partition
-        self._prefix = b"%b:%b:%d:" % (writer, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
-        self._same = [(STREAM, name), (PARTITION, b"%d" % partition), (WRITER, writer)]
+
+@lru_cache(maxsize=64)
+def _in_common(writer: str, stream: str, partition: int) -> tuple[bytes, list[tuple[str, bytes]]]:
+    """Return the beginning of the keys, and the headers, that all lines of a partition of a source have."""
+    name, by = stream.encode("utf-8", "surrogatepass"), writer.encode()
+    prefix = b"%b:%b:%d:" % (by, hashlib.sha256(name).hexdigest()[:8].encode(), partition)
+    return prefix, [(STREAM, name), (PARTITION, b"%d" % partition), (WRITER, by)]
 
 
 def origin(headers: Iterable[tuple[str, bytes | None]], writer: str | None) -> Position | None:

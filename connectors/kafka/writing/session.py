@@ -310,8 +310,8 @@ class ProducerSession:
 
 
 def _phrase(error: Exception) -> str:
-    said = error.args[0] if error.args and error.args[0] else getattr(error, "description", "") or "no reason given"
-    return f"{type(error).__name__}: {said}"
+    reason = error.args[0] if error.args and error.args[0] else getattr(error, "description", "") or "no reason given"
+    return f"{type(error).__name__}: {reason}"
 
 
 ConnectSession: TypeAlias = Callable[[Mark | None, int, Callable[[], bool], Producer | None], ProducerSession]

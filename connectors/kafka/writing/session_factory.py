@@ -89,7 +89,7 @@ class SessionFactory:
             undo.callback(session.abandon)
             # First of all: from here on nobody else can commit under this name.
             session.initialise()
-            if mark is not None and mark.producer is not None and mark.transactional_id is None:
+            if not session.transactional and mark is not None and mark.producer and mark.transactional_id is None:
                 self._resume(session, mark.producer, sequences)
             bounds = scan.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}
@@ -112,8 +112,6 @@ class SessionFactory:
             raise ConnectorError(fenced(self._transactional_id))
 
     def _resume(self, session: ProducerSession, producer: Producer, sequences: Mapping[int, int] | None) -> None:
-        if session.transactional:
-            return
         if sequences is None:
             _log.warning(
                 "kafka topic %s: the broker does not tell its producers (that needs Kafka 2.8 and Read on the "

@@ -19,9 +19,9 @@ __all__ = ["KafkaSink", "Shorten"]
 Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 """Makes a line that takes at most so many bytes as JSON."""
 
-_OPEN_SECONDS = 5.0
+OPEN_SECONDS = 5.0
 # How long a checkpoint waits for a broker that says nothing. A stop, with what it tries, must be over in ten seconds.
-_PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 3.0
 _CLOSE_SECONDS = 2.0
 # What Kafka allows by default, less what the line has about it.
 _SAFE_BYTES = 2**20 - 4096
@@ -115,7 +115,7 @@ class KafkaSink(Sink):
         self.close()
         self._delivery = self._begin(mark)
         self._is_open = True
-        self._delivery.reach(_OPEN_SECONDS)
+        self._delivery.reach(OPEN_SECONDS)
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:
         """Take lines, each with the position of its record; see `Sink.write`.
@@ -150,7 +150,7 @@ class KafkaSink(Sink):
 
         """
         self._check_open()
-        self._delivery.complete(_PATIENCE_SECONDS)
+        self._delivery.complete(PATIENCE_SECONDS)
         return self._delivery.mark()
 
     @property
@@ -202,7 +202,7 @@ class KafkaSink(Sink):
             return
         self._is_open = False
         try:
-            # What failed was told, and a restart writes it again.
+            # What failed was reported, and a restart writes it again.
             if self._delivery.unfinished:
                 self._delivery.complete(_CLOSE_SECONDS)
         finally:

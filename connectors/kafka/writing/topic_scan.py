@@ -189,7 +189,7 @@ class TopicScan:
         starts = {partition: max(there.first, there.end - most) for partition, there in bounds.items()}
         ends = {partition: there.end for partition, there in bounds.items()}
         places = (line.origin[:2] for line in self.lines(starts, ends, None) if line.committed)
-        # Anybody may write anything there, and what is told here is kept.
+        # Anybody may write anything there, and what is returned here is kept.
         counted = Counter((stream, partition) for stream, partition in places if len(stream) <= _LONGEST_STREAM)
         return Counter(dict(counted.most_common(_MOST_PLACES)))
 

@@ -19,8 +19,10 @@ class Transaction:
     >>> transaction = Transaction({0: 70})
     >>> for offset in (3, 4, 9):
     ...     transaction.add(Position("s", 0, offset))
-    >>> transaction.missing(WrittenLines([Position("s", 0, 3), Position("s", 0, 9)]))
-    1
+    >>> transaction.check(WrittenLines([Position("s", 0, 3), Position("s", 0, 9)]), "it timed out")
+    Traceback (most recent call last):
+        ...
+    connectors.ports.SinkError: 1 lines that were acknowledged are not there any more, because ...
 
     """
 
@@ -33,19 +35,18 @@ class Transaction:
         extend(self._runs[position[:2]], position.offset)
 
     def check(self, written: WrittenLines, reason: str) -> None:
-        """Raise `SinkError` where acknowledged lines are not in the topic, once the session broke for a reason."""
-        missing = self.missing(written)
-        if missing:
-            raise SinkError(
-                f"{missing:,} lines that were acknowledged are not there any more, because their transaction was ended "
-                f"({reason}); start again, nothing is lost"
-            )
+        """Raise `SinkError` where acknowledged lines are not in the topic, once the session broke for a reason.
 
-    def missing(self, written: WrittenLines) -> int:
-        """Return how many acknowledged lines are not among those that were written, and forget the others there."""
-        return sum(
+        Those that are there are forgotten among the `written` ones.
+        """
+        missing = sum(
             not written.take(Position(*place, offset))
             for place, runs in self._runs.items()
             for first, last in runs
             for offset in range(first, last + 1)
         )
+        if missing:
+            raise SinkError(
+                f"{missing:,} lines that were acknowledged are not there any more, because their transaction was ended "
+                f"({reason}); start again, nothing is lost"
+            )

@@ -10,7 +10,7 @@ from connectors.kafka.consumer.topic import Bounds
 from connectors.kafka.writing.mark import OutputMark
 from connectors.kafka.writing.topic_scan import FoundLine, TopicScan
 from connectors.kafka.writing.written_lines import WrittenLines
-from connectors.ports import ConnectorError, Position
+from connectors.ports import ConnectorError
 
 __all__ = ["written_since"]
 
@@ -45,15 +45,26 @@ def written_since(
         Where the topic ends before the mark.
 
     """
-    ends = {partition: there.end for partition, there in bounds.items()}
-    if mark.stream != scan.stream:
+    same = mark.stream == scan.stream
+    if not same:
         _log.warning("kafka topic %s was deleted and made anew: its earlier lines are gone", scan.name)
-        starts = {partition: there.first for partition, there in bounds.items()}
-        found = scan.lines(starts, ends, mark.writer, cancelled)
-        return _lines(mark, found, mark.passed)
-    starts = _starts(mark, bounds)
+    starts = {one: _start(mark, one, there) if same else there.first for one, there in bounds.items()}
+    ends = {partition: there.end for partition, there in bounds.items()}
     found = scan.lines(starts, ends, mark.writer, cancelled)
-    passed = dict(mark.passed)
+    passed = mark.passed | (_removed(scan, mark, starts, found, sequences) if same else {})
+    committed = [line.origin for line in found if line.committed]
+    return WrittenLines([*WrittenLines.positions(mark.written), *committed], passed)
+
+
+def _removed(
+    scan: TopicScan,
+    mark: OutputMark,
+    starts: Mapping[int, int],
+    found: list[FoundLine],
+    sequences: Mapping[int, int],
+) -> dict[tuple[str, int], int]:
+    """Return by partition of a source the last record whose line counts as written, where retention took lines."""
+    passed: dict[tuple[str, int], int] = {}
     written = _written(mark, sequences)
     seen = Counter(line.partition for line in found)
     for partition, first in starts.items():
@@ -62,31 +73,18 @@ def written_since(
         # What retention took may be the mark of a transaction, or of others.
         if begin == first or gone == 0:
             continue
-        last = _last([line for line in found if line.partition == partition])
-        passed |= {place: max(offset, passed.get(place, offset)) for place, offset in last.items()}
+        # They are written in order: all before the last one had theirs.
+        for line in found:
+            if line.partition == partition and line.committed:
+                place, offset = line.origin[:2], line.origin.offset
+                passed[place] = max(offset, passed.get(place, mark.passed.get(place, offset)))
         _log.warning(
             "kafka topic %s, partition %d: offsets %d to %d were removed since the checkpoint%s: what stood there is "
             "not written again where a later line of the same partition of the source stands, and written again "
             "where none does",
             *(scan.name, partition, begin, first - 1, "" if gone is None else f", {gone:,} of our lines with them"),
         )
-    return _lines(mark, found, passed)
-
-
-def _lines(mark: OutputMark, found: list[FoundLine], passed: Mapping[tuple[str, int], int]) -> WrittenLines:
-    return WrittenLines([*WrittenLines.positions(mark.written), *_committed(found)], passed)
-
-
-def _committed(found: list[FoundLine]) -> list[Position]:
-    return [line.origin for line in found if line.committed]
-
-
-def _last(found: list[FoundLine]) -> dict[tuple[str, int], int]:
-    """Return by partition of a source the record of the last line: written in order, all before it had theirs."""
-    last: dict[tuple[str, int], int] = {}
-    for stream, partition, offset in _committed(found):
-        last[stream, partition] = max(offset, last.get((stream, partition), offset))
-    return last
+    return passed
 
 
 def _written(mark: OutputMark, sequences: Mapping[int, int]) -> dict[int, int]:
@@ -98,15 +96,12 @@ def _written(mark: OutputMark, sequences: Mapping[int, int]) -> dict[int, int]:
     }
 
 
-def _starts(mark: OutputMark, bounds: Mapping[int, Bounds]) -> dict[int, int]:
-    """Return by partition the offset from which on lines may be that were written after the mark."""
-    starts = {}
-    for partition, there in bounds.items():
-        start = mark.ends.get(partition, there.first)
-        if start > there.end:
-            raise ConnectorError(
-                f"partition {partition} ends at offset {there.end:,}, before offset {start:,} of the checkpoint: "
-                "the brokers lost lines; name another topic to go on, or start anew with --fresh"
-            )
-        starts[partition] = max(start, there.first)
-    return starts
+def _start(mark: OutputMark, partition: int, there: Bounds) -> int:
+    """Return the offset from which on lines of a partition may be that were written after the mark."""
+    start = mark.ends.get(partition, there.first)
+    if start > there.end:
+        raise ConnectorError(
+            f"partition {partition} ends at offset {there.end:,}, before offset {start:,} of the checkpoint: "
+            "the brokers lost lines; name another topic to go on, or start anew with --fresh"
+        )
+    return max(start, there.first)

@@ -87,7 +87,7 @@ class _Member:
         self._health.obstacle = lambda: self._ask("/readyz")
         self._health.page = lambda: member_page(
             plan.path.name,
-            self._redact(membership.trouble or membership.describe()),
+            self._redact(membership.health_problem or membership.describe()),
             sorted(supervisor.assigned),
             supervisor.children.copy(),
         )
@@ -133,8 +133,8 @@ class _Member:
         silence = time.monotonic() - self._turned
         if silence > _SILENCE_SECONDS:
             return f"the member has not turned for {silence:.0f} s"
-        if self._membership.trouble is not None:
-            return self._redact(self._membership.trouble)
+        if self._membership.health_problem is not None:
+            return self._redact(self._membership.health_problem)
         return self._ask("/healthz")
 
     def _ask(self, path: str) -> str | None:

@@ -1,0 +1,59 @@
+"""Fixtures of the connectors' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_kafka import FakeCluster, Make
+from rotating import Log
+
+from connectors import KafkaSource
+from connectors.files import follow
+from connectors.kafka.reading import reader
+from connectors.kafka.writing import delivery
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at a followed file, and at its parts, all the time."""
+    monkeypatch.setattr(follow, "PARTS_SECONDS", 0.0)
+    monkeypatch.setattr(follow, "CHECK_SECONDS", 0.001)
+
+
+@pytest.fixture
+def short_naps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a sink of Kafka look often for what became of its lines."""
+    monkeypatch.setattr(delivery, "NAP_SECONDS", 0.001)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    log = Log(tmp_path / "log.jsonl")
+    log.write(3)
+    log.open()
+    yield log
+    log.source.close()
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster()
+
+
+@pytest.fixture
+def make(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Sources of that cluster, which look round often."""
+    monkeypatch.setattr(reader, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(reader, "POLL_SECONDS", 0.02)
+    made: list[KafkaSource] = []
+
+    def make(**settings: Any) -> KafkaSource:
+        made.append(KafkaSource("t", "broker:9092", connect=cluster.connect, **settings))
+        return made[-1]
+
+    yield make
+    for source in made:
+        source.close()

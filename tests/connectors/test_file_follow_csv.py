@@ -1,0 +1,87 @@
+"""CSV files that are followed: each has a header of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rotating import compress
+
+from connectors import CsvSource, Record, SourceError
+
+pytestmark = pytest.mark.usefixtures("no_pause")
+
+
+def poll(source: CsvSource) -> list[tuple[dict[str, float], object]]:
+    records: list[Record] = []
+    while polled := source.poll(1000, timeout=0):
+        records += polled
+    return [(record.x, record.y) for record in records]
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+def test_each_csv_file_has_a_header_of_its_own(tmp_path: Path, multiline: bool) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"")
+    with CsvSource(path, target="y", follow=True, multiline=multiline) as source:
+        source.open()
+        assert poll(source) == []
+        with path.open("ab", buffering=0) as file:
+            file.write(b"a,")
+            assert poll(source) == []
+            file.write(b"y\n1,t\n2")
+            assert poll(source) == [({"a": 1.0}, "t")]
+            file.write(b",f\n")
+            assert poll(source) == [({"a": 2.0}, "f")]
+        path.rename(tmp_path / "log.csv.1")
+        path.write_bytes(b"y,b\nt,3\n")
+        assert poll(source) == [({"b": 3.0}, "t")]
+        (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
+        path.rename(tmp_path / "log.csv.1")
+        path.write_bytes(b"b,c\nt,3\n")
+        with pytest.raises(SourceError, match="there is no column 'y' for the target"):
+            source.poll(10, timeout=0)
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+def test_csv_resumes_in_a_growing_file(tmp_path: Path, multiline: bool) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"a,y\n1,t\n")
+    source = CsvSource(path, target="y", follow=True, multiline=multiline)
+    with source:
+        source.open()
+        (record,) = source.poll(10, timeout=0)
+    with path.open("ab") as file:
+        file.write(b"2,f\n")
+    with source:
+        source.open({0: record.next})
+        assert poll(source) == [({"a": 2.0}, "f")]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_csv_resumes_in_a_part_under_its_own_header(tmp_path: Path, suffix: str) -> None:
+    path, part = tmp_path / "log.csv", tmp_path / "log.csv.1"
+    path.write_bytes(b"a,y\n1,t\n2,f\n")
+    source = CsvSource(path, target="y", follow=True)
+    with source:
+        source.open()
+        (record,) = source.poll(1, timeout=0)
+    path.rename(part)
+    path.write_bytes(b"y,b\nt,3\n")
+    if suffix:
+        compress(part, suffix)
+    with source:
+        source.open({0: record.next})
+        assert poll(source) == [({"a": 2.0}, "f"), ({"b": 3.0}, "t")]
+
+
+def test_a_quoted_line_end_waits_for_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b'a,y\n"1\n')
+    with CsvSource(path, follow=True, multiline=True) as source, path.open("ab", buffering=0) as file:
+        source.open()
+        assert poll(source) == []
+        file.write(b"2\n")
+        assert poll(source) == []
+        file.write(b'3",4\n5,6\n')
+        assert poll(source) == [({"a": "1\n2\n3", "y": 4.0}, None), ({"a": 5.0, "y": 6.0}, None)]

@@ -1,0 +1,75 @@
+"""The place behind a last line that had no line end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from draining import rest, taken, written
+
+from connectors import CsvSource, JsonLinesSource, Position, SourceError
+
+pytestmark = pytest.mark.usefixtures("no_pause")
+
+
+class TestUnended:
+    """A last line without its end is a record; when it has grown since, it was not the record it is now."""
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> tuple[Path, Position]:
+        path = written(tmp_path / "data.csv", b"a,b\n1,1\n2,12")
+        records, place = taken(CsvSource(path), 2)
+        assert [record.x["b"] for record in records] == [1, 12]
+        return path, place
+
+    @pytest.mark.parametrize("more", [b"", b"\n", b"\r\n", b"\r"])
+    def test_its_end_may_come_later(self, place: tuple[Path, Position], more: bytes) -> None:
+        path, position = place
+        with path.open("ab") as file:
+            file.write(more)
+        source = CsvSource(path)
+        assert [record for record in rest(source, position) if not record.blank] == []
+        with path.open("ab") as file:
+            file.write((b"\n" if more == b"\r" else b"" if more else b"\n") + b"3,3\n")
+        (record,) = rest(source, position)
+        assert record.x == {"a": 3, "b": 3}
+
+    @pytest.mark.parametrize("suffix", ["", ".gz"])
+    @pytest.mark.parametrize("more", [b"3.5", b"3.5\n", b",\n3,3\n", b"\r3\n"])
+    def test_a_line_that_grew_is_named(self, place: tuple[Path, Position], more: bytes, suffix: str) -> None:
+        path, position = place
+        path = written(path.with_name(path.name + suffix), path.read_bytes() + more)
+        with pytest.raises(SourceError, match=r"data.csv.*: the last line was learnt as '2,12', .* to '2,12") as raised:
+            CsvSource(path).open({0: position})
+        assert "end the line at byte 12" in str(raised.value)
+        assert "--fresh" in str(raised.value)
+
+    def test_the_remedy_is_one(self, place: tuple[Path, Position]) -> None:
+        path, position = place
+        path.write_bytes(path.read_bytes() + b"\n2,123.5\n")
+        assert [record.x["b"] for record in rest(CsvSource(path), position)] == [123.5]
+
+    def test_in_the_last_part_of_a_log_as_well(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "log.csv", b"a,b\n1,1\n2,12")
+        source, part = CsvSource(path, follow=True), tmp_path / "log.csv.1"
+        with source:
+            source.open()
+            assert len(source.poll(10, timeout=0)) == 1
+            path.rename(part)
+            path.write_bytes(b"a,b\n")
+            (record,) = source.poll(10, timeout=0)
+            assert source.poll(10, timeout=0) == []
+            place = source.lasting(record.next)
+        with part.open("ab") as file:
+            file.write(b"3.5\n")
+        with pytest.raises(SourceError, match=r"log.csv.1: the last line was learnt as '2,12'"):
+            source.open({0: place})
+
+    def test_a_line_that_is_too_long(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "data.jsonl", b"x" * 500)
+        with JsonLinesSource(path, max_record_bytes=100) as source:
+            source.open()
+            place = source.lasting(source.poll(1, timeout=0)[0].next)
+        path.write_bytes(b"x" * 501)
+        with pytest.raises(SourceError, match="has grown to 'xxx"):
+            source.open({0: place})

@@ -1,0 +1,176 @@
+"""The sink where a topic is deleted or made anew, a line is too large, or a right is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from connectors import SinkError
+from connectors.kafka.writing.sink import KafkaSink
+from streamkernel.daemon.stream.lines import dead_letter, shortened
+from tests.kafka.broker import Broker
+from tests.kafka.cluster import Cluster
+from tests.kafka.listeners import GUEST
+from tests.kafka.producing import consume
+from tests.kafka.sinking import at, finish, opened, put, standing, write_on
+
+MakeTopic = Callable[..., str]
+
+BOTH = pytest.mark.parametrize("transactional_id", [None, "me"], ids=["at once", "transactions"])
+
+
+@BOTH
+class TestTopics:
+    def test_one_that_is_not_there(self, broker: Cluster, transactional_id: str | None) -> None:
+        with pytest.raises(SinkError, match=r"^kafka topic nowhere at .*: the cluster has no such topic: look at"):
+            opened(broker, "nowhere", transactional_id=transactional_id)
+
+    def test_one_that_is_deleted(self, broker: Cluster, topic: MakeTopic, transactional_id: str | None) -> None:
+        name = topic()
+        more = {"transactional_id": transactional_id and name, "options": {"metadata_max_age_ms": 200}}
+        sink = opened(broker, name, **more)
+        put(sink, [at(0)])
+        sink.flush()
+        broker.delete_topic(name)
+        with pytest.raises(SinkError, match=f"kafka topic {name} at .*: the topic was deleted while it was written"):
+            write_on(sink)
+        sink.close()
+
+    def test_one_that_is_made_anew(
+        self,
+        broker: Cluster,
+        topic: MakeTopic,
+        transactional_id: str | None,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        name = topic()
+        more = {"transactional_id": transactional_id and name, "options": {"metadata_max_age_ms": 200}}
+        sink = opened(broker, name, **more)
+        put(sink, map(at, range(5)))
+        sink.flush()
+        broker.delete_topic(name)
+        broker.create_topic(name)
+        if transactional_id is None:
+            deadline = time.monotonic() + 30
+            while "was deleted and made anew" not in caplog.text:
+                assert time.monotonic() < deadline
+                sink.write((), ())
+                time.sleep(0.05)
+            put(sink, map(at, range(5, 9)))
+            finish(sink)
+            assert standing(broker, name) == {0: [5, 6, 7, 8]}
+        else:
+            with pytest.raises(SinkError, match="was deleted and made anew while it was written; start again"):
+                write_on(sink)
+        sink.close()
+
+
+class TestTooLarge:
+    @BOTH
+    def test_the_record_and_the_limit_are_told(
+        self, broker: Cluster, topic: MakeTopic, transactional_id: str | None
+    ) -> None:
+        name = topic(max_message_bytes=2000)
+        sink = opened(broker, name, transactional_id=transactional_id and name)
+        put(sink, map(at, range(5)))
+        mark = sink.flush()
+        sink.write([{"text": "a"}, {"text": 5000 * "x"}, {"text": "b"}], [at(5), at(6), at(7)])
+        with pytest.raises(SinkError) as caught:
+            sink.flush()
+        assert str(caught.value) == (
+            f"kafka topic {name} at {broker.bootstrap}: the line of the record at partition 0, offset 6 takes 5,011 "
+            "bytes, more than the 2,000 of its max.message.bytes (or max_request_size under options): raise that, "
+            "or lower limits.max_record_bytes"
+        )
+        sink.close()
+        with broker.admin() as admin:
+            from kafka.admin import ConfigResource, ConfigResourceType
+
+            admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"max.message.bytes": "20000"})])
+        with opened(broker, name, mark, transactional_id=transactional_id and name) as again:
+            again.write([{"text": "a"}, {"text": 5000 * "x"}, {"text": "b"}], [at(5), at(6), at(7)])
+        assert standing(broker, name) == {0: [*range(8)]}
+
+    def test_a_limit_of_the_clients_own(self, broker: Cluster, topic: MakeTopic) -> None:
+        name = topic()
+        sink = opened(broker, name, options={"max_request_size": 3000})
+        with pytest.raises(
+            SinkError, match=r"at partition 4, offset 6 takes 5,011 bytes, .*max_request_size under opt"
+        ):
+            sink.write([{"text": 5000 * "x"}], [at(6, 4)])
+        sink.close()
+
+    def test_a_dead_letter_is_shortened(self, broker: Cluster, topic: MakeTopic) -> None:
+        name = topic(max_message_bytes=9000)
+        with opened(broker, name, shorten=shortened) as sink:
+            raws = [b"short", 20_000 * b"\xff", 20_000 * b"\n"]
+            sink.write([dead_letter(at(n), "not_json", "why", raw) for n, raw in enumerate(raws)], map_at(range(3)))
+        values = [record.value for record in consume(broker.bootstrap, name)[0]]
+        assert [b"raw holds its first" in value for value in values] == [False, True, True]
+        assert all(len(value) < 9000 for value in values)
+
+
+def map_at(offsets: range) -> list[Any]:
+    return [at(offset) for offset in offsets]
+
+
+class TestRights:
+    LOGIN = {  # noqa: RUF012
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": GUEST[0],
+        "sasl_plain_password": GUEST[1],
+    }
+
+    def sink(self, broker: Broker, name: str, **more: Any) -> KafkaSink:
+        return KafkaSink(name, broker.sasl, options=self.LOGIN, **more)
+
+    def test_none_at_all(self, local_broker: Broker, topic: MakeTopic) -> None:
+        name = topic()
+        with pytest.raises(SinkError, match="the user guest is not authorised to read the topic"):
+            self.sink(local_broker, name).open()
+
+    def test_only_to_read(self, local_broker: Broker, topic: MakeTopic) -> None:
+        name = topic()
+        local_broker.allow(GUEST[0], "read", "describe", topic=name)
+        with pytest.raises(SinkError, match="not authorised to write to the topic: grant Write on it"):
+            self.sink(local_broker, name).open()
+        with pytest.raises(SinkError, match="not authorised to write to the topic: grant Write on it"):
+            self.sink(local_broker, name).probe()
+
+    def test_not_to_the_transactional_id(self, local_broker: Broker, topic: MakeTopic) -> None:
+        name = topic()
+        local_broker.allow(GUEST[0], topic=name)
+        with pytest.raises(
+            SinkError, match=f"not authorised to use the transactional_id {name}: grant Write and Describe"
+        ):
+            self.sink(local_broker, name, transactional_id=name).open()
+
+    @pytest.mark.parametrize("transactional", [False, True])
+    def test_what_is_needed_is_enough(self, local_broker: Broker, topic: MakeTopic, transactional: bool) -> None:
+        name = topic()
+        local_broker.allow(GUEST[0], "read", "write", "describe", topic=name)
+        more = {"transactional_id": name} if transactional else {}
+        if transactional:
+            local_broker.allow(GUEST[0], "write", "describe", transactional_id=name)
+        sink = self.sink(local_broker, name, **more)
+        sink.open()
+        put(sink, map(at, range(3)))
+        mark = sink.flush()
+        put(sink, map(at, range(3, 6)))
+        sink.close()
+        sink = self.sink(local_broker, name, **more)
+        sink.open(mark)
+        put(sink, map(at, range(3, 9)))
+        sink.close()
+        assert standing(local_broker, name) == {0: [*range(9)]}
+
+    def test_wrong_credentials(self, local_broker: Broker, topic: MakeTopic) -> None:
+        options = {**self.LOGIN, "sasl_plain_password": "a secret"}
+        sink = KafkaSink(topic(), local_broker.sasl, options=options)
+        with pytest.raises(SinkError, match="credentials") as caught:
+            sink.open()
+        assert "a secret" not in str(caught.value)
