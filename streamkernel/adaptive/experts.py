@@ -10,7 +10,6 @@ import numpy as np
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import Forest
 from streamkernel.adaptive.passing import advance_records, pass_records
-from streamkernel.compute import trees
 from streamkernel.compute.arrival import FeatureMap, Scaling, Window
 from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
@@ -23,9 +22,6 @@ from streamkernel.state import Array, Rules, State, all_finite, array, checked
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
 _LINEAR_DRIFTS = np.array([0.0, 1e-3])
-
-# What the compiled passes read and write of the experts, in their order: last what only one of the two has.
-_Arrays = tuple[Heads, Linear, trees.Forest, Mixture, Array | TargetStatistics]
 
 
 class Experts(abc.ABC):
@@ -200,11 +196,11 @@ class Experts(abc.ABC):
         return dict.fromkeys(self._fields, all_finite)
 
     @property
-    def _arrays(self) -> _Arrays:
-        """What `run` reads and writes of the experts."""
+    def _arrays(self) -> tuple[Any, ...]:
+        """What `run` reads and writes of the experts, in plain tuples."""
         linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
         mixture = Mixture(self.losses, self.change.block, self.eta)
-        return self._heads, linear, self.forest.arrays, mixture, self._others
+        return *map(tuple, (self._heads, linear, self.forest.arrays, mixture)), self._others
 
     @property
     def _heads(self) -> Heads:
@@ -212,7 +208,7 @@ class Experts(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def _others(self) -> Array | TargetStatistics:
+    def _others(self) -> Array | tuple[Array, ...]:
         """What `run` reads and writes beside heads, linear experts, trees and mixture."""
 
     @property
@@ -312,8 +308,8 @@ class NumberExperts(Experts):
         return 3
 
     @property
-    def _others(self) -> TargetStatistics:
-        return TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors)
+    def _others(self) -> tuple[Array, ...]:
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors))
 
     def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""

@@ -55,10 +55,10 @@ def pass_labels(
     values: Array,
     labels: Array,
     sample_weights: Array,
-    heads: Heads,
-    linear: Linear,
-    forest: Forest,
-    mixture: Mixture,
+    heads_parts: tuple[Any, ...],
+    linear_parts: tuple[Any, ...],
+    forest_parts: tuple[Any, ...],
+    mixture_parts: tuple[Any, ...],
     log_temperatures: Array,
     out: Array,
 ) -> Any:
@@ -74,18 +74,21 @@ def pass_labels(
         Classes, int64 of shape (n,); -1 is predicted and changes nothing.
     sample_weights
         float64 of shape (n,).
-    heads, linear
-        The heads, with a temperature each, and the linear experts, with none; updated.
-    forest
-        T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and linear experts
-        leaves over; updated.
-    mixture
-        Of H + E + T experts; none of its own losses counts as more than `WORST` in its block; updated.
+    heads_parts, linear_parts
+        `Heads`, with a temperature each, and `Linear` experts, with none, as plain tuples; updated.
+    forest_parts
+        A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
+        linear experts leaves over; updated.
+    mixture_parts
+        A `Mixture` of H + E + T experts; none of its own losses counts as more than `WORST` in its block; updated.
     log_temperatures
         log tau of each head, shape (H,); updated.
     out
         Filled: the mixture's probabilities, float64 of shape (n, K).
     """
+    # Named by the caller they would cost each call from Python 2 us.
+    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
+    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, eta = mixture.losses, mixture.eta

@@ -57,11 +57,11 @@ def pass_numbers(
     values: Array,
     targets: Array,
     sample_weights: Array,
-    heads: Heads,
-    linear: Linear,
-    forest: Forest,
-    mixture: Mixture,
-    statistics: TargetStatistics,
+    heads_parts: tuple[Any, ...],
+    linear_parts: tuple[Any, ...],
+    forest_parts: tuple[Any, ...],
+    mixture_parts: tuple[Any, ...],
+    statistics_parts: tuple[Any, ...],
     out: Array,
 ) -> Any:
     """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
@@ -74,22 +74,25 @@ def pass_numbers(
         float64 of shape (n,); NaN is predicted and changes nothing.
     sample_weights
         float64 of shape (n,).
-    heads, linear
-        The heads and the linear experts, of one output; updated.
-    forest
-        T = 1 ensemble of trees, or none, on what the mixture of heads and linear experts leaves over; updated.
-    mixture
-        Of H + E + 2 T + 1 experts: heads, linear experts, trees, levels. Its own losses are squared errors in variances
-        of the target, and none counts as more than `WORST` in its block; updated.
-    statistics
-        Updated, the moments before the residual is taken.
+    heads_parts, linear_parts
+        `Heads` and `Linear` experts of one output, as plain tuples; updated.
+    forest_parts
+        A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
+    mixture_parts
+        A `Mixture` of H + E + 2 T + 1 experts: heads, linear experts, trees, levels. Its own losses are squared errors
+        in variances of the target, and none counts as more than `WORST` in its block; updated.
+    statistics_parts
+        `TargetStatistics`; updated, the moments before the residual is taken.
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
+    # Named by the caller they would cost each call from Python 2 us.
+    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
+    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, eta = mixture.losses, mixture.eta
-    moments, linear_moments, levels, squared_errors = statistics
+    moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
     n_experts = n_smooth + 2 * T + 1
