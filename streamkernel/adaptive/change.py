@@ -9,21 +9,21 @@ from streamkernel.state import Rules, State, all_from_zero, array, checked, stat
 
 #: Labelled records of a block.
 BLOCK = 100
-#: Losses before are discounted by this a block; a change is told from this many records on.
+#: Losses before are discounted by this a block; a change is found from this many records on.
 DISCOUNT = 0.9
 LEAST = 250
 #: Deviations of a block's mean by which it must exceed the mean before.
 DEVIATIONS = 4.0
 #: What is less is no change.
 ROUNDING = 1e-9
-#: When the metric is learnt again: this many records after the block that told.
+#: When the metric is learnt again: this many records after the block that showed it.
 DELAYS = (100, 300, 800)
 
 
 class Change:
     """Watches the losses of the mixture and says when the metric is to be learnt again, and from which records.
 
-    A block whose mean loss exceeds the mean of those before by four deviations tells a change: the records before it
+    A block whose mean loss exceeds the mean of those before by four deviations is a change: the records before it
     are past. The metric is learnt from those since, as soon as there are some, and again when there are more.
 
     Attributes
@@ -38,7 +38,7 @@ class Change:
     def __init__(self) -> None:
         self.block = np.zeros(3)
         self._before = np.zeros(3)
-        self._last = 0  # the records there had been when the change came that was told last; 0 for none
+        self._last = 0  # the records there had been when the last change came; 0 for none
 
     def end_block(self, n_records: int) -> int:
         """End a block; the records since the last change where now is the time to learn from them, else 0."""

@@ -10,24 +10,18 @@ import numpy as np
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import Forest
 from streamkernel.adaptive.passing import advance_records, pass_records
-from streamkernel.compute import trees
 from streamkernel.compute.arrival import FeatureMap, Scaling, Window
-from streamkernel.compute.experts import hedge_weights, replay, standardise_targets
+from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
-from streamkernel.compute.number_pass import pass_numbers
+from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
 from streamkernel.compute.recursive import apply_deferred
 from streamkernel.state import Array, Rules, State, all_finite, array, checked
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
 _LINEAR_DRIFTS = np.array([0.0, 1e-3])
-
-# What the compiled passes read and write of the experts, in their order.
-_Matrices = tuple[Array, Array, Array, Array, float, Array, Array, Array, trees.Forest]
-_LabelArrays = tuple[*_Matrices, Array, Array, Array, float]
-_NumberArrays = tuple[*_Matrices, Array, Array, Array, Array, Array, Array, float]
 
 
 class Experts(abc.ABC):
@@ -60,6 +54,8 @@ class Experts(abc.ABC):
     n_linear_experts = 2
     #: Ensembles of trees, if there are any.
     n_ensembles: int
+    #: lambda of the linear experts, or q of those for numbers.
+    linear_rates: Array
     #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
     run: Callable[..., int]
     #: The target of a record that is predicted only.
@@ -114,7 +110,7 @@ class Experts(abc.ABC):
     def rescale_inputs(self, factor: float) -> None:
         """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
 
-        Their coefficients grow by 1 / factor, so that they say what they said. So does P where the ridge leaves it
+        Their coefficients grow by 1 / factor, so that their scores stay. So does P where the ridge leaves it
         room: any diagonal congruence keeps it positive.
         """
         self.linear_W[:, :, 1:] /= factor
@@ -150,20 +146,20 @@ class Experts(abc.ABC):
         window: Window,
     ) -> Array:
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
-        out = np.empty((len(values), self._n_said))
+        out = np.empty((len(values), self._width))
         arrival = values, extras, truths, weights, learnt, scaling, feature_map, window
         advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
         return out
 
     def learn(self, Phi: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
-        out = np.empty((len(values), self._n_said))
+        out = np.empty((len(values), self._width))
         pass_records(self.run, Phi, values, truths, weights, self._arrays, self.forest.arrays, out)
         return out
 
     def bind(self, Phi: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:
         """The arguments of `run`, of which the last is filled with the predictions."""
-        return Phi, values, truths, weights, *self._arrays, np.empty((len(values), self._n_said))
+        return Phi, values, truths, weights, *self._arrays, np.empty((len(values), self._width))
 
     @property
     def nbytes(self) -> int:
@@ -200,21 +196,32 @@ class Experts(abc.ABC):
         return dict.fromkeys(self._fields, all_finite)
 
     @property
-    @abc.abstractmethod
     def _arrays(self) -> tuple[Any, ...]:
-        """What `run` reads and writes of the experts."""
+        """What `run` reads and writes of the experts, in plain tuples."""
+        linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
+        mixture = Mixture(self.losses, self.change.block, self.eta)
+        return *map(tuple, (self._heads, linear, self.forest.arrays, mixture)), self._others
+
+    @property
+    def _heads(self) -> Heads:
+        return Heads(self._heads_P, self.heads_W, self._deferred, self.drifts, self.ridge)
 
     @property
     @abc.abstractmethod
-    def _n_said(self) -> int:
-        """Numbers said of a record."""
+    def _others(self) -> Array | tuple[Array, ...]:
+        """What `run` reads and writes beside heads, linear experts, trees and mixture."""
+
+    @property
+    @abc.abstractmethod
+    def _width(self) -> int:
+        """Numbers of a prediction."""
 
     @property
     def _fields(self) -> tuple[str, ...]:
         return ("heads_P", "heads_W", "linear_P", "linear_W", "losses")
 
     def _replay(self, Phi: Array, truths: Array, weights: Array) -> None:
-        replay(Phi, truths, weights, self._heads_P, self.heads_W, self._deferred, self.drifts, self.ridge)
+        replay(Phi, truths, weights, self._heads)
 
 
 def _fresh(n: int, size: int, ridge: float) -> Array:
@@ -234,6 +241,7 @@ class LabelExperts(Experts):
 
     eta = 1.0
     n_ensembles = 2
+    linear_rates = _FORGETTING
     run = staticmethod(pass_labels)
     nothing = -1
 
@@ -250,26 +258,12 @@ class LabelExperts(Experts):
         return (*super()._fields, "log_temperatures")
 
     @property
-    def _n_said(self) -> int:
+    def _width(self) -> int:
         return int(self.heads_W.shape[1])
 
     @property
-    def _arrays(self) -> _LabelArrays:
-        return (
-            self._heads_P,
-            self.heads_W,
-            self._deferred,
-            self.drifts,
-            self.ridge,
-            self.linear_P,
-            self.linear_W,
-            _FORGETTING,
-            self.forest.arrays,
-            self.log_temperatures,
-            self.losses,
-            self.change.block,
-            self.eta,
-        )
+    def _others(self) -> Array:
+        return self.log_temperatures
 
     def replay(self, Phi: Array, labels: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
@@ -282,6 +276,7 @@ class NumberExperts(Experts):
 
     eta = 2.0
     n_ensembles = 1
+    linear_rates = _LINEAR_DRIFTS
     run = staticmethod(pass_numbers)
     nothing = math.nan
 
@@ -309,29 +304,12 @@ class NumberExperts(Experts):
         return (*super()._fields, "moments", "linear_moments", "squared_errors", "levels")
 
     @property
-    def _n_said(self) -> int:
+    def _width(self) -> int:
         return 3
 
     @property
-    def _arrays(self) -> _NumberArrays:
-        return (
-            self._heads_P,
-            self.heads_W,
-            self._deferred,
-            self.drifts,
-            self.ridge,
-            self.linear_P,
-            self.linear_W,
-            _LINEAR_DRIFTS,
-            self.forest.arrays,
-            self.levels,
-            self.moments,
-            self.linear_moments,
-            self.losses,
-            self.squared_errors,
-            self.change.block,
-            self.eta,
-        )
+    def _others(self) -> tuple[Array, ...]:
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors))
 
     def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""

@@ -42,7 +42,7 @@ class Forest:
 
     """
 
-    #: Leaves are finite and weights are weights, so that what is said is finite; a threshold may be infinite.
+    #: Leaves are finite and weights are weights, so that predictions are finite; a threshold may be infinite.
     rules: ClassVar[Rules] = {
         "window_rows": none_infinite,
         "window_targets": all_finite,

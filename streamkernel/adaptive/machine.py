@@ -8,8 +8,8 @@ import abc
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,55 +19,15 @@ from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.recent import Recent
+from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs, Rows
-from streamkernel.records.targets import Classes, Numbers
+from streamkernel.records.results import BatchResult, joined_targets, padded
+from streamkernel.records.targets import Classes, Encoded, Numbers
 from streamkernel.state import Array, Rules, State, all_from_zero, array, checked, state_mismatch, whole
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _RULES: Rules = {"importance": all_from_zero}
-
-
-@dataclass(frozen=True)
-class Answered:
-    """What `advance` said of its records before it learnt them.
-
-    Attributes
-    ----------
-    said
-        Probabilities (n, K), or predictions and their deviations (n, 2).
-    known
-        Classes known before each record, int64 of shape (n,); 0 for numbers.
-    losses
-        The loss of each, (n,); NaN where there is no label.
-
-    """
-
-    said: Array
-    known: Array
-    losses: Array
-
-
-class Taught(NamedTuple):
-    """What came of a stretch of records that met matrices of the same shape.
-
-    Attributes
-    ----------
-    said
-        What was said before they were learnt.
-    known
-        Classes known before; 0 for numbers.
-    learnt
-        What was said when a new class had its place.
-    y
-        Labels' columns, -1 for None, or numbers, NaN for None; (n,).
-
-    """
-
-    said: Array
-    known: int
-    learnt: Array
-    y: Array
 
 
 class AdaptiveMachine(abc.ABC):
@@ -97,7 +57,7 @@ class AdaptiveMachine(abc.ABC):
         self._encoder = BatchEncoder(inputs, self.targets)
         self._fast_path: AdaptiveFastPath | None = None
 
-    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Answered:
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
 
         Parameters
@@ -115,19 +75,13 @@ class AdaptiveMachine(abc.ABC):
             A record cannot be used. Nothing of the call is learnt then.
 
         """
-        parts: list[Answered] = []
-        for rows, targets, weights in self._encoder.take(xs, ys, ws):
-            parts.extend(
-                self._answered(self._learn(rows.part(stretch), targets[stretch], weights[stretch]))
-                for stretch in self._stretches(rows, targets)
-            )
-        return self._joined(parts)
+        parts = list(self._results(xs, ys, ws))
+        return parts[0] if len(parts) == 1 else self._joined(parts)
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does."""
-        for rows, targets, weights in self._encoder.take(xs, ys, ws):
-            for stretch in self._stretches(rows, targets):
-                self._learn(rows.part(stretch), targets[stretch], weights[stretch])
+        for _ in self._results(xs, ys, ws):
+            pass
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
@@ -138,16 +92,16 @@ class AdaptiveMachine(abc.ABC):
         return True
 
     def predict_one(self, x: Mapping[Any, Any]) -> list[float]:
-        """What there is to say of a record; nothing is changed."""
+        """The prediction of a record; nothing is changed."""
         if (fast_path := self._open_fast_path()) and (prediction := fast_path.predict(x)) is not None:
             return prediction
-        said: list[float] = self.predict([x])[0].tolist()
-        return said
+        row: list[float] = self.predict([x])[0].tolist()
+        return row
 
     def predict(self, xs: Records) -> Array:
-        """What there is to say of records, (n, K), or (n, 3) of numbers; nothing is changed."""
-        said = [self._predict(rows) for _, rows in self._encoder.encoded(xs, [None] * len(xs))]
-        return said[0] if len(said) == 1 else np.concatenate([self._nothing(0), *said])
+        """The predictions of records, (n, K), or (n, 3) of numbers; nothing is changed."""
+        parts = [self._predict(rows) for _, rows in self._encoder.encoded(xs, [None] * len(xs))]
+        return parts[0] if len(parts) == 1 else np.concatenate([self._nothing(0), *parts])
 
     def state(self) -> State:
         """The fields of the state."""
@@ -183,7 +137,24 @@ class AdaptiveMachine(abc.ABC):
         if len(self.importance) > self.columns.n_inputs:
             raise state_mismatch("importance")
 
-    def _stretches(self, rows: Rows, targets: Sequence[Any]) -> Iterator[slice]:
+    def _results(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None) -> Iterator[BatchResult]:
+        """Learn records segment by segment, as the results are taken."""
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
+            for segment in self._segments(rows, targets):
+                yield self._learn(rows.part(segment), targets[segment], weights[segment])
+
+    def _joined(self, parts: Sequence[BatchResult]) -> BatchResult:
+        """The results of segments one after the other; a class that was not known yet has probability 0."""
+        parts = [self._result(self._encoded([]), self._nothing(0)), *parts]
+        deviations = [part.deviations for part in parts if part.deviations is not None]
+        return BatchResult(
+            joined_targets([part.targets for part in parts]),
+            np.concatenate([padded(part.predictions, self.targets.n_outputs) for part in parts]),
+            np.concatenate([part.losses for part in parts]),
+            np.concatenate(deviations) if deviations else None,
+        )
+
+    def _segments(self, rows: Rows, targets: Sequence[Any]) -> Iterator[slice]:
         """Cut where the matrices change their shape or their contents: new inputs, new classes, a new metric."""
         if self._is_steady(targets):
             yield slice(0, len(targets))
@@ -222,17 +193,16 @@ class AdaptiveMachine(abc.ABC):
         n = len(rows.values)
         return self._pass(rows, self._unknown(n), np.zeros(n)) if self.n_records else self._nothing(n)
 
-    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
-        """One stretch: every record meets matrices of the same shape."""
+    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+        """One segment: every record meets matrices of the same shape."""
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
-            said = self._predict(rows)
-            return Taught(said, self._n_classes, said, self._unknown(len(said)))
+            return self._result(self._encoded(targets), self._predict(rows))
         if not self.n_records or self.columns.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
-        taught = self._teach(rows, targets, weights)
+        result = self._predict_then_learn(rows, targets, weights)
         self._count(n_learnt)
-        return taught
+        return result
 
     def _count(self, n_learnt: int) -> None:
         """Count records learnt, and learn the metric where it is time."""
@@ -311,11 +281,6 @@ class AdaptiveMachine(abc.ABC):
         experts.forget_heads()
         experts.replay(columns.of(X, keys), y, w)
 
-    @property
-    @abc.abstractmethod
-    def _n_classes(self) -> int:
-        """Classes known; 0 for numbers."""
-
     def _joins(self, targets: Sequence[Any]) -> Array:
         """Which records bring a new class."""
         return np.zeros(len(targets), np.bool_)
@@ -330,19 +295,19 @@ class AdaptiveMachine(abc.ABC):
 
     @abc.abstractmethod
     def _nothing(self, n: int) -> Array:
-        """What there is to say before anything was learnt."""
+        """The predictions of n records before anything was learnt."""
 
     @abc.abstractmethod
-    def _teach(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
-        """Predict, then learn, the records of a stretch."""
+    def _encoded(self, targets: Sequence[Any]) -> Encoded:
+        """Encode the targets of a segment; a new label joins."""
 
     @abc.abstractmethod
-    def _answered(self, taught: Taught) -> Answered:
-        """What is to be told of a stretch."""
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+        """Predict, then learn, the records of a segment."""
 
     @abc.abstractmethod
-    def _joined(self, parts: Sequence[Answered]) -> Answered:
-        """Answers one after the other."""
+    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
+        """The result of a segment from its predictions, with the losses these had."""
 
 
 class LabelMachine(AdaptiveMachine):
@@ -361,10 +326,6 @@ class LabelMachine(AdaptiveMachine):
         self.experts: LabelExperts = experts
         super().__init__(inputs, columns, schedule, buffer_size)
 
-    @property
-    def _n_classes(self) -> int:
-        return self.targets.n_outputs
-
     def _joins(self, targets: Sequence[Any]) -> Array:
         joined = set()
         joins = np.zeros(len(targets), np.bool_)
@@ -382,38 +343,30 @@ class LabelMachine(AdaptiveMachine):
     def _nothing(self, n: int) -> Array:
         return np.zeros((n, self.targets.n_outputs))
 
-    def _teach(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
-        known, said = self.targets.n_outputs, None
-        if self.targets.is_new(targets[0]):  # and then the stretch is this record
-            said = self._pass(rows, self._unknown(1), weights) if known else self._nothing(1)
-            self.targets.admit(targets)
+    def _encoded(self, targets: Sequence[Any]) -> Encoded:
+        return self.targets.admit(targets)
+
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+        is_new = self.targets.is_new(targets[0])  # and then the segment is this record
+        before = self._predict(rows) if is_new else None
+        encoded = self._encoded(targets)
+        if is_new:
             self.experts.add_output()
             self._fast_path = None
-        labels = self.targets.codes(targets)
-        learnt = self._pass(rows, labels, weights)
-        return Taught(learnt if said is None else said, known, learnt, labels)
+        predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights)
+        result = self._result(encoded, predictions)
+        return result if before is None else replace(result, predictions=before)
 
-    def _answered(self, taught: Taught) -> Answered:
-        losses = np.full(len(taught.y), np.nan)
-        rows = np.flatnonzero(taught.y >= 0)
-        losses[rows] = -np.log(np.maximum(taught.learnt[rows, taught.y[rows]], 1e-15))
-        return Answered(taught.said, np.full(len(losses), taught.known), losses)
+    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
+        losses = np.full(len(targets.y), np.nan)
+        rows = np.flatnonzero(targets.labelled)
+        losses[rows] = -np.log(np.maximum(predictions[rows, targets.y[rows].astype(np.int64)], 1e-15))
+        return BatchResult(targets, predictions, losses)
 
     def load_state(self, state: State) -> None:
         super().load_state(state)
         if not np.isin(self.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("recent_targets")
-
-    def _joined(self, parts: Sequence[Answered]) -> Answered:
-        if len(parts) == 1:
-            return parts[0]
-        K = self.targets.n_outputs
-        said = [np.pad(part.said, ((0, 0), (0, K - part.said.shape[1]))) for part in parts]
-        return Answered(
-            np.concatenate([np.zeros((0, K)), *said]),
-            np.concatenate([np.zeros(0, np.int64), *(part.known for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.losses for part in parts)]),
-        )
 
 
 class NumberMachine(AdaptiveMachine):
@@ -432,10 +385,6 @@ class NumberMachine(AdaptiveMachine):
         self.experts: NumberExperts = experts
         super().__init__(inputs, columns, schedule, buffer_size)
 
-    @property
-    def _n_classes(self) -> int:
-        return 0
-
     def _unknown(self, n: int) -> Array:
         return np.full(n, np.nan)
 
@@ -445,23 +394,17 @@ class NumberMachine(AdaptiveMachine):
     def _nothing(self, n: int) -> Array:
         return np.tile([0.0, 0.0, 1.0], (n, 1))
 
-    def _teach(self, rows: Rows, targets: Sequence[Any], weights: Array) -> Taught:
-        y = np.array([np.nan if target is None else target for target in targets], np.float64)
-        said = self._pass(rows, y, weights)
-        return Taught(said, 0, said, y)
+    def _encoded(self, targets: Sequence[Any]) -> Encoded:
+        return Encoded(np.array(targets, np.float64), np.zeros((len(targets), 2)))  # None is NaN
 
-    def _answered(self, taught: Taught) -> Answered:
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+        encoded = self._encoded(targets)
+        return self._result(encoded, self._pass(rows, encoded.y, weights))
+
+    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
         # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that
         # the quotient overflows.
         with np.errstate(over="ignore"):
-            losses = np.minimum((taught.said[:, 0] - taught.y) ** 2 / taught.said[:, 2], np.finfo(np.float64).max)
-        return Answered(taught.said[:, :2], np.zeros(len(losses), np.int64), losses)
-
-    def _joined(self, parts: Sequence[Answered]) -> Answered:
-        if len(parts) == 1:
-            return parts[0]
-        return Answered(
-            np.concatenate([np.zeros((0, 2)), *(part.said for part in parts)]),
-            np.concatenate([np.zeros(0, np.int64), *(part.known for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.losses for part in parts)]),
-        )
+            losses = (predictions[:, PREDICTION] - targets.y) ** 2 / predictions[:, VARIANCE]
+        losses = np.minimum(losses, np.finfo(np.float64).max)
+        return BatchResult(targets, predictions[:, [PREDICTION]], losses, predictions[:, DEVIATION])

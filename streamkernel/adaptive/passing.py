@@ -72,7 +72,7 @@ def advance_records(
 
     """
     n = len(values)
-    taught = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
+    to_learn = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
     Phi = np.empty((min(n, BLOCK), 2 * feature_map.W.shape[1] + 1 + feature_map.n_linear))
     for start in range(0, n, BLOCK):
         block = slice(start, start + BLOCK)
@@ -88,4 +88,4 @@ def advance_records(
             window,
             columns,
         )
-        pass_records(learn, columns, values[block], taught[block], weights[block], experts, forest, out[block])
+        pass_records(learn, columns, values[block], to_learn[block], weights[block], experts, forest, out[block])

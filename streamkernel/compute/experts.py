@@ -3,7 +3,7 @@
 The heads live on all columns, the linear experts on the last ones, which hold the constant and the inputs themselves.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,68 @@ DISCOUNT = 0.99
 TEMPERATURE_STEP = 0.05
 TEMPERATURE_CLIP = 2.0
 HIGHEST_LOG_TEMPERATURE = 4.0
+
+
+class Heads(NamedTuple):
+    """Recursive least squares on all D columns: H heads of K outputs, each with a drift rate of its own.
+
+    Attributes
+    ----------
+    P, W
+        Inverse covariances, float64 of shape (H, D, D), lower triangles, and weights, (H, K, D).
+    deferred
+        What each P is deferred, (H, D + 2), as `symmetric_product` has it.
+    drifts
+        q of each head, shape (H,).
+    ridge
+        rho.
+
+    """
+
+    P: Array
+    W: Array
+    deferred: Array
+    drifts: Array
+    ridge: float
+
+
+class Linear(NamedTuple):
+    """Linear experts: E of K outputs on the last L columns.
+
+    Attributes
+    ----------
+    P, W
+        Inverse covariances, or curvatures, float64 of shape (E, L, L), lower triangles, and weights, (E, K, L).
+    rates
+        How fast each forgets, shape (E,): lambda of experts for classes, q of those for numbers.
+    ridge
+        rho.
+
+    """
+
+    P: Array
+    W: Array
+    rates: Array
+    ridge: float
+
+
+class Mixture(NamedTuple):
+    """The mixture of all experts by Hedge.
+
+    Attributes
+    ----------
+    losses
+        Discounted losses of the experts: heads, linear experts, then those that trees bring; float64.
+    block
+        Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
+    eta
+        Its rate.
+
+    """
+
+    losses: Array
+    block: Array
+    eta: float
 
 
 @jit_reduction
@@ -78,29 +140,14 @@ def count_loss(block: Array, loss: float) -> None:
 
 @jit
 def update_heads(
-    P: Array,
-    W: Array,
-    deferred: Array,
-    drifts: Array,
-    ridge: float,
-    phi: Array,
-    truth: Array,
-    scores: Array,
-    weight: float,
-    room: tuple[Array, Array],
+    heads: Heads, phi: Array, truth: Array, scores: Array, weight: float, room: tuple[Array, Array]
 ) -> None:
     """One record for each head.
 
     Parameters
     ----------
-    P, W
-        The heads' matrices, (H, D, D) and (H, K, D); updated.
-    deferred
-        What each head's P is deferred, (H, D + 2), as `symmetric_product` has it; updated.
-    drifts
-        q of each head, shape (H,).
-    ridge
-        rho.
+    heads
+        P, W and what is deferred are updated.
     phi
         The record's columns, shape (D,).
     truth
@@ -114,25 +161,25 @@ def update_heads(
 
     """
     errors, v = room
-    for j in range(W.shape[0]):
+    for j in range(heads.W.shape[0]):
         for k in range(truth.shape[0]):
             errors[k] = truth[k] - scores[j, k]
-        learn_least_squares_late(P[j], W[j], deferred[j], phi, errors, weight, drifts[j], 1.0 / ridge, v)
+        learn_least_squares_late(
+            heads.P[j], heads.W[j], heads.deferred[j], phi, errors, weight, heads.drifts[j], 1.0 / heads.ridge, v
+        )
 
 
 @jit
-def replay(
-    Phi: Array, truths: Array, sample_weights: Array, P: Array, W: Array, deferred: Array, drifts: Array, ridge: float
-) -> None:
+def replay(Phi: Array, truths: Array, sample_weights: Array, heads: Heads) -> None:
     """Let records (n, D) with truths (n, K) come again, to the heads alone; a weight of 0 leaves one out."""
-    H, K, D = W.shape
+    H, K, D = heads.W.shape
     no_experts = np.zeros((0, K, 1))
     scores = np.empty((H, K))
     room = np.empty(K), np.empty(D)
     for r in range(Phi.shape[0]):
         if sample_weights[r] > 0:
-            predict_experts(W, no_experts, Phi[r], scores)
-            update_heads(P, W, deferred, drifts, ridge, Phi[r], truths[r], scores, sample_weights[r], room)
+            predict_experts(heads.W, no_experts, Phi[r], scores)
+            update_heads(heads, Phi[r], truths[r], scores, sample_weights[r], room)
 
 
 @jit

@@ -1,4 +1,4 @@
-"""A stretch of classified records through all experts and their mixture: every expert speaks before it learns."""
+"""A segment of classified records through all experts and their mixture: each predicts before it learns."""
 
 from typing import Any
 
@@ -6,6 +6,9 @@ import numpy as np
 
 from streamkernel.compute.experts import (
     DISCOUNT,
+    Heads,
+    Linear,
+    Mixture,
     count_loss,
     hedge_weights,
     predict_experts,
@@ -52,19 +55,11 @@ def pass_labels(
     values: Array,
     labels: Array,
     sample_weights: Array,
-    heads_P: Array,
-    heads_W: Array,
-    deferred: Array,
-    drifts: Array,
-    ridge: float,
-    linear_P: Array,
-    linear_W: Array,
-    forgetting: Array,
-    forest: Forest,
+    heads_parts: tuple[Any, ...],
+    linear_parts: tuple[Any, ...],
+    forest_parts: tuple[Any, ...],
+    mixture_parts: tuple[Any, ...],
     log_temperatures: Array,
-    losses: Array,
-    block: Array,
-    eta: float,
     out: Array,
 ) -> Any:
     """Predict, then learn, classified records, until trees are due to be grown; how many, or 0 for all and none due.
@@ -79,28 +74,24 @@ def pass_labels(
         Classes, int64 of shape (n,); -1 is predicted and changes nothing.
     sample_weights
         float64 of shape (n,).
-    heads_P, heads_W, deferred, drifts, ridge
-        The heads, as `update_heads` has them; updated.
-    linear_P, linear_W
-        The linear experts' matrices, (E, L, L) and (E, K, L), on the last L columns; updated.
-    forgetting
-        lambda of each linear expert, shape (E,).
-    forest
-        T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and linear experts
-        leaves over; updated.
+    heads_parts, linear_parts
+        `Heads`, with a temperature each, and `Linear` experts, with none, as plain tuples; updated.
+    forest_parts
+        A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
+        linear experts leaves over; updated.
+    mixture_parts
+        A `Mixture` of H + E + T experts; none of its own losses counts as more than `WORST` in its block; updated.
     log_temperatures
         log tau of each head, shape (H,); updated.
-    losses
-        Discounted losses of all experts: heads, linear experts, ensembles, shape (H + E + T,); updated.
-    block
-        Number, sum and sum of squares of the mixture's losses, none counted as more than `WORST`, shape (3,); updated.
-    eta
-        The mixture's rate.
     out
         Filled: the mixture's probabilities, float64 of shape (n, K).
     """
-    H, K, D = heads_W.shape
-    E, _, L = linear_W.shape
+    # Named by the caller they would cost each call from Python 2 us.
+    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
+    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
+    H, K, D = heads.W.shape
+    E, _, L = linear.W.shape
+    losses, eta = mixture.losses, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
     scores = np.empty((n_smooth, K))
@@ -112,9 +103,8 @@ def pass_labels(
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
-        linear = phi[D - L :]
         label = labels[r]
-        predict_experts(heads_W, linear_W, phi, scores)
+        predict_experts(heads.W, linear.W, phi, scores)
         for j in range(H):
             softmax_into(scores[j], np.exp(log_temperatures[j]), p[j])
         for j in range(H, n_smooth):
@@ -132,17 +122,25 @@ def pass_labels(
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
         if label < 0:
             continue
-        count_loss(block, min(-np.log(out[r, label]), WORST))
+        count_loss(mixture.block, min(-np.log(out[r, label]), WORST))
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
-        update_heads(heads_P, heads_W, deferred, drifts, ridge, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads, phi, truth, scores, sample_weights[r], room)
         for j in range(n_smooth + T):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for j in range(H):
             log_temperatures[j] = step_temperature(log_temperatures[j], scores[j], p[j], label)
         for e in range(E):
             learn_newton(
-                linear_P[e], linear_W[e], linear, p[H + e], label, sample_weights[r], forgetting[e], ridge, v_linear
+                linear.P[e],
+                linear.W[e],
+                phi[D - L :],
+                p[H + e],
+                label,
+                sample_weights[r],
+                linear.rates[e],
+                linear.ridge,
+                v_linear,
             )
         if T:
             for k in range(K):

@@ -1,12 +1,21 @@
-"""A stretch of records with numbers for targets through all experts and their mixture."""
+"""A segment of records with numbers for targets through all experts and their mixture."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamkernel.compute.experts import DISCOUNT, count_loss, hedge_weights, predict_experts, update_heads
+from streamkernel.compute.experts import (
+    DISCOUNT,
+    Heads,
+    Linear,
+    Mixture,
+    count_loss,
+    hedge_weights,
+    predict_experts,
+    update_heads,
+)
 from streamkernel.compute.jit import jit
-from streamkernel.compute.moments import deviation, near, take_target
+from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.trees import Forest, learn_trees, predict_trees
 
@@ -16,6 +25,30 @@ Array = np.ndarray[Any, np.dtype[Any]]
 WORST = 4.0
 #: How fast a level follows the errors it corrects.
 LEVEL_RATE = 0.6
+#: The columns of a prediction: of the target, the deviation of its error, and the variance of the targets so far.
+PREDICTION, DEVIATION, VARIANCE = range(3)
+
+
+class TargetStatistics(NamedTuple):
+    """Running statistics of the targets and of the errors.
+
+    Attributes
+    ----------
+    moments, linear_moments
+        Moments of the targets that the heads, and the linear experts, have learnt, float64 of shape (8,). Where the
+        latter are replaced, levels, trees and squared errors begin anew: what they have learnt is of another size.
+    levels
+        The level of the last errors of heads and linear experts mixed, and of that when the trees have corrected it,
+        shape (1 + T,): an expert each.
+    squared_errors
+        The mixture's squared errors and their number, both discounted, float64 of shape (2,).
+
+    """
+
+    moments: Array
+    linear_moments: Array
+    levels: Array
+    squared_errors: Array
 
 
 @jit
@@ -24,22 +57,11 @@ def pass_numbers(
     values: Array,
     targets: Array,
     sample_weights: Array,
-    heads_P: Array,
-    heads_W: Array,
-    deferred: Array,
-    drifts: Array,
-    ridge: float,
-    linear_P: Array,
-    linear_W: Array,
-    linear_drifts: Array,
-    forest: Forest,
-    levels: Array,
-    moments: Array,
-    linear_moments: Array,
-    losses: Array,
-    squared_errors: Array,
-    block: Array,
-    eta: float,
+    heads_parts: tuple[Any, ...],
+    linear_parts: tuple[Any, ...],
+    forest_parts: tuple[Any, ...],
+    mixture_parts: tuple[Any, ...],
+    statistics_parts: tuple[Any, ...],
     out: Array,
 ) -> Any:
     """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
@@ -52,36 +74,25 @@ def pass_numbers(
         float64 of shape (n,); NaN is predicted and changes nothing.
     sample_weights
         float64 of shape (n,).
-    heads_P, heads_W, deferred, drifts, ridge
-        The heads, as `update_heads` has them; updated.
-    linear_P, linear_W
-        The linear experts' matrices, (E, L, L) and (E, 1, L), on the last L columns; updated.
-    linear_drifts
-        q of each linear expert, shape (E,).
-    forest
-        T = 1 ensemble of trees, or none, on what the mixture of heads and linear experts leaves over; updated.
-    levels
-        The level of that mixture's last errors, and of its errors when the trees have corrected it, shape (1 + T,): an
-        expert each; updated.
-    moments, linear_moments
-        Moments of the targets that the heads, and the linear experts, have learnt, float64 of shape (8,); updated
-        before the residual is taken. Where the latter are replaced, levels, trees and squared errors begin anew: what
-        they have learnt is of another size.
-    losses
-        Discounted losses of all experts: heads, linear experts, trees, levels, shape (H + E + 2 T + 1,); updated.
-    squared_errors
-        The mixture's squared errors and their number, both discounted, float64 of shape (2,); updated.
-    block
-        Number, sum and sum of squares of the mixture's squared errors in variances of the target, none counted as more
-        than `WORST`, shape (3,); updated.
-    eta
-        The mixture's rate.
+    heads_parts, linear_parts
+        `Heads` and `Linear` experts of one output, as plain tuples; updated.
+    forest_parts
+        A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
+    mixture_parts
+        A `Mixture` of H + E + 2 T + 1 experts: heads, linear experts, trees, levels. Its own losses are squared errors
+        in variances of the target, and none counts as more than `WORST` in its block; updated.
+    statistics_parts
+        `TargetStatistics`; updated, the moments before the residual is taken.
     out
-        Filled, float64 of shape (n, 3): the mixture's prediction, the deviation of its errors and the variance of the
-        targets so far (1 before two differ).
+        Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
-    H, _, D = heads_W.shape
-    E, _, L = linear_W.shape
+    # Named by the caller they would cost each call from Python 2 us.
+    heads, linear = Heads(*heads_parts), Linear(*linear_parts)
+    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
+    H, _, D = heads.W.shape
+    E, _, L = linear.W.shape
+    losses, eta = mixture.losses, mixture.eta
+    moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
     n_experts = n_smooth + 2 * T + 1
@@ -93,13 +104,12 @@ def pass_numbers(
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
-        linear = phi[D - L :]
         y = targets[r]
-        predict_experts(heads_W, linear_W, phi, scores)
+        predict_experts(heads.W, linear.W, phi, scores)
         for j in range(H):
-            predictions[j] = moments[1] + deviation(moments) * scores[j, 0]
+            predictions[j] = moments[MEAN] + deviation(moments) * scores[j, 0]
         for j in range(H, n_smooth):
-            predictions[j] = linear_moments[1] + deviation(linear_moments) * scores[j, 0]
+            predictions[j] = linear_moments[MEAN] + deviation(linear_moments) * scores[j, 0]
         hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
         if T:
@@ -108,12 +118,12 @@ def pass_numbers(
             predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
         predictions[n_smooth + T] = smooth + levels[0]
         hedge_weights(losses, eta, weights)
-        out[r, 0] = dot(weights, predictions)
-        out[r, 1] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
+        out[r, PREDICTION] = dot(weights, predictions)
+        out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
         if variance <= 0:
             variance = 1.0
-        out[r, 2] = variance
+        out[r, VARIANCE] = variance
         if np.isnan(y):
             continue
         mean = 0.0
@@ -122,11 +132,11 @@ def pass_numbers(
             mean += squared[j] / n_experts
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
-        count_loss(block, min((y - out[r, 0]) ** 2 / variance, WORST))
+        count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
         nearer, due = near(linear_moments, y), False
-        squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, 0]) ** 2
+        squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
-        if linear_moments[0] > 0:  # there is nothing to correct in what was said before the first target
+        if linear_moments[0] > 0:  # before the first target there is nothing to correct
             rate = 1.0 - (1.0 - LEVEL_RATE) ** sample_weights[r]
             levels[0] += rate * (nearer - smooth - levels[0])
             if T:
@@ -142,10 +152,17 @@ def pass_numbers(
         for e in range(E):
             error[0] = target - scores[H + e, 0]
             learn_least_squares(
-                linear_P[e], linear_W[e], linear, error, sample_weights[r], linear_drifts[e], 1.0 / ridge, v_linear
+                linear.P[e],
+                linear.W[e],
+                phi[D - L :],
+                error,
+                sample_weights[r],
+                linear.rates[e],
+                1.0 / linear.ridge,
+                v_linear,
             )
         truth[0] = take_target(moments, nearer)[0]
-        update_heads(heads_P, heads_W, deferred, drifts, ridge, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads, phi, truth, scores, sample_weights[r], room)
         if due:
             return r + 1
     return 0

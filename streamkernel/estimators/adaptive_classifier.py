@@ -6,12 +6,13 @@ from typing import Any
 from river import base
 
 from streamkernel.adaptive.experts import LabelExperts
-from streamkernel.adaptive.machine import Answered, LabelMachine
+from streamkernel.adaptive.machine import LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Classes
 
 
@@ -132,8 +133,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable label of one record; None before the first."""
-        said = self._machine.predict_one(x)
-        return self._targets.labels[said.index(max(said))] if said else None
+        probabilities = self._machine.predict_one(x)
+        return self._targets.labels[probabilities.index(max(probabilities))] if probabilities else None
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each label seen so far for the rows of a data frame or array.
@@ -196,11 +197,11 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
             return math.nan
         return -math.log(min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY))
 
-    def _outcome(self, advanced: Answered) -> AdvanceResult:
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
         labels = self._targets.labels
         probabilities = [
             dict(zip(labels[:known], row, strict=False))
-            for known, row in zip(advanced.known.tolist(), advanced.said.tolist(), strict=True)
+            for known, row in zip(batch.targets.n_classes.tolist(), batch.predictions.tolist(), strict=True)
         ]
         predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
-        return AdvanceResult(predictions, probabilities, advanced.losses)
+        return AdvanceResult(predictions, probabilities, batch.losses)

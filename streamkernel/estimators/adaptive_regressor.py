@@ -6,13 +6,15 @@ from river import base, proba
 from river.optim.losses import Squared
 
 from streamkernel.adaptive.experts import NumberExperts
-from streamkernel.adaptive.machine import Answered, NumberMachine
+from streamkernel.adaptive.machine import NumberMachine
 from streamkernel.compute.moments import deviation
+from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Numbers
 
 _SQUARED = Squared()
@@ -142,7 +144,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
 
         """
         frame = Frame(X)
-        return frame.series(self._machine.predict(frame)[:, 0].copy())
+        return frame.series(self._machine.predict(frame)[:, PREDICTION].copy())
 
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
         """Compute the model's own loss of a prediction made before its target was known.
@@ -169,5 +171,5 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         unit = float(deviation(self._machine.experts.moments)) if unit is None else unit
         return loss_of_number(_SQUARED, float(y), prediction, unit)
 
-    def _outcome(self, advanced: Answered) -> AdvanceResult:
-        return AdvanceResult(advanced.said[:, 0].tolist(), None, advanced.losses, advanced.said[:, 1])
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)

@@ -14,6 +14,7 @@ from streamkernel.losses import UNUSABLE
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
+from streamkernel.records.results import BatchResult
 from streamkernel.state import Array, State, arguments, digest, rebuild, state_mismatch
 
 #: What a label counts as at least, and the others together, in the loss of a prediction.
@@ -50,7 +51,7 @@ class StreamMachine(Protocol):
     inputs: Inputs
     n_records: int
 
-    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Any:
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them."""
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
@@ -114,8 +115,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return self._outcome(self._machine.advance(xs, ys, ws))
 
     @abc.abstractmethod
-    def _outcome(self, advanced: Any) -> AdvanceResult:
-        """Scores as labels, probabilities or numbers."""
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        """The result of a machine as labels, probabilities or numbers."""
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a record.

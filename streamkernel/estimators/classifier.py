@@ -11,10 +11,11 @@ from river.optim.losses import BinaryLoss, MultiClassLoss
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth
-from streamkernel.growth.machine import Advanced, Machine
+from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Classes, TwoSides
 from streamkernel.state import Array
 
@@ -217,7 +218,7 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
     def _distribution(self, frame: Frame) -> tuple[list[Any], Array]:
         return self._targets.distribution(self._machine.predict(frame))
 
-    def _outcome(self, advanced: Advanced) -> AdvanceResult:
-        probabilities = self._targets.probabilities(advanced.encoded, advanced.scores)
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        probabilities = self._targets.probabilities(batch.targets, batch.predictions)
         predictions = [max(p, key=p.__getitem__) if p else None for p in probabilities]
-        return AdvanceResult(predictions, probabilities, advanced.losses)
+        return AdvanceResult(predictions, probabilities, batch.losses)

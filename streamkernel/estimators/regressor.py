@@ -10,9 +10,10 @@ from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.finite import loss_of_number
 from streamkernel.growth import Growth
-from streamkernel.growth.machine import Advanced, Machine
+from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Numbers
 
 _SQUARED = Squared()
@@ -162,5 +163,5 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
         unit = self._targets.deviation if unit is None else unit
         return loss_of_number(self.loss or _SQUARED, float(y), prediction, unit)
 
-    def _outcome(self, advanced: Advanced) -> AdvanceResult:
-        return AdvanceResult(self._targets.values(advanced.encoded, advanced.scores), None, advanced.losses)
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        return AdvanceResult(self._targets.values(batch.targets, batch.predictions), None, batch.losses)

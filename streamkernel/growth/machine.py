@@ -6,7 +6,6 @@ moments with every one; how a stream is cut into calls never changes a bit.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import SCALED_LIMIT, Inputs, Rows
+from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State, state_mismatch, whole
 
@@ -31,26 +31,6 @@ from streamkernel.state import Array, State, state_mismatch, whole
 GRADIENT_MEMORY = 0.999
 #: A user's schedule may ask for any step: squares of larger ones would overflow.
 LARGEST_STEP = 1e30
-
-
-@dataclass(frozen=True)
-class Advanced:
-    """What `advance` found out about its records before it learnt them.
-
-    Attributes
-    ----------
-    encoded
-        Their targets.
-    scores
-        f(x), float64 of shape (n, K).
-    losses
-        The loss of each, (n,); NaN where there is no label.
-
-    """
-
-    encoded: Encoded
-    scores: Array
-    losses: Array
 
 
 class Machine:
@@ -99,7 +79,7 @@ class Machine:
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
 
-    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> Advanced:
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
 
         Parameters
@@ -122,15 +102,12 @@ class Machine:
             parts += self._pass(rows, targets, weights, predict=True)
             self.n_records += sum(y is not None for y in targets)
         K = self.targets.n_outputs
-        encoded = Encoded(
-            np.concatenate([np.zeros(0), *(part.y for part, _ in parts)]),
-            np.concatenate([np.zeros((0, 2)), *(part.before for part, _ in parts)]),
-        )
-        scores = np.concatenate([np.zeros((0, K)), *(_padded(scores, K) for _, scores in parts)])
-        return Advanced(encoded, scores, self.targets.losses(encoded, scores))
+        encoded = joined_targets([part for part, _ in parts])
+        scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
+        return BatchResult(encoded, scores, self.targets.losses(encoded, scores))
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
-        """Learn records as `advance` does, without what it finds out on the way."""
+        """Learn records as `advance` does, without predictions."""
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             self._pass(rows, targets, weights, predict=False)
             self.n_records += sum(y is not None for y in targets)
@@ -142,7 +119,7 @@ class Machine:
             return self.predict([x])
         X = np.empty(fast_path.values.shape, self.expansion.dtype)
         scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
-        return _padded(self.expansion.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
+        return padded(self.expansion.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
@@ -150,7 +127,7 @@ class Machine:
         parts = [np.zeros((0, K))]
         for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
-            parts.append(_padded(self.expansion.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
+            parts.append(padded(self.expansion.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
     def state(self) -> State:
@@ -203,7 +180,7 @@ class Machine:
         return self._fast_path
 
     def _pass(self, rows: Rows, targets: Sequence[Any], weights: Array, predict: bool) -> list[tuple[Encoded, Array]]:
-        """Take encoded records in stretches that end where the coefficients change; targets and scores, if wanted."""
+        """Take encoded records in segments that end where the coefficients change; targets and scores, if wanted."""
         learnt = np.array([y is not None for y in targets], np.bool_)
         so_far = np.cumsum(learnt)
         parts = []
@@ -213,15 +190,15 @@ class Machine:
             if self._warm_up is not None:
                 room = min(room, self._warm_up.room)
             stop = int(so_far.searchsorted(done + room)) + 1
-            stretch = slice(start, min(stop, len(targets)))
-            part = self._stretch(rows.part(stretch), targets[stretch], weights[stretch], learnt[stretch], predict)
+            segment = slice(start, min(stop, len(targets)))
+            part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learnt[segment], predict)
             if part:
                 parts.append(part)
-            start = stretch.stop
+            start = segment.stop
             done = int(so_far[start - 1])
         return parts
 
-    def _stretch(
+    def _pass_segment(
         self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
         X = self._scaled(rows, learnt)
@@ -254,7 +231,7 @@ class Machine:
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
         K = self.targets.n_outputs
-        g = self.targets.gradient(batch.y, _padded(scores, K)) * batch.w[:, None]
+        g = self.targets.gradient(batch.y, padded(scores, K)) * batch.w[:, None]
         expansion.widen(K)
         history.widen(K)
 
@@ -356,8 +333,3 @@ def _first_bandwidth(X: Array) -> float:
     """.7 sqrt(2 d), d measured as the rows' mean squared norm, which is d for standardised inputs."""
     d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
     return 0.7 * math.sqrt(2 * d) if d > 0 else 0.7
-
-
-def _padded(scores: Array, n_outputs: int) -> Array:
-    missing = n_outputs - scores.shape[1]
-    return np.pad(scores, ((0, 0), (0, missing))) if missing > 0 else scores

@@ -38,6 +38,11 @@ class Encoded:
         """Which records have a target, bool of shape (n,)."""
         return ~np.isnan(self.y)
 
+    @property
+    def n_classes(self) -> Array:
+        """Classes known before each record, int64 of shape (n,)."""
+        return self.before[:, 0].astype(np.int64)
+
 
 class Targets(Protocol):
     """The encoder of one kind of target, with its loss."""
@@ -142,11 +147,6 @@ class Classes:
     def admit_known(self, value: float) -> float:
         return value
 
-    def codes(self, labels: Sequence[Any]) -> Array:
-        """The columns of n known labels, int64 of shape (n,); -1 for None."""
-        columns = self._encoded(labels)
-        return np.where(np.isnan(columns), -1, columns).astype(np.int64)
-
     def _encoded(self, labels: Sequence[Any]) -> Array:
         return np.array([*map(self._columns.__getitem__, labels)], np.float64)
 
@@ -180,7 +180,7 @@ class Classes:
 
     def probabilities(self, encoded: Encoded, scores: Array) -> list[dict[Any, float]]:
         """The probabilities of each record, by the labels that were known before it."""
-        known = encoded.before[:, 0].astype(np.int64)
+        known = encoded.n_classes
         if len(known) and known[0] == known[-1] == len(self.labels) == 2:  # the most frequent case
             first, second = self.labels
             return [{first: p, second: q} for p, q in softmax(scores[:, :2]).tolist()]

@@ -9,6 +9,7 @@ import numpy as np
 
 from streamkernel.adaptive.forest import Forest
 from streamkernel.compute import trees
+from streamkernel.compute.experts import Heads, Linear
 from streamkernel.compute.recursive import apply_deferred
 from tests import naive
 
@@ -40,6 +41,12 @@ def heads_and_linear(D, L, K, E=2):
     E, L = (0, 1) if L is None else (E, L)
     heads = np.tile(np.eye(D) / RIDGE, (3, 1, 1)), np.zeros((3, K, D)), np.zeros((3, D + 2))
     return *heads, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
+
+
+def named(matrices, rates):
+    """The matrices of `heads_and_linear` as compiled code has them."""
+    P, W, deferred, linear_P, linear_W = matrices
+    return Heads(P, W, deferred, DRIFTS, RIDGE), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
 
 
 def forest_of(n_ensembles, n_trees, K):
@@ -131,13 +138,13 @@ def assert_when_it_is_settled_changes_no_bit(through, stream, every):
 
 
 def assert_what_is_only_predicted_changes_nothing(through, stream, no_truth):
-    taught, _ = through(stream)
-    predicted = stream._replace(truths=np.full_like(stream.truths, no_truth), state=taught)
+    learnt, _ = through(stream)
+    predicted = stream._replace(truths=np.full_like(stream.truths, no_truth), state=learnt)
     after, out = through(predicted)
-    assert bits(after) == bits(taught)
+    assert bits(after) == bits(learnt)
     assert np.isfinite(out).all()
-    # Each record on its own is told the same, as nothing came between.
-    assert [through(predicted.part([r], taught))[1].tobytes() for r in range(N)] == [row.tobytes() for row in out]
+    # Each record on its own is predicted the same, as nothing came between.
+    assert [through(predicted.part([r], learnt))[1].tobytes() for r in range(N)] == [row.tobytes() for row in out]
 
 
 def assert_nothing_is_read_above_the_diagonal(through, stream):

@@ -9,7 +9,7 @@ from streamkernel.compute import label_pass, moments, number_pass
 from streamkernel.compute.features import SINE
 from tests import naive
 from tests.compute import passes, test_label_pass, test_number_pass
-from tests.compute.passes import DRIFTS, INPUTS, RIDGE, TREES, N
+from tests.compute.passes import INPUTS, TREES, N
 
 F, ROOT, LIMIT, EXTRAS = 4, 1.7, 2.0, 2
 SIZE = 50
@@ -101,34 +101,27 @@ def test_any_cut_gives_the_same_bits(standardize, cuts):
 
 def _labels(n_trees):
     stream = test_label_pass._stream(D, L, 3, n_trees)
-
-    def tail(matrices, others, forest):
-        return (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], test_label_pass.FORGETTING, forest, *others, 1.0)
-
-    return stream, tail, label_pass.pass_labels, test_label_pass._through, naive.advance_labels, -1, (2, n_trees, 3)
+    through, twin = test_label_pass._through, naive.advance_labels
+    return stream, test_label_pass.arguments, label_pass.pass_labels, through, twin, -1, (2, n_trees, 3)
 
 
 def _numbers(n_trees):
     stream = test_number_pass._stream(D, L, n_trees)
-
-    def tail(matrices, others, forest):
-        return (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], test_number_pass.LINEAR_DRIFTS, forest, *others, 2.0)
-
     through, twin = test_number_pass._through, naive.advance_numbers
-    return stream, tail, number_pass.pass_numbers, through, twin, np.nan, (1, n_trees, 1)
+    return stream, test_number_pass.arguments, number_pass.pass_numbers, through, twin, np.nan, (1, n_trees, 1)
 
 
 EITHER = pytest.mark.parametrize("kind", [_labels, _numbers])
 
 
-def _advanced(stream, extras, scaling, feature_map, window, tail, learn, width):
+def _advanced(stream, extras, scaling, feature_map, window, arguments, learn, width):
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), width), np.nan)
     labelled = stream.truths.dtype == np.int64
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
     advance_records(
         *(learn, stream.values, extras, *stream[2:4], learnt, scaling, feature_map, window),
-        *(tail(matrices, others, forest), forest, out, -1 if labelled else np.nan),
+        *(arguments(matrices, others, forest), forest, out, -1 if labelled else np.nan),
     )
     return (*matrices, *others, *forest), out
 
@@ -138,7 +131,7 @@ def _advanced(stream, extras, scaling, feature_map, window, tail, learn, width):
 @pytest.mark.parametrize("n_trees", [0, TREES])
 def test_blocks_are_seen_by_nobody(kind, standardize, n_trees):
     """All that arrives, and then all that passes, to the bit; a weight of 0 arrives and does not pass."""
-    stream, tail, advance, through, _, nothing, _ = kind(n_trees)
+    stream, arguments, advance, through, _, nothing, _ = kind(n_trees)
     rng, _, extras = _records(1)
     stream.weights[::9] = 0
     feature_map = _feature_map(rng, np.float32)
@@ -146,11 +139,11 @@ def test_blocks_are_seen_by_nobody(kind, standardize, n_trees):
     Phi = np.empty((N, D))
     learnt = stream.truths >= 0 if nothing == -1 else ~np.isnan(stream.truths)
     kernels.arrive(stream.values, extras, *stream[2:4], learnt, others[0], feature_map, others[1], Phi)
-    taught = np.where(stream.weights > 0, stream.truths, nothing)
-    expected, said = through(stream._replace(Phi=Phi, truths=taught))
-    state, out = _advanced(stream, extras, ours[0], feature_map, ours[1], tail, advance, said.shape[1])
+    to_learn = np.where(stream.weights > 0, stream.truths, nothing)
+    expected, predictions = through(stream._replace(Phi=Phi, truths=to_learn))
+    state, out = _advanced(stream, extras, ours[0], feature_map, ours[1], arguments, advance, predictions.shape[1])
     assert N > 2 * kernels.BLOCK
-    assert out.tobytes() == said.tobytes()
+    assert out.tobytes() == predictions.tobytes()
     assert passes.bits(state) == passes.bits(expected)
     assert passes.bits([*ours[0][3:], *ours[1]]) == passes.bits([*others[0][3:], *others[1]])
 
@@ -160,18 +153,18 @@ def test_blocks_are_seen_by_nobody(kind, standardize, n_trees):
 @pytest.mark.parametrize("n_trees", [0, TREES])
 def test_advance(kind, n_trees):
     """In float64, against the twin."""
-    stream, tail, advance, _, twin, _, ensembles = kind(n_trees)
+    stream, arguments, advance, _, twin, _, ensembles = kind(n_trees)
     rng, _, extras = _records(1)
     stream.weights[::9] = 0
     feature_map, scaling, window, kept = _feature_map(rng, np.float64), _scaling(True), _window(np.float64), []
     ensembles = passes.ensembles_of(*ensembles)
     matrices, others, _ = passes.copied(stream.state)
-    observed, (*twins, said) = twin(
+    observed, (*twins, predictions) = twin(
         *(stream.values, extras, *stream[2:4], (True, LIMIT, IS_NUMBER, None), feature_map[:4], kept),
-        *tail(matrices, others, ensembles),
+        *arguments(matrices, others, ensembles),
     )
-    state, out = _advanced(stream, extras, scaling, feature_map, window, tail, advance, np.shape(said)[1])
-    np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)
+    state, out = _advanced(stream, extras, scaling, feature_map, window, arguments, advance, np.shape(predictions)[1])
+    np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)
     _assert_window(window, kept)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute import experts as kernels
+from streamkernel.compute.experts import Heads
 from streamkernel.compute.moments import SIZE
 from tests import naive
 from tests.compute import passes
@@ -18,12 +19,13 @@ def _heads(rng, D, K):
     """Heads that learnt a few records, the last of which their P are deferred; and as many again."""
     P, W, deferred, *_ = passes.heads_and_linear(D, None, K)
     Phi, truths, weights = rng.normal(size=(40, D)), rng.normal(size=(40, K)), rng.uniform(0.2, 3, 40)
-    kernels.replay(Phi[:20], truths[:20], weights[:20], P, W, deferred, DRIFTS, RIDGE)
-    return P, W, deferred, Phi[20:], truths[20:], weights[20:]
+    heads = Heads(P, W, deferred, DRIFTS, RIDGE)
+    kernels.replay(Phi[:20], truths[:20], weights[:20], heads)
+    return heads, Phi[20:], truths[20:], weights[20:]
 
 
 def _assert_heads(heads, twins):
-    P, W, deferred = passes.settled(heads)
+    P, W, deferred = passes.settled(heads[:3])
     np.testing.assert_allclose(np.tril(P), np.tril(twins[0]), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(W, twins[1], rtol=1e-9, atol=1e-9)
     assert not np.any(twins[2])
@@ -33,33 +35,33 @@ def _assert_heads(heads, twins):
 @pytest.mark.parametrize("K", [1, 2, 12])
 @pytest.mark.parametrize("D", [1, 5, 14])
 @pytest.mark.parametrize("weight", [0.3, 1.0, 50.0])
-def test_teach_heads(D, K, weight):
+def test_update_heads(D, K, weight):
     rng = np.random.default_rng(D + K)
-    P, W, deferred, Phi, truths, _ = _heads(rng, D, K)
+    heads, Phi, truths, _ = _heads(rng, D, K)
     scores = rng.normal(size=(5, K))  # those of two other experts are not theirs
-    twins = naive.update_heads(P, W, deferred, DRIFTS, RIDGE, Phi[0], truths[0], scores, weight)
+    twins = naive.update_heads(heads, Phi[0], truths[0], scores, weight)
     room = np.full(K, np.nan), np.full(D, np.nan)
-    kernels.update_heads(P, W, deferred, DRIFTS, RIDGE, Phi[0], truths[0], scores, weight, room)
-    _assert_heads((P, W, deferred), twins)
+    kernels.update_heads(heads, Phi[0], truths[0], scores, weight, room)
+    _assert_heads(heads, twins)
 
 
 @pytest.mark.parametrize("K", [1, 2, 12])
 @pytest.mark.parametrize("D", [1, 5, 14])
 def test_replay(D, K):
-    P, W, deferred, Phi, truths, weights = _heads(np.random.default_rng(D + K), D, K)
+    heads, Phi, truths, weights = _heads(np.random.default_rng(D + K), D, K)
     weights[[0, 7, 8]] = 0
-    twins = naive.replay(Phi, truths, weights, P, W, deferred, DRIFTS, RIDGE)
-    kernels.replay(Phi, truths, weights, P, W, deferred, DRIFTS, RIDGE)
-    _assert_heads((P, W, deferred), twins)
+    twins = naive.replay(Phi, truths, weights, heads)
+    kernels.replay(Phi, truths, weights, heads)
+    _assert_heads(heads, twins)
 
 
 def test_a_weight_of_0_leaves_a_record_out():
-    P, W, deferred, Phi, truths, weights = _heads(np.random.default_rng(1), 6, 2)
-    left, others = np.arange(20) % 3 == 0, [P.copy(), W.copy(), deferred.copy()]
+    heads, Phi, truths, weights = _heads(np.random.default_rng(1), 6, 2)
+    left, others = np.arange(20) % 3 == 0, [part.copy() for part in heads[:3]]
     weights[left], truths[left] = 0, np.nan
-    kernels.replay(Phi, truths, weights, P, W, deferred, DRIFTS, RIDGE)
-    kernels.replay(Phi[~left], truths[~left], weights[~left], *others, DRIFTS, RIDGE)
-    assert passes.bits((P, W, deferred)) == passes.bits(others)
+    kernels.replay(Phi, truths, weights, heads)
+    kernels.replay(Phi[~left], truths[~left], weights[~left], Heads(*others, DRIFTS, RIDGE))
+    assert passes.bits(heads[:3]) == passes.bits(others)
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
@@ -87,7 +89,7 @@ def test_targets_are_standardised_one_after_the_other():
 @pytest.mark.parametrize("K", [1, 12])
 @pytest.mark.parametrize(("D", "L"), [(1, 1), (9, 9), (29, 10)])
 @pytest.mark.parametrize("E", [0, 2])
-def test_speak(D, L, K, E):
+def test_predict_experts(D, L, K, E):
     rng = np.random.default_rng(D + K)
     heads_W, linear_W, phi = rng.normal(size=(3, K, D)), rng.normal(size=(E, K, L)), rng.normal(size=D)
     scores = np.full((3 + E + 1, K), np.nan)

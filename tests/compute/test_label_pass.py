@@ -1,4 +1,4 @@
-"""A stretch of classified records through all experts, against the twin that goes through whole matrices."""
+"""A segment of classified records through all experts, against the twin that goes through whole matrices."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import label_pass as kernels
+from streamkernel.compute.experts import Mixture
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import DRIFTS, RIDGE, SHAPES, TREES, Stream
+from tests.compute.passes import SHAPES, TREES, Stream
 
 FORGETTING = np.array([1.0, 0.99])
 BOTH = pytest.mark.parametrize("n_trees", [0, TREES])
@@ -28,12 +29,17 @@ def _stream(D, L, K, n_trees):
     return Stream(Phi, values, labels, rng.uniform(0.2, 3, len(Phi)), state)
 
 
+def arguments(matrices, others, forest):
+    """The experts as `pass_labels` has them."""
+    log_temperatures, losses, block = others
+    return *passes.named(matrices, FORGETTING), forest, Mixture(losses, block, 1.0), log_temperatures
+
+
 def _through(stream):
-    """Copies of the state after the stretch, and what was said."""
+    """Copies of the state after the segment, and the predictions."""
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    experts = (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], FORGETTING[: len(matrices[3])], forest, *others, 1.0)
-    pass_records(kernels.pass_labels, *stream[:4], experts, forest, out)
+    pass_records(kernels.pass_labels, *stream[:4], arguments(matrices, others, forest), forest, out)
     return (*matrices, *others, *forest), out
 
 
@@ -42,14 +48,11 @@ def _through(stream):
 @pytest.mark.parametrize(("D", "L"), SHAPES)
 def test_pass_labels(D, L, K, n_trees):
     stream = _stream(D, L, K, n_trees)
-    (P, W, deferred, linear_P, linear_W), others, _ = passes.copied(stream.state)
+    matrices, others, _ = passes.copied(stream.state)
     ensembles = passes.ensembles_of(2, n_trees, K)
-    *twins, said = naive.pass_labels(
-        *(*stream[:4], P, W, deferred, DRIFTS, RIDGE, linear_P, linear_W, FORGETTING),
-        *(ensembles, *others, 1.0),
-    )
+    *twins, predictions = naive.pass_labels(*stream[:4], *arguments(matrices, others, ensembles))
     state, out = _through(stream)
-    np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(out.sum(axis=1), 1, rtol=0, atol=1e-12)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)

@@ -1,14 +1,15 @@
-"""A stretch of records with numbers for targets through all experts, against the twin of whole matrices."""
+"""A segment of records with numbers for targets through all experts, against the twin of whole matrices."""
 
 import numpy as np
 import pytest
 
 from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
+from streamkernel.compute.experts import Mixture
 from streamkernel.compute.moments import SIZE
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import DRIFTS, RIDGE, SHAPES, TREES, Stream
+from tests.compute.passes import SHAPES, TREES, Stream
 
 LINEAR_DRIFTS = np.array([0.0, 1e-3])
 BOTH = pytest.mark.parametrize("n_trees", [0, TREES])
@@ -29,12 +30,18 @@ def _stream(D, L, n_trees):
     return Stream(Phi, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
 
 
+def arguments(matrices, others, forest):
+    """The experts as `pass_numbers` has them."""
+    levels, moments, linear_moments, losses, squared_errors, block = others
+    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors)
+    return *passes.named(matrices, LINEAR_DRIFTS), forest, Mixture(losses, block, 2.0), statistics
+
+
 def _through(stream):
-    """Copies of the state after the stretch, and what was said."""
+    """Copies of the state after the segment, and the predictions."""
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    experts = (*matrices[:3], DRIFTS, RIDGE, *matrices[3:], LINEAR_DRIFTS[: len(matrices[3])], forest, *others, 2.0)
-    pass_records(kernels.pass_numbers, *stream[:4], experts, forest, out)
+    pass_records(kernels.pass_numbers, *stream[:4], arguments(matrices, others, forest), forest, out)
     return (*matrices, *others, *forest), out
 
 
@@ -42,13 +49,11 @@ def _through(stream):
 @pytest.mark.parametrize(("D", "L"), SHAPES)
 def test_pass_numbers(D, L, n_trees):
     stream = _stream(D, L, n_trees)
-    (P, W, deferred, linear_P, linear_W), others, _ = passes.copied(stream.state)
+    matrices, others, _ = passes.copied(stream.state)
     ensembles = passes.ensembles_of(1, n_trees, 1)
-    *twins, said = naive.pass_numbers(
-        *(*stream[:4], P, W, deferred, DRIFTS, RIDGE, linear_P, linear_W, LINEAR_DRIFTS, ensembles, *others, 2.0)
-    )
+    *twins, predictions = naive.pass_numbers(*stream[:4], *arguments(matrices, others, ensembles))
     state, out = _through(stream)
-    np.testing.assert_allclose(out, said, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)
     assert all(ensemble.grown > TREES for ensemble in ensembles)

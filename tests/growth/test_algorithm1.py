@@ -38,7 +38,7 @@ def _literal(growth, loss=None):
 
 def _scores(model, xs, ys):
     records = [dict(zip("abc", x, strict=True)) for x in xs.tolist()]
-    return model._machine.advance(records, ys.tolist()).scores[:, 0]
+    return model._machine.advance(records, ys.tolist()).predictions[:, 0]
 
 
 def _columns(model, xs):

@@ -28,21 +28,22 @@ def count_loss(block, loss):
     return np.add(block, [1, loss, loss**2])
 
 
-def update_heads(P, W, deferred, drifts, ridge, phi, truth, scores, weight):
+def update_heads(heads, phi, truth, scores, weight):
     """The heads' matrices and coefficients after the record; nothing is deferred then."""
-    taught = [
+    P, W, deferred, drifts, ridge = heads
+    learnt = [
         learn_least_squares_late(P[j], W[j], deferred[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
         for j in range(len(W))
     ]
-    return [P for P, _ in taught], [W for _, W in taught], np.zeros_like(deferred)
+    return [P for P, _ in learnt], [W for _, W in learnt], np.zeros_like(deferred)
 
 
-def replay(Phi, truths, sample_weights, P, W, deferred, drifts, ridge):
+def replay(Phi, truths, sample_weights, heads):
+    P, W, deferred, drifts, ridge = heads
     for phi, truth, weight in zip(Phi, truths, sample_weights, strict=True):
         if weight > 0:
-            P, W, deferred = update_heads(
-                P, W, deferred, drifts, ridge, phi, truth, np.array(predict_experts(W, [], phi)), weight
-            )
+            scores = np.array(predict_experts(W, [], phi))
+            P, W, deferred = update_heads((P, W, deferred, drifts, ridge), phi, truth, scores, weight)
     return P, W, deferred
 
 

@@ -19,30 +19,15 @@ def shift(p, by, least):
     return np.array(moved) / sum(moved)
 
 
-def pass_labels(
-    Phi,
-    values,
-    labels,
-    sample_weights,
-    heads_P,
-    heads_W,
-    deferred,
-    drifts,
-    ridge,
-    linear_P,
-    linear_W,
-    forgetting,
-    ensembles,
-    log_temperatures,
-    losses,
-    block,
-    eta,
-):
+def pass_labels(Phi, values, labels, sample_weights, heads, linear, ensembles, mixture, log_temperatures):
     """`ensembles` is empty, or of the classes and of what is left over; they learn in place."""
-    linear_P, linear_W, temperatures, losses, out = list(linear_P), list(linear_W), log_temperatures, losses, []
+    heads_P, heads_W, deferred, drifts, ridge = heads
+    linear_P, linear_W, forgetting, _ = linear
+    losses, block, eta = mixture
+    linear_P, linear_W, temperatures, out = list(linear_P), list(linear_W), log_temperatures, []
     H, E, K = len(heads_W), len(linear_W), len(heads_W[0])
     for phi, x, label, weight in zip(Phi, values, labels, sample_weights, strict=True):
-        linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
+        linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         p = [softmax_into(score, math.exp(t)) for score, t in zip(scores[:H], temperatures, strict=True)]
         p += [softmax_into(score, 1) for score in scores[H:]]
@@ -56,14 +41,13 @@ def pass_labels(
             continue
         block = count_loss(block, min(-math.log(out[-1][label]), 10))
         truth = np.eye(K)[label]
-        heads_P, heads_W, deferred = update_heads(
-            heads_P, heads_W, deferred, drifts, ridge, phi, truth - 1 / K, scores, weight
-        )
+        heads = heads_P, heads_W, deferred, drifts, ridge
+        heads_P, heads_W, deferred = update_heads(heads, phi, truth - 1 / K, scores, weight)
         losses = 0.99 * np.array(losses) - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
         temperatures = [step_temperature(temperatures[j], scores[j], p[j], label) for j in range(H)]
         for e in range(E):
             linear_P[e], linear_W[e] = learn_newton(
-                linear_P[e], linear_W[e], linear, p[H + e], label, weight, forgetting[e], ridge
+                linear_P[e], linear_W[e], linear_phi, p[H + e], label, weight, forgetting[e], ridge
             )
         for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
             ensemble.learn(x, target, weight)
@@ -74,5 +58,5 @@ def advance_labels(values, extras, labels, sample_weights, scaling, feature_map,
     """The parts of the kernel one after the other, each for all records."""
     labels = np.array(labels)
     Phi, observed = arrive(values, extras, labels, sample_weights, labels >= 0, scaling, feature_map, window)
-    taught = np.where(np.array(sample_weights) > 0, labels, -1)
-    return observed, pass_labels(Phi, values, taught, sample_weights, *experts)
+    to_learn = np.where(np.array(sample_weights) > 0, labels, -1)
+    return observed, pass_labels(Phi, values, to_learn, sample_weights, *experts)

@@ -10,36 +10,19 @@ from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 
 
-def pass_numbers(
-    Phi,
-    values,
-    targets,
-    sample_weights,
-    heads_P,
-    heads_W,
-    deferred,
-    drifts,
-    ridge,
-    linear_P,
-    linear_W,
-    linear_drifts,
-    ensembles,
-    levels,
-    moments,
-    linear_moments,
-    losses,
-    squared_errors,
-    block,
-    eta,
-):
+def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles, mixture, statistics):
     """`ensembles` is empty, or of what is left over, which learns in place."""
+    heads_P, heads_W, deferred, drifts, ridge = heads
+    linear_P, linear_W, linear_drifts, _ = linear
+    losses, block, eta = mixture
+    moments, linear_moments, levels, squared_errors = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
     for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
-        linear = phi[len(phi) - linear_W[0].shape[1] :] if E else None
+        linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
@@ -68,12 +51,11 @@ def pass_numbers(
                 ensemble.forget()
         for e in range(E):
             linear_P[e], linear_W[e] = learn_least_squares(
-                linear_P[e], linear_W[e], linear, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
+                linear_P[e], linear_W[e], linear_phi, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
             )
         standardised, _ = take_target(moments, nearer)
-        heads_P, heads_W, deferred = update_heads(
-            heads_P, heads_W, deferred, drifts, ridge, phi, np.array([standardised]), scores, weight
-        )
+        heads = heads_P, heads_W, deferred, drifts, ridge
+        heads_P, heads_W, deferred = update_heads(heads, phi, np.array([standardised]), scores, weight)
     return (
         heads_P,
         heads_W,
@@ -94,5 +76,5 @@ def advance_numbers(values, extras, targets, sample_weights, scaling, feature_ma
     """The parts of the kernel one after the other, each for all records."""
     targets = np.array(targets)
     Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, feature_map, window)
-    taught = np.where(np.array(sample_weights) > 0, targets, math.nan)
-    return observed, pass_numbers(Phi, values, taught, sample_weights, *experts)
+    to_learn = np.where(np.array(sample_weights) > 0, targets, math.nan)
+    return observed, pass_numbers(Phi, values, to_learn, sample_weights, *experts)
