@@ -135,7 +135,7 @@ class TestHeader:
         mark = HEADER["outputs"]["predictions"]["mark"]
         for runs in ([[0, 10**12], [10**12, 0]], [[3, 4], [4, 5]], [[3, 4], [1, 2]], [[True, 4]], [[1.0, 4]]):
             with pytest.raises(SinkError):
-                OutputMark.from_json({**mark, "emitted": [["s", 0, runs]]})
+                OutputMark.from_json({**mark, "written": [["s", 0, runs]]})
 
     def test_a_count_of_a_later_version_is_no_reason_to_fall_back(self) -> None:
         with pytest.raises(UnfitError, match="counts 'sworn', which this streamkernel does not: update it"):

@@ -159,8 +159,8 @@ class Packer:
     def unpack(self, data: bytes) -> PendingRecord:
         """Return the record that `pack` wrote."""
         head, numbers = _split(data)
-        classes = None if head[4] is None else self._classes[head[4]]
-        return _join(head, self._names[head[2]], classes, numbers)
+        _, _, names, _, classes, _ = head
+        return _join(head, self._names[names], None if classes is None else self._classes[classes], numbers)
 
     def release(self, data: bytes) -> None:
         """Remove this record from the users of the names and classes it shares."""

@@ -61,13 +61,11 @@ class _Classification:
         self._correct: Counter[int] = Counter()
         self._targets: Counter[int] = Counter()
         self._predictions: Counter[int] = Counter()
-        self._n = 0
         self._log_loss = stats.Mean()
 
     def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:
         """Add pairs of target and prediction, and the log-loss or NaN of each."""
         for (target, prediction), count in Counter(pairs).items():
-            self._n += count
             self._targets[target] += count
             self._predictions[OTHER if prediction is None else prediction] += count
             if target == prediction:
@@ -80,10 +78,10 @@ class _Classification:
         """Return a metric by its name in the configuration."""
         if name == "log_loss":
             return float(self._log_loss.get()) if self._log_loss.n else math.nan
-        if not self._n:
+        if not self._targets:
             return math.nan
         if name == "accuracy":
-            return self._correct.total() / self._n
+            return self._correct.total() / self._targets.total()
         # F1 of a class: twice those that are right, of all that came or were predicted; as River, of each class seen.
         seen = self._targets + self._predictions
         return math.fsum(2 * self._correct[one] / count for one, count in seen.items()) / len(seen)

@@ -117,15 +117,14 @@ class RiverLearner(Learner):
         return None if value is None else float(value), None, math.nan
 
     def _classify(self, x: Mapping[str, Any]) -> tuple[Any, dict[Any, float] | None]:
-        if not self._has_probabilities:
-            return _label(self._call.predict_one(x)), None
-        try:
-            given = dict(self._call.predict_proba_one(x))  # a copy: the model may go on counting in its own
-        except NotImplementedError:
-            self._has_probabilities = False
-            return _label(self._call.predict_one(x)), None
-        float(sum(given.values()))  # raises here, where it is borne, where they are no numbers
-        if self._predicts_by_itself:
+        given = None
+        if self._has_probabilities:
+            try:
+                given = dict(self._call.predict_proba_one(x))  # a copy: the model may go on counting in its own
+                float(sum(given.values()))  # raises here, where it is borne, where they are no numbers
+            except NotImplementedError:
+                self._has_probabilities = False
+        if given is None or self._predicts_by_itself:
             return _label(self._call.predict_one(x)), given
         return max(given, key=lambda label: given[label]) if given else None, given
 
