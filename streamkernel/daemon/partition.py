@@ -27,7 +27,7 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 from streamkernel.daemon.wiring.plan import plan_of
 
-__all__ = ["run_partition"]
+__all__ = ["PartitionListener", "PartitionSignals", "die_with", "run_partition"]
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     The text of the configuration comes on standard input, as the member read it when it started; the path is what to
     call it. Returned is the exit status: 0 when it was told to end, 1 for a failure, which the member is told of.
     """
-    _die_with(member)
+    die_with(member)
     reporter = Reporter(_take_standard_output())
     try:
         document = partition_document(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
@@ -50,7 +50,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
         if isinstance(plan.source, KafkaSource):
             plan.source.came_later = is_added(Path(document.values["checkpoint"]["directory"]).parent, partition)
         start_logging(plan.config.log, plan.redact, partition)
-        run(plan, listener=_Partition(reporter, member))
+        run(plan, listener=PartitionListener(reporter, member))
     except Stopped as stop:
         _log.info("%s", stop)
     except Exception as error:
@@ -61,7 +61,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     return 0
 
 
-class _Partition(LifecycleListener):
+class PartitionListener(LifecycleListener):
     """Reports to the member, and waits for the partition until nobody else holds it."""
 
     alone = False
@@ -71,7 +71,7 @@ class _Partition(LifecycleListener):
         self._member = member
 
     def signals(self) -> StopSignals:
-        return _Signals(self._member)
+        return PartitionSignals(self._member)
 
     def take(self, store: CheckpointStore, stopped: Callable[[], bool]) -> None:
         holder = None
@@ -99,7 +99,7 @@ class _Partition(LifecycleListener):
             self._reporter.send("saved", position.offset)
 
 
-class _Signals(StopSignals):
+class PartitionSignals(StopSignals):
     """Stops when the member is gone, too, and bears being told twice: a supervisor signals all processes at once."""
 
     def __init__(self, member: int) -> None:
@@ -115,7 +115,7 @@ class _Signals(StopSignals):
         self.name = signal.Signals(number).name
 
 
-def _die_with(member: int) -> None:
+def die_with(member: int) -> None:
     """Let this process not outlive its member, which would learn what the next owner of the partition learns too.
 
     Linux ends it with its member. Elsewhere it looks round itself, between two records.

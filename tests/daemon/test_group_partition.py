@@ -20,7 +20,7 @@ from streamkernel.daemon.config.schema import LogConfig
 from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
 from streamkernel.daemon.monitoring.log import start_logging
-from streamkernel.daemon.partition import _Partition, _Signals
+from streamkernel.daemon.partition import PartitionListener, PartitionSignals
 from streamkernel.daemon.stream.stop import Stopped
 
 _SECONDS = 60
@@ -36,7 +36,7 @@ time.sleep(600)
 CHILD = """
 import sys, time
 from streamkernel.daemon import partition
-partition._die_with(int(sys.argv[1]))
+partition.die_with(int(sys.argv[1]))
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -74,15 +74,15 @@ def test_a_child_whose_member_died_before_it_could_say_so_ends() -> None:
 
 
 def test_where_the_kernel_does_not_see_to_it_the_child_does() -> None:
-    stopped = _Signals(os.getppid())
+    stopped = PartitionSignals(os.getppid())
     assert not stopped()
-    stopped = _Signals(os.getpid())  # which is not our parent: as if that had died
+    stopped = PartitionSignals(os.getpid())  # which is not our parent: as if that had died
     assert stopped()
     assert stopped.name == "the end of its member"
 
 
 def test_being_told_twice_to_stop_does_not_kill() -> None:
-    with _Signals(os.getppid()) as stopped:
+    with PartitionSignals(os.getppid()) as stopped:
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
             os.kill(os.getpid(), number)
         wait_until(stopped)
@@ -111,13 +111,13 @@ def test_the_directory_is_waited_for(
             before.close()
         return False
 
-    _Partition(reporter, os.getppid()).take(after, stopped)
+    PartitionListener(reporter, os.getppid()).take(after, stopped)
     assert asked >= 5
     assert reader.read() == [Report("waiting", f"process {os.getpid()}")]
     assert caplog.messages == [f"waiting for {tmp_path / 'a'}, held by process {os.getpid()}"]
 
     with pytest.raises(Stopped):
-        _Partition(reporter, os.getppid()).take(before, lambda: True)
+        PartitionListener(reporter, os.getppid()).take(before, lambda: True)
     after.close()
     close()
 

@@ -26,7 +26,7 @@ _MAIN = """
 import os, sys
 from streamkernel.daemon import cli
 from streamkernel.daemon import partition
-partition._die_with(os.getppid())
+partition.die_with(os.getppid())
 sys.exit(cli.main())
 """
 _ROOT = Path(__file__).parents[2]

@@ -1,1 +1,1 @@
-"""What survives the process: checkpoint files, the model in them, and the way back."""
+"""Checkpoint files: the atomic store, the format, the model as bytes and its restricted unpickler."""

@@ -26,7 +26,7 @@ _LISTED = frozenset({"numpy", "river", "streamkernel"})
 
 @functools.cache
 def our_classes() -> frozenset[Name]:
-    """The public estimators, kernels, growth policies and losses of streamkernel: what a configuration can name."""
+    """Return the names of streamkernel's public estimators, kernels, growth policies and losses."""
     names = set()
     for module in ("streamkernel", "streamkernel.growth", "streamkernel.kernels", "streamkernel.losses"):
         public = importlib.import_module(module)
@@ -38,12 +38,12 @@ def our_classes() -> frozenset[Name]:
 
 
 def is_plain(key: Name) -> bool:
-    """Whether the name is a class restored as an empty instance and its attributes."""
+    """Return whether the name is of a class that is restored as an empty instance and its attributes."""
     return key in RIVER_CLASSES or key in RIVER_NESTED_CLASSES or key in our_classes()
 
 
 def is_flat(cls: type) -> bool:
-    """Whether instances are written empty, and their attributes after everything else.
+    """Return whether instances of a class are written empty, and their attributes after everything else.
 
     A pickle descends into what it writes, and gives up at a few hundred levels. Some of River's trees are one long
     branch: a regression tree that sees a time stamp grows one of thousands.
@@ -52,12 +52,12 @@ def is_flat(cls: type) -> bool:
 
 
 def is_listed(key: Name) -> bool:
-    """Whether the name may stand in a payload without a shim."""
+    """Return whether the name may stand in a payload without a shim."""
     return is_plain(key) or key in TYPES or key in FUNCTIONS
 
 
 def is_trusted(module: Any, packages: Sequence[str]) -> bool:
-    """Whether a module lies in one of the packages that the user trusts.
+    """Return whether a module lies in one of the packages that the user trusts.
 
     River and streamkernel never do: to import them must not open what the lists above leave out.
     """
@@ -67,13 +67,13 @@ def is_trusted(module: Any, packages: Sequence[str]) -> bool:
 
 
 def may_be_trusted(module: str) -> bool:
-    """Whether a user may have reason to trust a module: neither Python's nor of a package that the lists cover."""
+    """Return whether a user may have reason to trust a module: not Python's, nor of a package that the lists cover."""
     package = module.split(".")[0]
     return package.isidentifier() and package not in sys.stdlib_module_names and package not in _LISTED
 
 
 def is_partial_target(target: Any, packages: Sequence[str] = ()) -> bool:
-    """Whether `functools.partial` may hold this target."""
+    """Return whether `functools.partial` may hold this target."""
     if isinstance(target, types.MethodType):
         return find_method(target.__self__, target.__name__, packages) is not None
     if not isinstance(target, type | types.FunctionType | types.BuiltinFunctionType):
@@ -82,7 +82,7 @@ def is_partial_target(target: Any, packages: Sequence[str] = ()) -> bool:
 
 
 def find_method(owner: Any, name: str, packages: Sequence[str] = ()) -> Callable[..., Any] | None:
-    """The function behind `owner.name` where it may be fetched, else None.
+    """Return the function behind `owner.name` where it may be fetched, else None.
 
     It is looked up on the class: an instance's attributes come from the payload.
     """
@@ -102,7 +102,7 @@ def find_method(owner: Any, name: str, packages: Sequence[str] = ()) -> Callable
 
 @functools.cache
 def resolve(module: str, name: str) -> Any:
-    """The object behind a name of this file.
+    """Return the object behind a listed name.
 
     Raises
     ------

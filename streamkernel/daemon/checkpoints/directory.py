@@ -189,7 +189,7 @@ class StateDirectory:
 
     @contextlib.contextmanager
     def _named(self, name: str) -> Iterator[None]:
-        """Let errors name the whole path."""
+        """Raise errors with the whole path in them."""
         try:
             yield
         except OSError as error:

@@ -37,7 +37,7 @@ _TRAILER = _LENGTH.size + hashlib.sha256().digest_size
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What one file holds."""
+    """The contents of one checkpoint file."""
 
     number: int  # its place in the order of checkpoints, from 0
     header: dict[str, Any]  # what the daemon knows beside the model, under the keys of now
@@ -75,7 +75,7 @@ def read_open(descriptor: int, path: Path) -> Checkpoint:
 
 
 def _read(file: BinaryIO, path: Path) -> Checkpoint:
-    """Look at the lengths before anything is read that is as long as they say."""
+    """Read and verify; lengths are checked before anything is read that is as long as they say."""
     size = os.fstat(file.fileno()).st_size
     start = file.read(_START.size)
     if not start.startswith(MAGIC):

@@ -1,4 +1,4 @@
-"""How deeply what a payload makes may be nested.
+"""A bound on the depth of containers that a payload makes.
 
 Python frees lists, tuples, dictionaries and instances level by level, however deep they are. Some containers descend
 into what they hold instead, as the hash of a tuple does, and end the process where its stack ends.
@@ -23,7 +23,7 @@ _DESCENDING = (np.ndarray, collections.deque, collections.defaultdict)
 
 
 class Nesting:
-    """Which arrays of objects, deques and default dictionaries hold others directly, and how deep that goes."""
+    """The depth to which arrays of objects, deques and default dictionaries hold others directly."""
 
     def __init__(self) -> None:
         # With the object, so that its id stays its own.

@@ -11,7 +11,7 @@ import io
 import json
 import pickle
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -175,13 +175,10 @@ def _describe(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
         parts = _arguments(value)
     elif isinstance(value, partial):
         yield path, f"partial of {_name(value.func)}"
-        parts = [*((f"[{i}]", item) for i, item in enumerate(value.args)), *_items(value.keywords)]
-    elif isinstance(value, dict):
+        parts = [*_numbered(value.args), *_items(value.keywords)]
+    elif isinstance(value, dict | list | tuple):
         yield path, f"{len(value)} entries"
-        parts = list(_items(value))
-    elif isinstance(value, list | tuple):
-        yield path, f"{len(value)} entries"
-        parts = [(f"[{i}]", item) for i, item in enumerate(value)]
+        parts = list(_items(value) if isinstance(value, dict) else _numbered(value))
     elif isinstance(value, set | frozenset):
         yield path, sorted(repr(_plain(item)) for item in value)
         return
@@ -196,6 +193,10 @@ def _items(mapping: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
     return ((f".{_plain(key)!s:.99}", item) for key, item in mapping.items())
 
 
+def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"[{index}]", item) for index, item in enumerate(values))
+
+
 def _arguments(component: base.Base) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     if type(component).__module__.split(".")[0] not in ("river", "streamkernel"):
@@ -208,8 +209,7 @@ def _arguments(component: base.Base) -> list[tuple[str, Any]]:
             if isinstance(value, set | frozenset):
                 found.append(("", value))
             else:
-                values = value.values() if isinstance(value, dict) else value or ()
-                found.extend((f"[{i}]", item) for i, item in enumerate(values))
+                found.extend(_numbered(value.values() if isinstance(value, dict) else value or ()))
         elif parameter.kind is parameter.VAR_KEYWORD:
             found.extend(_items(value or {}))
         else:

@@ -1,4 +1,4 @@
-"""Keys of checkpoints of earlier formats, and what they are called now: the one table of them."""
+"""The one table of keys of earlier formats and their names now."""
 
 from __future__ import annotations
 

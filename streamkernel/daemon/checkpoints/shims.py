@@ -1,4 +1,4 @@
-"""What a payload may call, and how: each constructor or function with code of ours that checks its arguments first.
+"""The calls that a payload may make: each constructor or function with code of ours that checks its arguments first.
 
 The functions themselves are never handed out; a *shim* stands in their place, and only the reader knows how to use it.
 """
@@ -29,7 +29,7 @@ Given = tuple[Any, ...]
 
 
 class ReadContext(Protocol):
-    """What a shim asks of the reader."""
+    """The part of the reader that shims use."""
 
     packages: Sequence[str]
     sizes: Sizes
@@ -69,7 +69,7 @@ def kind_of(target: Any) -> str:
 
 
 def _typed(*kinds: type | tuple[type, ...], least: int | None = None) -> Build:
-    """A shim that calls its target with arguments of exactly these types, the first `least` of them at least."""
+    """Return a shim that calls its target with arguments of exactly these types, the first `least` of them at least."""
 
     def build(reader: ReadContext, target: Any, given: Given) -> Any:
         fit = (len(kinds) if least is None else least) <= len(given) <= len(kinds)

@@ -1,4 +1,4 @@
-"""How large an estimator of ours may be made that a checkpoint speaks of.
+"""Bounds on the size of estimators of ours that a checkpoint may ask for.
 
 Some arguments say how much memory a constructor takes. A payload that was forged must not choose them: each is at most
 what the configuration says, or the default.

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class _ClosedError(CheckpointError):
-    """A checkpoint may not be opened, whatever it holds."""
+    """A checkpoint that may not be opened, whatever it holds."""
 
 
 class CheckpointStore:
@@ -164,7 +164,7 @@ class CheckpointStore:
         return self.directory / name
 
     def newest(self) -> Checkpoint | None:
-        """The newest valid checkpoint, None in a directory that has none; see `restore`."""
+        """Return the newest valid checkpoint, None in a directory that has none; see `restore`."""
         return self.restore(lambda checkpoint: checkpoint)
 
     def restore(self, use: Callable[[Checkpoint], Used], *, aside: bool = True) -> Used | None:
@@ -212,7 +212,7 @@ class CheckpointStore:
             return None
 
     def _pass_over(self, files: StateDirectory, refused: Mapping[str, CheckpointError], aside: bool) -> None:
-        """Tell of those that an older one stands in for, now that there is one; till then all stay where they are."""
+        """Log, and rename, those that an older one stands in for, now that there is one; till then all stay."""
         for name, error in refused.items():
             if aside:
                 _log.warning(
@@ -270,7 +270,7 @@ class CheckpointStore:
             yield files
 
     def _check_that_it_is_ours(self) -> None:
-        """Look who wrote its name last: a file server may take the lock from a machine it does not hear for a while."""
+        """Verify who wrote its name last: a file server may take the lock from a machine it has not heard for long."""
         try:
             lock = self.files.open("lock", os.O_RDONLY)
         except FileNotFoundError:

@@ -74,7 +74,7 @@ def loads(data: bytes, packages: Sequence[str] = (), sizes: Sizes = _NO_SIZES) -
 
 
 def permits(module: str, name: str, packages: Sequence[str] = ()) -> bool:
-    """Whether a payload may contain this name."""
+    """Return whether a payload may contain this name."""
     key = (module, name)
     return key in SHIMS or allowed.is_listed(key) or (allowed.is_trusted(module, packages) and "." not in name)
 
@@ -98,7 +98,7 @@ class _RestrictedUnpickler(pickle._Unpickler):
         self.flat: list[Any] = []
 
     def restore(self) -> Any:
-        """The first pickle in the payload; those after it hold the attributes of the flat instances, round by round."""
+        """Return the object of the first pickle; those after it hold the attributes of flat instances, in rounds."""
         root = self.load()
         while self.flat:
             made, self.flat = self.flat, []
@@ -115,7 +115,7 @@ class _RestrictedUnpickler(pickle._Unpickler):
             refuse("asks for more memory than its length accounts for")
 
     def key(self, key: Any) -> Any:
-        """Let a key pass if hashing it ends soon: tuples in tuples, each twice in the next, would take for ever."""
+        """Return a key if hashing it ends soon: tuples in tuples, each twice in the next, would take for ever."""
         depth, pending = 0, [key] if isinstance(key, tuple | frozenset) else []
         while pending:
             self.patience -= sum(map(len, pending))

@@ -1,4 +1,4 @@
-"""Settings that are fine alone and cannot be together."""
+"""Conflicts between settings of a configuration that are each valid."""
 
 from __future__ import annotations
 

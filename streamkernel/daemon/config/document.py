@@ -25,7 +25,7 @@ _FREELY_TYPED = (("model",), ("source", "args"), ("labels", "source", "args"))
 
 @dataclass(frozen=True)
 class Document:
-    """A configuration as it was written and as it is meant."""
+    """The tree of a YAML file, with its ``${VAR}`` and with their values."""
 
     raw: dict[str, Any]  # every ``${VAR}`` as it stands: what may be logged, hashed and stored
     values: dict[str, Any]  # the variables replaced: what is built from
@@ -35,7 +35,7 @@ class Document:
     variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_written(self, problem: str) -> str:
-        """Write what the file says into a line about a mistake in it, in place of what its variables held.
+        """Return an error line with ``${VAR}`` in the place of the value that the variable has.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What the sections of a configuration are made of: numbers, names and the rules that hold in all of them."""
+"""Types of the fields in a configuration, and the base class of its sections."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _missing(path: str) -> _Place:
 
 
 def _kept(key: str, path: Path, place: _Place, directory: Path) -> Iterable[str]:
-    """Find an output among the files of the checkpoint directory."""
+    """Yield a line where an output is among the files of the checkpoint directory."""
     if place == _place(str(directory), _STANDARD_OUTPUT):
         yield f"{key}: must differ from checkpoint.directory"
         return

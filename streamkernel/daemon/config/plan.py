@@ -1,4 +1,4 @@
-"""What a configuration asks for, as the other parts of the daemon take it."""
+"""The validated configuration with its model and sources, as the other parts of the daemon take it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Plan"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a configuration file asks for."""
+    """A validated configuration, with the model and the sources it describes."""
 
     path: Path  # the file
     config: Config  # its settings

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, all of it at once, one clear line each."""
+"""The error of a configuration: one line for each mistake, all of them at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConfigError(Exception):
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """Write the path of a key the way a user would.
+    """Return the path of a key in dotted notation.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def dotted(path: Iterable[str | int]) -> str:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Say which known word was probably meant, or nothing.
+    """Return ``, did you mean ...?`` with the closest known word; empty where none is close.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Show a value of the configuration in an error line: as YAML has it, cut where it is long."""
+    """Return a value of the configuration as an error line shows it: as YAML has it, cut where it is long."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -57,7 +57,7 @@ def _grows(source: SourceConfig) -> bool:
 
 
 def _mixed(plan: Plan) -> bool:
-    """Say that several partitions are taken as they come, or may be: an open source knows how many it has."""
+    """Return whether several partitions are, or may be, taken as they come: an open source knows how many it has."""
     source = plan.config.source
     if not isinstance(source, KafkaSourceConfig) or source.order == "logged" or source.group is not None:
         return False

@@ -1,4 +1,4 @@
-"""Which values of a configuration are secrets, and how they are kept out of everything that is shown."""
+"""Redaction: finds the secrets of a configuration, and replaces them in texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHORTEST = 3
 
 
 def is_secret(key: object) -> bool:
-    """Tell by its name whether a key of the configuration holds a secret.
+    """Return whether a key of the configuration holds a secret, by its name.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def _pairs(raw: Any, values: Any, secret: bool) -> Iterator[tuple[str, str]]:
 
 
 class Redactor:
-    """Puts something else where a secret would be shown; it is made of each secret with what stands for it.
+    """Replaces secrets in a text; it is made of each secret with its replacement.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Turns what pydantic finds wrong into lines a user can act on."""
+"""Validation by the schema: pydantic's errors as lines with the path of the key, what is wrong and a hint."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Child:
 
     @property
     def state(self) -> str:
-        """Say in a few words what it does."""
+        """What it does, in a few words, for the status page."""
         if self.stop_signal is not None:
             return "finishing"
         if self.holder is not None:
@@ -62,7 +62,7 @@ class Child:
         return "reading" if self.reading else "starting"
 
     def read_reports(self) -> None:
-        """Take over what it reported."""
+        """Read its reports since the last time, and set the attributes by them."""
         for kind, value in self._reports.read():
             if kind == "serving":
                 self.address = (value[0], value[1])
@@ -76,7 +76,7 @@ class Child:
                 self.failure = value
 
     def newly_saved(self) -> int | None:
-        """Give `saved` where it was reported since the last time, None otherwise."""
+        """Return `saved` where it was reported since the last time, None otherwise."""
         news, self._news = self._news, False
         return self.saved if news else None
 

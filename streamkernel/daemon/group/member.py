@@ -73,7 +73,7 @@ def make_membership(plan: Plan) -> Membership:
 
 
 class _Member:
-    """Follows the assignments of the group."""
+    """A member at work: follows the assignments of the group, and answers for its health."""
 
     def __init__(self, plan: Plan, membership: Membership, supervisor: Supervisor) -> None:
         assert plan.config.checkpoint is not None
@@ -157,7 +157,7 @@ def _command(plan: Plan, partition: int) -> Sequence[str]:
 
 
 def _listed(partitions: Collection[int]) -> str:
-    """Name partitions.
+    """Return partitions as a phrase.
 
     Examples
     --------

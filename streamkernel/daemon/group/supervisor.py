@@ -112,7 +112,7 @@ class Supervisor:
         return {partition: child.address for partition, child in children if child.address is not None}
 
     def _collect(self) -> str | None:
-        """Take in what the children report, and who has ended; give why nobody can go on, None where they can."""
+        """Read the reports and exits of the children; return why the member cannot go on, None where it can."""
         failure = None
         for partition, child in list(self.children.items()):
             child.read_reports()
@@ -142,7 +142,7 @@ class Supervisor:
         return None
 
     def _delay_restart(self, partition: int, child: Child, status: int) -> None:
-        """Say when a child is started again that somebody, or something, ended."""
+        """Set, and log, when a child that was killed or stopped by others is started again."""
         backoff = self._backoffs.setdefault(partition, Backoff(self._clock))
         if self._clock() - child.started > _WELL_SECONDS:
             backoff.succeeded()

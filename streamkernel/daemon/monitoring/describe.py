@@ -70,7 +70,7 @@ def _about(path: Path, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def description_table(described: dict[str, Any]) -> Table:
-    """Make the table a person reads."""
+    """Return the description as a table."""
     if "partitions" in described:
         return _partitions_table(described["partitions"])
     table = Table(box=SIMPLE, show_header=False)

@@ -1,4 +1,4 @@
-"""How a configuration did on a source that ends: figures and curves."""
+"""The result of a progressive validation: figures and curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Evaluation"]
 
 @dataclass
 class Evaluation:
-    """How a configuration did."""
+    """The result of a progressive validation of one configuration."""
 
     view: View  # the last one
     records: list[int] = field(default_factory=list)  # after how many there are the points of the curves
@@ -20,7 +20,7 @@ class Evaluation:
     features: list[int] = field(default_factory=list)  # where the model has them
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything by name."""
+        """Return the figures and curves by the names that `evaluate --json` gives them."""
         curve: dict[str, Any] = {"records": self.records, "progressive_loss": self.loss}
         if self.features:
             curve["features"] = self.features

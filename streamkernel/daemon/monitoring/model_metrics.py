@@ -57,7 +57,7 @@ class ModelMetrics:
 
 
 class _Growth(ModelMetrics):
-    """Of a growing machine."""
+    """The metrics of a growing machine."""
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
@@ -85,7 +85,7 @@ class _Shares(Collector):
 
 
 class _Mixture(ModelMetrics):
-    """Of an adaptive machine."""
+    """The metrics of an adaptive machine."""
 
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)

@@ -21,7 +21,7 @@ _GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "
 
 @dataclass(frozen=True)
 class View:
-    """The daemon at one moment."""
+    """A snapshot of the daemon."""
 
     account: Mapping[str, int] = field(default_factory=dict)  # `RecordCounts`, since the first start
     taken: int = 0  # records this process consumed
@@ -45,7 +45,7 @@ class View:
         return self.taken / self.seconds if self.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything by name."""
+        """Return the figures by the names that `evaluate --json` gives them."""
         return {
             "account": dict(self.account),
             "records": self.taken,

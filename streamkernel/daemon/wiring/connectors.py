@@ -1,4 +1,4 @@
-"""From the settings of a source or a sink to the connector that does it."""
+"""Constructs the connector that a section of a source or a sink describes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _NAMES_ITS_ARGUMENT = re.compile(r"[`']?(?P<name>\w+)[`']?:? (?P<rest>(?:must|sh
 
 
 class _Refused(Exception):
-    """Something in it is wrong, and has been noted."""
+    """A step that cannot be built; why is noted in `_Builder.problems`."""
 
 
 class _Builder:
@@ -98,7 +98,7 @@ class _Builder:
     def _check_keywords(
         self, path: _Path, cls: type[base.Base], name: str, values: Mapping[str, object]
     ) -> set[object]:
-        """Note the arguments the class does not have, and give them."""
+        """Note the arguments that the class does not have, and return them."""
         parameters = inspect.signature(cls).parameters
         if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
             return set()

@@ -27,13 +27,13 @@ _log = logging.getLogger(__name__)
 
 
 def make_store(plan: Plan) -> CheckpointStore | None:
-    """Return the checkpoint directory, not locked yet; None where nothing is saved."""
+    """Return the checkpoint store, not locked yet; None where nothing is saved."""
     settings = plan.config.checkpoint
     return None if settings is None else CheckpointStore(Path(settings.directory), settings.keep, int(settings.mode, 8))
 
 
 def make_exporter(plan: Plan, start: Start) -> Exporter | None:
-    """Return the metrics; None where none are served."""
+    """Return the exporter of the metrics; None where none are served."""
     if plan.config.metrics is None:
         return None
     return Exporter(start.model, plan.report, plan.config.metrics.window, start.join, plan.source, plan.labels)

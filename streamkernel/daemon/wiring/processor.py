@@ -1,4 +1,4 @@
-"""From a configuration and where a run begins to what moves its records: feed, model, counts and scores."""
+"""Constructs the processor of a run and the feed of its loop."""
 
 from __future__ import annotations
 
