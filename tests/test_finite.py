@@ -15,7 +15,7 @@ from river.optim.schedulers import Constant
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.adaptive.experts import LabelExperts
-from streamkernel.adaptive.features import Columns
+from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.machine import LabelMachine
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
@@ -138,7 +138,9 @@ def test_targets_past_the_largest_are_clipped_and_counted(kind):
 
 def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_field():
     experts = LabelExperts(0.1, (0.0, 1e-3), 1, 40)
-    machine = LabelMachine(Inputs(10, True), Classes(Softmax(), 10), Columns(Gaussian(), 4, 1), experts, (20,), 20)
+    machine = LabelMachine(
+        Inputs(10, True), Classes(Softmax(), 10), AdaptiveFeatures(Gaussian(), 4, 1), experts, (20,), 20
+    )
     machine.learn([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
     for field in ("heads_W", "losses"):
         getattr(machine.experts, field).flat[0] = math.nan
