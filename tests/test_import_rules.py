@@ -190,6 +190,15 @@ def test_compiled_code_lives_in_compute_only():
             assert "numba" not in path.read_text().replace("numba.", ""), path
 
 
+def test_a_class_name_occurs_once():
+    places = {}
+    for path in [*(ROOT / "streamkernel").rglob("*.py"), *(ROOT / "connectors").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
 def test_the_public_names():
     import streamkernel
     import streamkernel.growth

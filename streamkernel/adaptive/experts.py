@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.change import Change
-from streamkernel.adaptive.forest import Forest
+from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.passing import advance_records, pass_records
 from streamkernel.compute.arrival import FeatureMap, Scaling, Window
 from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
@@ -66,7 +66,7 @@ class Experts(abc.ABC):
     def __init__(self, ridge: float, drift_rates: tuple[float, ...], n_trees: int, window: int) -> None:
         self.ridge = ridge
         self.drifts = np.array(drift_rates, np.float64)
-        self.forest = Forest(self.n_ensembles, n_trees, window)
+        self.forest = TreeEnsembles(self.n_ensembles, n_trees, window)
         self.begin(0, None, 0, 0)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:

@@ -23,7 +23,7 @@ NODES = 511
 _FIELDS = tuple(name for name in trees.Forest._fields if name not in ("rows", "targets", "weights"))
 
 
-class Forest:
+class TreeEnsembles:
     """Ensembles of trees that share a window of the last records; one tree of each is grown anew in turns.
 
     Parameters

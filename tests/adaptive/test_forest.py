@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.forest import NODES, Forest
+from streamkernel.adaptive.forest import NODES, TreeEnsembles
 from streamkernel.compute import trees
 from streamkernel.state import from_bytes, to_bytes
 
@@ -13,7 +13,7 @@ T, M, WINDOW, D, K = 2, 3, 40, 4, 3
 
 
 def _forest(n_trees=M, n_inputs=D, n_outputs=K):
-    forest = Forest(T, n_trees, WINDOW)
+    forest = TreeEnsembles(T, n_trees, WINDOW)
     forest.begin(n_inputs, n_outputs)
     return forest
 
@@ -140,7 +140,7 @@ def test_without_trees_there_is_nothing():
     forest.widen(D + 2)
     forest.add_output()
     assert forest.arrays.targets.shape == (0, 0, K + 1)
-    restored = Forest(T, 0, WINDOW)
+    restored = TreeEnsembles(T, 0, WINDOW)
     restored.load_state(from_bytes(to_bytes(forest.state())), D + 2, K + 1)
     assert _bits(restored) == _bits(forest)
     trees.predict_trees(forest.arrays, np.ones(D + 2), np.empty((0, K + 1)))
@@ -176,13 +176,13 @@ def test_a_record_of_another_shape_is_refused(shape):
 def test_a_record_of_other_trees_is_refused(n_ensembles, n_trees, window):
     forest, _ = _taught()
     with pytest.raises(ValueError, match="does not fit"):
-        Forest(n_ensembles, n_trees, window).load_state(forest.state(), D, K)
+        TreeEnsembles(n_ensembles, n_trees, window).load_state(forest.state(), D, K)
 
 
 def test_a_record_of_another_window_is_refused():
     forest, _ = _taught()
     with pytest.raises(ValueError, match="'window_rows'"):
-        Forest(T, M, WINDOW + 1).load_state(forest.state(), D, K)
+        TreeEnsembles(T, M, WINDOW + 1).load_state(forest.state(), D, K)
 
 
 @pytest.mark.parametrize("i", range(3))
@@ -268,7 +268,7 @@ def test_what_a_leaf_has_for_a_child_does_not_matter():
 
 @pytest.mark.parametrize("seen", [3, 25, 100])
 def test_what_is_kept_of_the_window_are_the_last_records(seen):
-    forest = Forest(1, 2, 40)
+    forest = TreeEnsembles(1, 2, 40)
     forest.begin(1, 1)
     for i in range(seen):
         if trees.learn_trees(forest.arrays, np.array([float(i)]), np.array([[i / 2]]), i + 1.0):
