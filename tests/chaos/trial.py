@@ -26,6 +26,7 @@ __all__ = ["Trial"]
 
 _MODEL = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]
 _MOST_TOLD = 4000
+_LOOKS = 5
 
 
 class Trial:
@@ -212,14 +213,16 @@ class Trial:
 
     def header(self) -> dict[str, Any]:
         """Read what the newest checkpoint says, or under ``"partitions"`` each one's; empty where there is none."""
-        try:
-            # It is asked for often, and reading a checkpoint costs a thousand times as much as looking for it.
-            there = {path: path.stat().st_mtime_ns for path in self.directory.rglob("checkpoint-*.skc")}
-            if there != self._described[0]:
-                self._described = there, describe(self.directory)
-        except (CheckpointError, OSError):
-            return {}
-        return self._described[1]
+        for _ in range(_LOOKS):
+            try:
+                # It is asked for often, and reading a checkpoint costs a thousand times as much as looking for it.
+                there = {path: path.stat().st_mtime_ns for path in self.directory.rglob("checkpoint-*.skc")}
+                if there != self._described[0]:
+                    self._described = there, describe(self.directory)
+            except (CheckpointError, OSError):
+                continue  # the daemon rotates them meanwhile, or there is none
+            return self._described[1]
+        return {}
 
     def books(self) -> Counter[str]:
         """Add up the accounts in the newest checkpoints."""
