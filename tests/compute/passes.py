@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamkernel.adaptive.forest import Forest
+from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.compute import trees
 from streamkernel.compute.experts import Heads, Linear
 from streamkernel.compute.recursive import apply_deferred
@@ -50,7 +50,7 @@ def named(matrices, rates):
 
 
 def forest_of(n_ensembles, n_trees, K):
-    forest = Forest(n_ensembles, n_trees, WINDOW)
+    forest = TreeEnsembles(n_ensembles, n_trees, WINDOW)
     forest.begin(INPUTS, K)
     return forest.arrays
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.adaptive.forest import NODES, Forest
+from streamkernel.adaptive.forest import NODES, TreeEnsembles
 from streamkernel.compute import trees
 from tests import naive
 
@@ -155,7 +155,7 @@ def test_a_leaf_follows(rng, weight):
 
 def test_an_ensemble_over_a_stream(rng):
     """Two ensembles of three trees through a window that is filled twice, against the twin of each."""
-    forest = Forest(n_ensembles=2, n_trees=3, window=64)
+    forest = TreeEnsembles(n_ensembles=2, n_trees=3, window=64)
     forest.begin(3, 2)
     twins = [([], []), ([], [])]
     since = grown = 0
@@ -176,7 +176,7 @@ def test_an_ensemble_over_a_stream(rng):
 
 
 def test_the_oldest_tree_is_grown(rng):
-    forest = Forest(n_ensembles=1, n_trees=2, window=40)
+    forest = TreeEnsembles(n_ensembles=1, n_trees=2, window=40)
     forest.begin(2, 1)
     records = [(rng.normal(size=2), rng.normal(size=1), 1.0) for _ in range(40)]
     for place, (x, target, weight) in enumerate(records):
@@ -194,7 +194,7 @@ def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
     """An axis-aligned rule of three inputs among ten, learnt from one window."""
     X = rng.uniform(size=(3000, 10))
     rule = (X[:, 0] > 0.4) & (X[:, 1] < 0.7) ^ (X[:, 2] > 0.5)
-    forest = Forest(n_ensembles=1, n_trees=4, window=2000)
+    forest = TreeEnsembles(n_ensembles=1, n_trees=4, window=2000)
     forest.begin(10, 1)
     said, errors = np.empty((1, 1)), []
     for x, y in zip(X, rule, strict=True):
