@@ -311,7 +311,7 @@ class AdaptiveMachine(abc.ABC):
 
 
 class LabelMachine(AdaptiveMachine):
-    """For classes."""
+    """The adaptive kernel machine of classifiers: K scores, mixed as probabilities."""
 
     def __init__(
         self,
@@ -370,7 +370,7 @@ class LabelMachine(AdaptiveMachine):
 
 
 class NumberMachine(AdaptiveMachine):
-    """For numbers."""
+    """The adaptive kernel machine of regressors: one score, a prediction with its deviation."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ def pass_records(
     learn
         `pass_labels` or `pass_numbers`.
     Phi, values, truths, weights
-        Its records.
+        Of n records: feature columns (n, D), scaled inputs (n, d), targets and weights (n,).
     experts
         What comes between these and `out` among its parameters.
     forest

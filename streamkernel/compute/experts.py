@@ -74,7 +74,7 @@ class Mixture(NamedTuple):
     block
         Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
     eta
-        Its rate.
+        The learning rate of Hedge.
 
     """
 

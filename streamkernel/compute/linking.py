@@ -2,7 +2,7 @@
 
 numba makes each function ready to be called from Python, even where only compiled code calls it: optimised, with a
 wrapper, as machine code; and optimises it again in every caller that it is linked into. Of what a chain of calls takes
-to compile, that is two thirds.
+to compile, that is most.
 
 This rests on parts of numba that are not public. Where they are others, numba links calls itself: the results are the
 same, and compiling takes longer.

@@ -206,7 +206,7 @@ def learn_newton(
     p
         Its probabilities before it is learnt, shape (K,).
     label
-        Its class.
+        The column of the record's class.
     weight
         The record's weight, above 0.
     forgetting

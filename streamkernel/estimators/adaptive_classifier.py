@@ -172,7 +172,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
         """Compute the model's own loss of a prediction made before its label was known.
 
-        It is no `loss`: that is the constructor's argument.
+        Its name is that of the growing estimators, whose `loss` is a constructor argument.
 
         Parameters
         ----------

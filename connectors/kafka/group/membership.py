@@ -46,7 +46,7 @@ class Membership:
     Parameters
     ----------
     topic
-        Its name.
+        The name of the topic whose partitions the group shares.
     bootstrap_servers
         ``"host:port"``, several of them with commas between, or a list.
     group

@@ -69,7 +69,7 @@ class Decision:
     record
         The record or label.
     key
-        Its key.
+        The join key of the record or label.
     mark
         How far the undo log was before.
     row

@@ -137,7 +137,7 @@ class LabelJoin:
         record
             Without the key among its inputs.
         key
-            Its key.
+            The join key, None where the record has none.
         row
             How many events the chunk has before.
 
