@@ -43,6 +43,21 @@ class Encoded:
         """Classes known before each record, int64 of shape (n,)."""
         return self.before[:, 0].astype(np.int64)
 
+    @property
+    def sides_seen(self) -> Array:
+        """Which of two sides had been seen before each record, bool of shape (n, 2)."""
+        return self.before.astype(bool)
+
+    @property
+    def means(self) -> Array:
+        """Means of the numbers before each record, float64 of shape (n,)."""
+        return self.before[:, 0]
+
+    @property
+    def deviations(self) -> Array:
+        """Standard deviations of the numbers before each record, float64 of shape (n,)."""
+        return self.before[:, 1]
+
 
 class Targets(Protocol):
     """The encoder of one kind of target, with its loss."""
@@ -168,7 +183,7 @@ class Classes:
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         out = np.full(len(encoded.y), np.nan)
         rows = encoded.labelled
-        known = np.where(rows, np.fmax(encoded.before[:, 0], encoded.y + 1), 0).astype(np.int64)
+        known = np.where(rows, np.fmax(encoded.n_classes, encoded.y + 1), 0).astype(np.int64)
         # Cut to the classes known: numpy's sums change their last bits with the number of terms, even of zeros.
         for n_classes in np.unique(known[rows]):
             alike = known == n_classes
@@ -273,7 +288,7 @@ class TwoSides:
         """The sigmoid of each score as probabilities of both labels; only one, if seen alone and no boolean, has 1."""
         positive = special.expit(scores[:, 0]).tolist()
         result: list[dict[Any, float]] = []
-        for p, seen in zip(positive, encoded.before.astype(bool).tolist(), strict=True):
+        for p, seen in zip(positive, encoded.sides_seen.tolist(), strict=True):
             sides = self._sides(seen)
             result.append(dict(zip(sides, [1.0 - p, p] if len(sides) == 2 else [1.0], strict=True)))
         return result
@@ -369,7 +384,7 @@ class Numbers:
 
     def values(self, encoded: Encoded, scores: Array) -> list[float]:
         """Predictions in the targets' units, by the moments before each record."""
-        values: list[float] = (encoded.before[:, 0] + encoded.before[:, 1] * scores[:, 0]).tolist()
+        values: list[float] = (encoded.means + encoded.deviations * scores[:, 0]).tolist()
         return values
 
     def numbers(self, scores: Array) -> Array:

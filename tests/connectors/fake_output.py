@@ -69,15 +69,17 @@ class FakeTopic:
         self.refusal: Exception | None = None
         self.sessions: list[FakeSession] = []
         self.before: Producer | None = None
+        self.attempts = 0
         self._writers = 0
 
     def connect(
         self,
         given: Mark | None,
-        attempt: int,  # noqa: ARG002
+        attempt: int,
         cancelled: Callable[[], bool],  # noqa: ARG002
         before: Producer | None = None,
     ) -> FakeSession:
+        self.attempts = attempt + 1
         if self.refusal is not None:
             raise self.refusal
         if self.down:

@@ -12,7 +12,6 @@ from fake_output import Clock, Entry, FakeTopic, at, made, put, until
 from connectors import SinkError
 from connectors.kafka.writing import backlog
 from connectors.kafka.writing.session import Broken
-from connectors.kafka.writing.session_connector import SessionConnector
 from connectors.kafka.writing.sink import KafkaSink
 from connectors.ports import ConnectorError, OutageError
 
@@ -141,17 +140,19 @@ class TestOutages:
     def test_very_many_attempts_to_connect_do_not_end_it(self) -> None:
         topic = FakeTopic()
         topic.down = True
-        reached: list[object] = []
-        connector = SessionConnector(topic.connect, "kafka-out", topic.clock, reached.append)
-        for attempt in range(1100):
-            topic.down = attempt < 1099
+        with made(topic) as sink:
+            sink.open()
+            put(sink, at(0))
+
+            def are_made() -> bool:
+                topic.clock.now += 10
+                return topic.attempts > 1100
+
+            until(are_made, sink)
+            topic.down = False
             topic.clock.now += 10
-            assert connector.due
-            connector.begin(None)
-            connector.wait(30.0)
-            connector.look()
-        assert reached == [connector.session]
-        assert connector.session is not None
+            until(lambda: not sink.waiting, sink)
+        assert topic.lines() == {0: [at(0)]}
 
 
 class TestFailures:

@@ -35,7 +35,8 @@ def test_predictions_use_the_moments_before_and_training_those_after():
     targets = [5.0, 9.0, 1.0, None, 4.0]
     encoded = Numbers(Squared()).admit(targets)
     before = [[], [5.0], [5.0, 9.0], [5.0, 9.0, 1.0], [5.0, 9.0, 1.0]]
-    assert np.allclose(encoded.before, [[np.mean(b), np.std(b)] if b else [0, 0] for b in before])
+    assert np.allclose(encoded.means, [np.mean(b) if b else 0 for b in before])
+    assert np.allclose(encoded.deviations, [np.std(b) if b else 0 for b in before])
     after = [[5.0], [5.0, 9.0], [5.0, 9.0, 1.0], [5.0, 9.0, 1.0, 4.0]]
     expected = [(b[-1] - np.mean(b)) / (np.std(b) or 1) for b in after]
     assert np.allclose(encoded.y[[0, 1, 2, 4]], expected)
