@@ -15,6 +15,7 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
+from streamkernel.representation import lines
 from streamkernel.state import Array, State, arguments, digest, rebuild, state_mismatch
 
 #: What a label counts as at least, and the others together, in the loss of a prediction.
@@ -195,6 +196,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
         """
         return digest(self.__getstate__())
+
+    def __repr__(self) -> str:
+        return lines(self)
 
     # What a user would plot -------------------------------------------------------------------------------------------
 
