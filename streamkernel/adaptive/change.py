@@ -73,7 +73,7 @@ class Change:
 
         Without `n_drifts_detected` there was one change if `change_last` tells of it, else none.
         """
-        fields = {
+        fields: State = {
             "change_block": self.block.copy(),
             "change_before": self._before.copy(),
             "change_last": np.array([self._last]),
