@@ -8,6 +8,7 @@ from streamkernel.compute.features import SINE, TILE, add_projected, add_scores,
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.expansion.blockcache import BlockCache
 from streamkernel.kernels import Kernel
+from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import Array
 
 #: Rows from which on a library's matrix product is worth its call.
@@ -125,5 +126,5 @@ class Drawn:
         words = np.empty(last - first, np.uint64)
         feature_words(np.uint64(self.seed), first, words)
         out = np.empty((len(keys), len(words)), self.dtype)
-        self.kernel.frequencies(words, keys, bandwidth, out)
+        draw_frequencies(self.kernel, words, keys, bandwidth, out)
         return out

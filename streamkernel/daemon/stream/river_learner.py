@@ -20,7 +20,7 @@ from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
 from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.estimators.base import AdvanceResult
-from streamkernel.finite import LARGEST, clipped, loss_of_number
+from streamkernel.finite import LARGEST, NotFiniteError, clipped, loss_of_number
 
 __all__ = ["RiverLearner", "learner_for"]
 
@@ -62,7 +62,7 @@ class RiverLearner(Learner):
         for place, (x, y, wanted) in enumerate(zip(xs, ys, predict or repeat(True, len(xs)), strict=True)):
             try:
                 done.append(self._advance_one(x, y, wanted, learned))
-            except (KeyboardInterrupt, SystemExit, MemoryError):
+            except (KeyboardInterrupt, SystemExit, MemoryError, NotFiniteError):
                 raise
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
