@@ -11,16 +11,19 @@ from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
+from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Numbers
+from streamkernel.state import Array
 
 _SQUARED = Squared()
 
 
-class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor):
+class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.MiniBatchRegressor):
     """A kernel regressor that learns all a record says, at once, in bounded memory.
 
     As `AdaptiveKernelClassifier`, for numbers, which are standardised inside. Here one ensemble of trees learns what
@@ -170,6 +173,9 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         """
         unit = float(deviation(self._machine.experts.moments)) if unit is None else unit
         return loss_of_number(_SQUARED, float(y), prediction, unit)
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return self._machine.predict(xs)[:, PREDICTION]
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)
