@@ -189,7 +189,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         (4.0, 1.0)
 
         """
-        unit = float(deviation(self._machine.experts.moments)) if unit is None else unit
+        unit = float(deviation(self._machine.experts.linear_moments)) if unit is None else unit
         return loss_of_number(_SQUARED, float(y), prediction, unit)
 
     def _predicted_numbers(self, xs: Records) -> Array:
