@@ -17,20 +17,9 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
 from streamkernel.compute.softmax import softmax_rows
-from streamkernel.finite import NotFiniteError
 from streamkernel.representation import Component
 
-__all__ = [
-    "EpsilonInsensitive",
-    "Log",
-    "Quantile",
-    "Softmax",
-    "SquaredHinge",
-    "curvature",
-    "gradient_bound",
-    "is_own",
-    "require_finite_gradient",
-]
+__all__ = ["EpsilonInsensitive", "Log", "Quantile", "Softmax", "SquaredHinge", "curvature", "gradient_bound"]
 
 
 class Log(Component, BinaryLoss):
@@ -208,40 +197,6 @@ def gradient_bound(loss: Any) -> float | None:
         return 1.0
     bound: float | None = getattr(loss, "gradient_bound", None)
     return bound
-
-
-def is_own(loss: Any) -> bool:
-    """Whether a loss is one of a user's own, of neither streamkernel nor River: nothing is known of what it gives."""
-    return type(loss).__module__.partition(".")[0] not in ("streamkernel", "river")
-
-
-def require_finite_gradient(loss: Any, gradient: Any, y: Any, scores: Any) -> None:
-    """Refuse a gradient that is not finite, which would be that of every coefficient and prediction.
-
-    Parameters
-    ----------
-    loss
-        What gave it.
-    gradient
-        float64 of shape (n, K).
-    y, scores
-        What it was given, shapes (n,) and (n, K).
-
-    Raises
-    ------
-    NotFiniteError
-        Naming the loss, and the first target and scores it failed at.
-
-    """
-    finite = np.isfinite(gradient).all(axis=1)
-    if finite.all():
-        return
-    row = int(np.argmin(finite))
-    score = ", ".join(f"{u:g}" for u in scores[row, :3]) + (", ..." if scores.shape[1] > 3 else "")
-    raise NotFiniteError(
-        f"the loss {type(loss).__name__} gave {gradient[row][~np.isfinite(gradient[row])][0]} in its method `gradient` "
-        f"for y_true {y[row]:g} and y_pred {score}: it must give finite numbers only"
-    )
 
 
 #: River's losses that cannot be used as they are, the reason and the one to use instead.

@@ -5,7 +5,6 @@ moments with every one; how a stream is cut into calls never changes a bit.
 """
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,10 +19,11 @@ from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
 from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
+from streamkernel.growth.own_loss import is_own, require_finite_gradient, warn_of_losses
 from streamkernel.growth.steps import default_step, first_step, scheduled_step
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
-from streamkernel.losses import curvature, gradient_bound, is_own, require_finite_gradient
+from streamkernel.losses import curvature, gradient_bound
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs, Rows
 from streamkernel.records.results import BatchResult, joined_targets, padded
@@ -109,10 +109,8 @@ class Machine:
         encoded = joined_targets([part for part, _ in parts])
         scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
         losses = self.targets.losses(encoded, scores)
-        if self._has_own_loss and not np.isfinite(losses[encoded.labelled]).all():
-            name = type(self.targets.loss).__name__
-            message = f"the loss {name} gave what is not finite in its method `__call__`: no mean can be taken of it"
-            warnings.warn(message, RuntimeWarning, stacklevel=3)  # past the estimator: the line that learns
+        if self._has_own_loss:
+            warn_of_losses(self.targets.loss, losses[encoded.labelled])
         return BatchResult(encoded, scores, losses)
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
