@@ -28,8 +28,8 @@ class NumberExplainer(abc.ABC):
     def explain_one(self, x: dict[Any, Any], n_permutations: int = 16) -> dict[Any, float]:
         """The contribution of each input to the prediction of one record: its Shapley value.
 
-        Against a record without inputs, in which each is at its mean: the contributions add up to `predict_one(x)` less
-        `predict_one({})`, to rounding. Nothing is learnt.
+        Against a record without inputs, which counts as each number at its mean (0 if inputs are not standardised): the
+        contributions add up to `predict_one(x)` less `predict_one({})`, to rounding. Nothing is learnt.
 
         Parameters
         ----------
@@ -71,8 +71,9 @@ class LabelExplainer(abc.ABC):
     def explain_one(self, x: dict[Any, Any], label: Any = None, n_permutations: int = 16) -> dict[Any, float]:
         """The contribution of each input to the probability of a label, for one record: its Shapley value.
 
-        Against a record without inputs, in which each number is at its mean: the contributions add up to the label's
-        `predict_proba_one(x)` less its `predict_proba_one({})`, to rounding. Nothing is learnt.
+        Against a record without inputs, which counts as each number at its mean (0 if inputs are not standardised): the
+        contributions add up to the label's `predict_proba_one(x)` less its `predict_proba_one({})`, to rounding.
+        Nothing is learnt.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.model = load_model(payload, plan.model, plan.config.imports)
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     start.inputs = header.get("inputs", "")
-    start.target_moments = Moments(*header.get("target_moments", ()))
+    start.target_moments = Moments(*(header.get("target_moments") or ()))
     if moved:
         _log.info("the model was learnt from another source: this one is read from its beginning")
         start.whole = False
