@@ -20,7 +20,7 @@ _MOST = sys.float_info.max
 
 
 class NotFiniteError(FloatingPointError):
-    """A kernel, a loss or a step schedule gave a number that is not finite: no model can be learnt with it."""
+    """A kernel, loss, step schedule or growth policy gave a number that is not finite: nothing is learnt with it."""
 
 
 def clipped(value: float) -> float:

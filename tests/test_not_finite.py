@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.finite import NotFiniteError
+from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian
 
 
@@ -73,6 +75,11 @@ class Lost(Scheduler):
         return t * math.nan
 
 
+class Adrift(CDSG):
+    def choose(self, context):
+        return replace(super().choose(context), size=math.inf)
+
+
 class Fixed(Scheduler):
     def get(self, t):
         return 0.01 / (1 + t)
@@ -103,6 +110,7 @@ CASES = {
     "loss": (lambda: KernelRegressor(loss=Steep(), seed=1), YS, "Steep.*gradient.* for y_true .* and y_pred "),
     "two sides": (lambda: KernelClassifier(loss=SteepSides(), seed=1), LABELS, "SteepSides gave inf .*gradient"),
     "classes": (lambda: KernelClassifier(loss=SteepClasses(), seed=1), LABELS, "SteepClasses gave nan .*gradient"),
+    "policy": (lambda: KernelRegressor(growth=Adrift(), seed=1), YS, "Adrift gave what is not finite .*choose"),
     "step": (lambda: KernelRegressor(step=Lost(), seed=1), YS, "Lost gave nan .*get"),
 }
 

@@ -20,7 +20,7 @@ from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, require_finite_gradient, warn_of_losses
-from streamkernel.growth.steps import default_step, first_step, scheduled_step
+from streamkernel.growth.steps import default_step, first_step, require_finite_step, scheduled_step
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
 from streamkernel.losses import curvature, gradient_bound
@@ -98,7 +98,7 @@ class Machine:
         ValueError
             A record cannot be used. Nothing of the call is learnt then.
         NotFiniteError
-            Kernel, loss or step schedule gave what is not finite. The mini-batch at which it did is not learnt.
+            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch at which it did is not learnt.
 
         """
         parts: list[tuple[Encoded, Array]] = []
@@ -254,6 +254,7 @@ class Machine:
 
         gbar = column_means(g)
         step = self._choose(X, g, gbar)
+        require_finite_step(self.growth, step)
         is_new = step.block == expansion.n_blocks
         # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
         phi = expansion.features(step.block, X, keys) if g.any() else None

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.finite import NotFiniteError
+from streamkernel.growth.base import BlockUpdate, Growth
 from streamkernel.state import Array
 
 #: Steps after which the default step size has halved.
@@ -56,3 +58,19 @@ def scheduled_step(schedule: Scheduler, t: int) -> float:
         name = type(schedule).__name__
         raise NotFiniteError(f"the schedule {name} gave nan in its method `get` for step {t}: it must give numbers")
     return min(max(gamma, -LARGEST_STEP), LARGEST_STEP)
+
+
+def require_finite_step(growth: Growth, update: BlockUpdate) -> None:
+    """Refuse an update whose step sizes are not finite.
+
+    Raises
+    ------
+    NotFiniteError
+        Naming the policy.
+
+    """
+    if not (np.isfinite(update.size).all() and math.isfinite(update.decay)):
+        name = type(growth).__name__
+        raise NotFiniteError(
+            f"the policy {name} gave what is not finite in its method `choose`: it must give finite steps only"
+        )
