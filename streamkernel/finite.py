@@ -12,11 +12,15 @@ from collections.abc import Callable, Collection
 
 from streamkernel.compute.moments import LARGEST
 
-__all__ = ["LARGEST", "clamped", "clipped", "finite_mean", "finite_sum", "loss_of_number"]
+__all__ = ["LARGEST", "NotFiniteError", "clamped", "clipped", "finite_mean", "finite_sum", "loss_of_number"]
 
 # A power of two: scaling by it rounds nothing, and no sum of so small numbers overflows.
 _SCALE = 2.0**-64
 _MOST = sys.float_info.max
+
+
+class NotFiniteError(FloatingPointError):
+    """A kernel, loss, step schedule or growth policy gave a number that is not finite: nothing is learnt with it."""
 
 
 def clipped(value: float) -> float:

@@ -17,11 +17,12 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
 from streamkernel.compute.softmax import softmax_rows
+from streamkernel.representation import Component
 
 __all__ = ["EpsilonInsensitive", "Log", "Quantile", "Softmax", "SquaredHinge", "curvature", "gradient_bound"]
 
 
-class Log(BinaryLoss):
+class Log(Component, BinaryLoss):
     """Logistic loss log(1 + exp(-y u)) of a score u and y in {-1, +1}, which overflows for no score.
 
     Examples
@@ -43,7 +44,7 @@ class Log(BinaryLoss):
         return -sign * special.expit(-sign * y_pred)
 
 
-class SquaredHinge(BinaryLoss):
+class SquaredHinge(Component, BinaryLoss):
     """Squared hinge loss 1/2 max(0, 1 - y u)^2 of a score u and y in {-1, +1}, that of an L2 support vector machine.
 
     Examples
@@ -69,7 +70,7 @@ class SquaredHinge(BinaryLoss):
         return -sign * np.maximum(1.0 - sign * y_pred, 0.0)
 
 
-class Softmax(MultiClassLoss):
+class Softmax(Component, MultiClassLoss):
     """Softmax cross-entropy -log softmax(u)_y of K scores u and the column y of the true class.
 
     Examples
@@ -95,7 +96,7 @@ class Softmax(MultiClassLoss):
         return g
 
 
-class EpsilonInsensitive(RegressionLoss):
+class EpsilonInsensitive(Component, RegressionLoss):
     """Epsilon-insensitive loss max(0, |u - y| - eps), that of support vector regression.
 
     Parameters
@@ -136,7 +137,7 @@ class EpsilonInsensitive(RegressionLoss):
         return np.where(np.abs(error) > self.eps, np.sign(error), 0.0)
 
 
-class Quantile(RegressionLoss):
+class Quantile(Component, RegressionLoss):
     """Quantile (pinball) loss max(alpha (y - u), (alpha - 1) (y - u)), whose minimiser is the quantile `alpha`.
 
     Parameters

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.state import Rules, State, all_from_zero, array, checked, state_mismatch
+from streamkernel.state import Rules, State, all_from_zero, array, checked, state_mismatch, whole
 
 #: Labelled records of a block.
 BLOCK = 100
@@ -30,6 +30,8 @@ class Change:
     ----------
     block
         Number, sum and sum of squares of the losses of this block: compiled code adds to it. float64 of shape (3,).
+    n_detected
+        Changes so far.
 
     """
 
@@ -39,17 +41,23 @@ class Change:
         self.block = np.zeros(3)
         self._before = np.zeros(3)
         self._last = 0  # the records there had been when the last change came; 0 for none
+        self.n_detected = 0
 
     def end_block(self, n_records: int) -> int:
         """End a block; the records since the last change where now is the time to learn from them, else 0."""
         if self._is_worse():
             self._last = n_records - BLOCK
+            self.n_detected += 1
             self._before[:] = 0.0
         else:
             self._before = DISCOUNT * self._before + self.block
         self.block[:] = 0.0
         since = n_records - self._last
         return since if self._last and since - BLOCK in DELAYS else 0
+
+    def is_detected(self, n_records: int) -> bool:
+        """Whether the last of this many labelled records is the one at which a change was detected."""
+        return self._last > 0 and n_records == self._last + BLOCK
 
     def _is_worse(self) -> bool:
         n, total, _ = self.block.tolist()
@@ -61,15 +69,18 @@ class Change:
         return total / n - mean > max(DEVIATIONS * math.sqrt(variance / n), ROUNDING)
 
     def state(self) -> State:
-        """The fields of the state."""
-        return checked(
-            {
-                "change_block": self.block.copy(),
-                "change_before": self._before.copy(),
-                "change_last": np.array([self._last]),
-            },
-            self.rules,
-        )
+        """The fields of the state.
+
+        Without `n_drifts_detected` there was one change if `change_last` tells of it, else none.
+        """
+        fields: State = {
+            "change_block": self.block.copy(),
+            "change_before": self._before.copy(),
+            "change_last": np.array([self._last]),
+        }
+        if self.n_detected > 1:
+            fields["n_drifts_detected"] = self.n_detected
+        return checked(fields, self.rules)
 
     def load_state(self, state: State) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
@@ -78,3 +89,7 @@ class Change:
         self._last = int(array(state, "change_last", np.int64, 1)[0])
         if self._last < 0:
             raise state_mismatch("change_last")
+        least = int(self._last > 0)
+        self.n_detected = whole({"n_drifts_detected": least, **state}, "n_drifts_detected")
+        if self.n_detected < least:
+            raise state_mismatch("n_drifts_detected")

@@ -9,6 +9,7 @@ from streamkernel.compute.arrival import FeatureMap
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.kernels import Kernel
+from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import (
     Array,
     Rules,
@@ -111,7 +112,7 @@ class AdaptiveFeatures:
             if known > len(keys) or not np.array_equal(keys[:known], self._keys):
                 known = 0
             drawn = np.empty((len(keys) - known, self.n_features), _DTYPE)
-            self.kernel.frequencies(self._words, keys[known:], self.bandwidth, drawn)
+            draw_frequencies(self.kernel, self._words, keys[known:], self.bandwidth, drawn)
             self._W = np.concatenate([self._W[:known], drawn])
             self._feature_map = None
         self._keys = keys
@@ -125,7 +126,7 @@ class AdaptiveFeatures:
         W, scales = self.frequencies(keys), self.scales.astype(_DTYPE)
         if not plain:
             drawn = np.empty((len(extra_keys), self.n_features), _DTYPE)
-            self.kernel.frequencies(self._words, extra_keys, self.bandwidth, drawn)
+            draw_frequencies(self.kernel, self._words, extra_keys, self.bandwidth, drawn)
             W = np.concatenate([W, drawn])
             scales = np.concatenate([scales, np.ones(len(extra_keys), _DTYPE)])
         feature_map = FeatureMap(W, scales, math.sqrt(max(self.d0, 1)), self.n_linear, SINE[_DTYPE])

@@ -20,6 +20,7 @@ from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.recent import Recent
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
+from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs, Rows
 from streamkernel.records.results import BatchResult, joined_targets, padded
@@ -273,7 +274,7 @@ class AdaptiveMachine(abc.ABC):
             columns.of(X, keys), experts.heads_W[int(np.argmin(experts.drifts))], columns.feature_map(keys, _NO_KEYS)
         )
         scales = metric.scales_of(self.importance)
-        bandwidth = columns.kernel.bandwidth or columns.kernel.median_bandwidth(X[-metric.NEAREST :] * scales)
+        bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
         before = max(columns.d0, 1)
         columns.set_metric(scales, bandwidth)
         if columns.d0 > before:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.finite import NotFiniteError
 
 __all__ = ["sentence"]
 
@@ -24,7 +25,6 @@ def sentence(error: Exception) -> str:
         return "; ".join(error.lines)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    expected = isinstance(error, ConnectorError | CheckpointError | OSError) or type(error).__module__.startswith(
-        "streamkernel.daemon."
-    )
+    ours = (ConnectorError, CheckpointError, NotFiniteError, OSError)
+    expected = isinstance(error, ours) or type(error).__module__.startswith("streamkernel.daemon.")
     return str(error) if expected else f"unexpected {type(error).__name__}: {error}"

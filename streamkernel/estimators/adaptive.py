@@ -77,6 +77,20 @@ class AdaptiveMachineEstimator(StreamEstimator):
         return self._machine.experts.weights if self.n_records else {}
 
     @property
+    def drift_detected(self) -> bool:
+        """Whether a drift was detected at the last labelled record, as River's drift detectors have it.
+
+        The losses are looked at after every 100th labelled record, so it is True after one of these, and until the
+        next labelled record is learnt.
+        """
+        return self._machine.experts.change.is_detected(self.n_records)
+
+    @property
+    def n_drifts_detected(self) -> int:
+        """Drifts detected so far; of a state from before this was counted, at most the last one counts."""
+        return self._machine.experts.change.n_detected
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of the experts' matrices, the trees with their window, and the metric's buffer."""
         return self._machine.experts.nbytes + self._machine.recent.nbytes

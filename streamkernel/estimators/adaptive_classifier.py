@@ -9,14 +9,17 @@ from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.machine import LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
+from streamkernel.estimators.explanation import LabelExplainer
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
+from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Classes
+from streamkernel.state import Array
 
 
-class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifier):
+class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.MiniBatchClassifier):
     """A kernel classifier that learns all a record says, at once, in bounded memory.
 
     Recursive least squares on random features, at three drift rates, two linear experts and two ensembles of trees on
@@ -196,6 +199,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, base.MiniBatchClassifie
         if y not in prediction:
             return math.nan
         return -math.log(min(max(prediction[y], LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY))
+
+    def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
+        return self.classes, self._machine.predict(xs)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         labels = self._targets.labels

@@ -8,19 +8,22 @@ from river.optim.losses import Squared
 from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.machine import NumberMachine
 from streamkernel.compute.moments import deviation
-from streamkernel.compute.number_pass import PREDICTION
+from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
+from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Numbers
+from streamkernel.state import Array
 
 _SQUARED = Squared()
 
 
-class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor):
+class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.MiniBatchRegressor):
     """A kernel regressor that learns all a record says, at once, in bounded memory.
 
     As `AdaptiveKernelClassifier`, for numbers, which are standardised inside. Here one ensemble of trees learns what
@@ -130,21 +133,39 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
             return proba.Gaussian._from_state(n=1, m=mean, var=deviation**2, ddof=0)
         return mean
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: Any, with_dist: bool = False) -> Any:
         """The targets of the rows of a data frame or array, as `predict_one` gives them one by one.
 
         Parameters
         ----------
         X
             A frame or an array of shape (n, d), as for `learn_many`.
+        with_dist
+            Whether to give the mean and the deviation of each row's Gaussian distribution.
 
         Returns
         -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,). With
+        distributions, a frame with the columns `mu` and `sigma`, as River's `Gaussian` names them; for an array, one of
+        shape (n, 2).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from streamkernel import AdaptiveKernelRegressor
+        >>> model = AdaptiveKernelRegressor(seed=1)
+        >>> X = pd.DataFrame({"a": range(100)})
+        >>> model.learn_many(X, 2.0 * X["a"])
+        >>> model.predict_many(X.tail(1), with_dist=True).round(0)
+               mu  sigma
+        99  198.0    0.0
 
         """
         frame = Frame(X)
-        return frame.series(self._machine.predict(frame)[:, PREDICTION].copy())
+        predictions = self._machine.predict(frame)
+        if with_dist:
+            return frame.table(["mu", "sigma"], predictions[:, [PREDICTION, DEVIATION]])
+        return frame.series(predictions[:, PREDICTION].copy())
 
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
         """Compute the model's own loss of a prediction made before its target was known.
@@ -168,8 +189,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         (4.0, 1.0)
 
         """
-        unit = float(deviation(self._machine.experts.moments)) if unit is None else unit
+        unit = float(deviation(self._machine.experts.linear_moments)) if unit is None else unit
         return loss_of_number(_SQUARED, float(y), prediction, unit)
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return self._machine.predict(xs)[:, PREDICTION]
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)

@@ -7,7 +7,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from river import base
-from river.utils.dataframe import into_series
 
 from streamkernel.estimators.versions import VERSION, upgraded
 from streamkernel.losses import UNUSABLE
@@ -15,6 +14,8 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
+from streamkernel.records.target_list import target_list
+from streamkernel.representation import lines
 from streamkernel.state import Array, State, arguments, digest, rebuild, state_mismatch
 
 #: What a label counts as at least, and the others together, in the loss of a prediction.
@@ -147,7 +148,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
             columns of an array are named by the whole numbers from 0 to d - 1: `learn_one` knows them as
             `{0: ..., 1: ...}`.
         y
-            A series, an array of shape (n,) or any list of n targets; None is not learnt.
+            A series, an array of shape (n,), a `pyarrow.Array` or any list of n targets. What is None, null or, in a
+            series of pandas, missing (NaN, NA) is not learnt.
         w
             n weights. All 1 by default.
 
@@ -160,7 +162,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
             X or y is no frame, series, array or list.
 
         """
-        self._machine.learn(Frame(X), _listed(y), w)
+        self._machine.learn(Frame(X), target_list(y), w)
 
     # State ------------------------------------------------------------------------------------------------------------
 
@@ -196,6 +198,9 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """
         return digest(self.__getstate__())
 
+    def __repr__(self) -> str:
+        return lines(self)
+
     # What a user would plot -------------------------------------------------------------------------------------------
 
     @property
@@ -230,12 +235,3 @@ def most_probable(labels: Sequence[Any], probabilities: Array) -> list[Any]:
     if not labels:
         return [None] * len(probabilities)
     return list(map(labels.__getitem__, probabilities.argmax(axis=1).tolist()))
-
-
-def _listed(y: Any) -> list[Any]:
-    if isinstance(y, np.ndarray):
-        # Dates would become whole numbers of nanoseconds, which are targets.
-        return y.tolist() if y.dtype.kind in "biufUO" else list(y)
-    if isinstance(y, list | tuple):
-        return list(y)
-    return list(into_series(y).to_list())

@@ -9,18 +9,20 @@ from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss
 
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
+from streamkernel.estimators.explanation import LabelExplainer
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.growth import Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
+from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Classes, TwoSides
 from streamkernel.state import Array
 
 
-class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
+class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
     """A kernel classifier that grows with its stream.
 
     The coefficients take one doubly stochastic gradient step every `batch_size` labelled records: on a block of random
@@ -160,7 +162,7 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
 
         """
         frame = Frame(X)
-        return frame.table(*self._distribution(frame))
+        return frame.table(*self._predicted_probabilities(frame))
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row of a data frame or array; None before the first.
@@ -176,7 +178,7 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
 
         """
         frame = Frame(X)
-        return frame.series(most_probable(*self._distribution(frame)))
+        return frame.series(most_probable(*self._predicted_probabilities(frame)))
 
     def loss_of(self, y: Any, prediction: dict[Any, float]) -> float:
         """Compute the model's own loss of a prediction made before its label was known.
@@ -215,8 +217,8 @@ class KernelClassifier(KernelMachine, base.MiniBatchClassifier):
         scores = np.log(np.maximum(list(prediction.values()), LEAST_PROBABILITY))
         return float(self._targets.loss(np.array([list(prediction).index(y)]), scores[None, :])[0])
 
-    def _distribution(self, frame: Frame) -> tuple[list[Any], Array]:
-        return self._targets.distribution(self._machine.predict(frame))
+    def _predicted_probabilities(self, xs: Records) -> tuple[list[Any], Array]:
+        return self._targets.distribution(self._machine.predict(xs))
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         probabilities = self._targets.probabilities(batch.targets, batch.predictions)

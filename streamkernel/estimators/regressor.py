@@ -7,19 +7,22 @@ from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 
 from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.finite import loss_of_number
 from streamkernel.growth import Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
+from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.targets import Numbers
+from streamkernel.state import Array
 
 _SQUARED = Squared()
 
 
-class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
+class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
     """A kernel regressor that grows with its stream.
 
     As `KernelClassifier`, for numbers. Targets are standardised inside by their running mean and deviation, so the
@@ -162,6 +165,9 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
         """
         unit = self._targets.deviation if unit is None else unit
         return loss_of_number(self.loss or _SQUARED, float(y), prediction, unit)
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return self._targets.numbers(self._machine.predict(xs))
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(self._targets.values(batch.targets, batch.predictions), None, batch.losses)

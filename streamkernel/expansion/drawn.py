@@ -8,6 +8,7 @@ from streamkernel.compute.features import SINE, TILE, add_projected, add_scores,
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.expansion.blockcache import BlockCache
 from streamkernel.kernels import Kernel
+from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import Array
 
 #: Rows from which on a library's matrix product is worth its call.
@@ -109,6 +110,10 @@ class Drawn:
         else:
             paired_features(X, self._draw(first, first + self.block_size, keys, bandwidth), 0, SINE[self.dtype], out)
 
+    def of_block(self, block: int, keys: Array, bandwidth: float) -> Array:
+        """The frequencies of a block in turns, shape (d, F)."""
+        return self._draw(block * self.block_size, (block + 1) * self.block_size, keys, bandwidth)
+
     def _cached(self, keys: Array, bandwidth: float, n_features: int) -> int:
         """The number of features in the cache, a multiple of tiles: so the sums are the same whatever is cached."""
         n = self._fill(keys, bandwidth, n_features // self.block_size + 1) * self.block_size
@@ -125,5 +130,5 @@ class Drawn:
         words = np.empty(last - first, np.uint64)
         feature_words(np.uint64(self.seed), first, words)
         out = np.empty((len(keys), len(words)), self.dtype)
-        self.kernel.frequencies(words, keys, bandwidth, out)
+        draw_frequencies(self.kernel, words, keys, bandwidth, out)
         return out

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from river import base
 
 from streamkernel.compute.gaussians import mix64
+from streamkernel.representation import Component
 from streamkernel.state import Array
 
 
@@ -80,7 +80,7 @@ class BlockUpdate:
     margin: float = float("nan")
 
 
-class Growth(base.Base, abc.ABC):
+class Growth(Component, abc.ABC):
     """A policy: its constructor arguments and nothing else."""
 
     #: Whether the policy needs every block's gradient coefficient beta.

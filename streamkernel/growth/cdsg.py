@@ -31,9 +31,7 @@ class CDSG(Growth):
     --------
     >>> from streamkernel.growth import CDSG
     >>> CDSG()
-    CDSG (
-      cap=2.
-    )
+    CDSG(cap=2.0)
 
     References
     ----------

@@ -10,7 +10,7 @@ class DSG(Growth):
     --------
     >>> from streamkernel.growth import DSG
     >>> DSG()
-    DSG ()
+    DSG()
 
     References
     ----------

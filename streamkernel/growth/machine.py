@@ -15,22 +15,23 @@ from streamkernel.compute.features import column_means, largest_eigenvalue, mean
 from streamkernel.compute.moments import scale
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.growth import BlockUpdate, Growth, GrowthContext
+from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
 from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.steps import default_step, first_step
+from streamkernel.growth.own_loss import is_own, require_finite_gradient, warn_of_losses
+from streamkernel.growth.steps import default_step, first_step, require_finite_step, scheduled_step
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
+from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.records.batches import BatchEncoder, Records
-from streamkernel.records.inputs import SCALED_LIMIT, Inputs, Rows
+from streamkernel.records.inputs import Inputs, Rows
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State, state_mismatch, whole
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
-#: A user's schedule may ask for any step: squares of larger ones would overflow.
-LARGEST_STEP = 1e30
 
 
 class Machine:
@@ -78,6 +79,7 @@ class Machine:
         self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
+        self._has_own_loss = is_own(targets.loss)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -95,6 +97,8 @@ class Machine:
         ------
         ValueError
             A record cannot be used. Nothing of the call is learnt then.
+        NotFiniteError
+            Kernel, loss, step schedule or policy gave what is not finite. The mini-batch at which it did is not learnt.
 
         """
         parts: list[tuple[Encoded, Array]] = []
@@ -104,7 +108,10 @@ class Machine:
         K = self.targets.n_outputs
         encoded = joined_targets([part for part, _ in parts])
         scores = np.concatenate([np.zeros((0, K)), *(padded(scores, K) for _, scores in parts)])
-        return BatchResult(encoded, scores, self.targets.losses(encoded, scores))
+        losses = self.targets.losses(encoded, scores)
+        if self._has_own_loss:
+            warn_of_losses(self.targets.loss, losses[encoded.labelled])
+        return BatchResult(encoded, scores, losses)
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does, without predictions."""
@@ -221,36 +228,47 @@ class Machine:
         return rows.in_order(X) if self.expansion.kernel.structured else X
 
     def _take_step(self) -> None:
-        """One step of the algorithm on a full mini-batch."""
+        """One step of the algorithm on a full mini-batch, which is then empty."""
+        try:
+            self._learn_batch()
+        finally:
+            self._batch.clear()
+
+    def _learn_batch(self) -> None:
         batch, history, expansion = self._batch, self.history, self.expansion
         X = batch.rows(len(self.inputs))
         if not expansion.n_blocks:
-            expansion.begin(X, _first_bandwidth(_occupied(X)))
+            expansion.begin(X, first_bandwidth(occupied(X)))
         keys = self.inputs.keys
         scores = batch.scores
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
         K = self.targets.n_outputs
-        g = self.targets.gradient(batch.y, padded(scores, K)) * batch.w[:, None]
+        scores = padded(scores, K)
+        g = self.targets.gradient(batch.y, scores)
+        if self._has_own_loss:
+            require_finite_gradient(self.targets.loss, g, batch.y, scores)
+        g = g * batch.w[:, None]
         expansion.widen(K)
         history.widen(K)
 
         gbar = column_means(g)
         step = self._choose(X, g, gbar)
+        require_finite_step(self.growth, step)
         is_new = step.block == expansion.n_blocks
+        # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
+        phi = expansion.features(step.block, X, keys) if g.any() else None
         # Beyond -1 coefficients would grow by what is to make them smaller.
         shrink = max(1 - step.decay * self.regularization, -1.0)
         expansion.decay(shrink)
         history.decay(shrink)
-        # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
-        if g.any():
+        if phi is not None:
             G = np.empty((K, 2 * expansion.block_size))
-            mean_outer(expansion.features(step.block, X, keys), g, G)
+            mean_outer(phi, g, G)
             size = np.broadcast_to(np.asarray(step.size), (K,))
             expansion.add(step.block, -size[:, None] * G)
             history.enter(step.block, is_new, size, gbar, step.margin)
         history.t += 1
-        batch.clear()
 
     def _choose(self, X: Array, g: Array, gbar: Array) -> BlockUpdate:
         """Ask the policy which block to touch."""
@@ -258,11 +276,11 @@ class Machine:
         F, B = expansion.block_size, self.batch_size
         L = curvature(loss)
         if self.step is not None:
-            gamma = min(max(float(self.step.get(history.t)), -LARGEST_STEP), LARGEST_STEP)
+            gamma = scheduled_step(self.step, history.t)
         else:
             if not history.gamma_0:
-                occupied = _occupied(X)
-                history.gamma_0 = first_step(expansion.kernel.matrix(occupied, occupied, expansion.bandwidth), L, F)
+                rows = occupied(X)
+                history.gamma_0 = first_step(kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth), L, F)
             gamma = default_step(history.gamma_0, history.t)
 
         M = gradient_bound(loss)
@@ -303,8 +321,8 @@ class Machine:
         values, targets, weights = warm_up.rows(len(self.inputs)), warm_up.targets, warm_up.weights
         X = self.inputs.as_of_now(values)
         if self.inputs.standardize:
-            X = _usual(X)
-        bandwidth = self.expansion.kernel.median_bandwidth(_occupied(X))
+            X = usual(X)
+        bandwidth = median_bandwidth(self.expansion.kernel, occupied(X))
         self._warm_up = None
         for part in (self.inputs, self.targets, self.expansion, self.history):
             part.forget()
@@ -315,21 +333,3 @@ class Machine:
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _NOT_LEARNT = np.zeros(1, np.bool_)
-
-
-def _occupied(X: Array) -> Array:
-    """Without the columns that are 0 in every row: a call may hold inputs that only later rows bring, and numpy's sums
-    change their last bits with the number of terms."""
-    return np.ascontiguousarray(X[:, X.any(axis=0)])
-
-
-def _usual(X: Array) -> Array:
-    """Without the rows that hold an outlier, a value clipped at the limit, unless they are half of all."""
-    usual = X[np.abs(X).max(axis=1, initial=0.0) < SCALED_LIMIT]
-    return usual if 2 * len(usual) > len(X) else X
-
-
-def _first_bandwidth(X: Array) -> float:
-    """.7 sqrt(2 d), d measured as the rows' mean squared norm, which is d for standardised inputs."""
-    d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
-    return 0.7 * math.sqrt(2 * d) if d > 0 else 0.7

@@ -1,10 +1,19 @@
-"""Step sizes: the default rule, derived from the first mini-batch."""
+"""Step sizes: the default rule, derived from the first mini-batch, or a schedule of the user's."""
+
+import math
+
+import numpy as np
+from river.optim.base import Scheduler
 
 from streamkernel.compute.features import largest_eigenvalue
+from streamkernel.finite import NotFiniteError
+from streamkernel.growth.base import BlockUpdate, Growth
 from streamkernel.state import Array
 
 #: Steps after which the default step size has halved.
 HALVING = 200
+#: A user's schedule may ask for any step: squares of larger ones would overflow.
+LARGEST_STEP = 1e30
 
 
 def first_step(kernel_matrix: Array, curvature: float, block_size: int) -> float:
@@ -33,3 +42,35 @@ def first_step(kernel_matrix: Array, curvature: float, block_size: int) -> float
 def default_step(gamma_0: float, t: int) -> float:
     """gamma_t = gamma_0 / (1 + t / t0)."""
     return gamma_0 / (1 + t / HALVING)
+
+
+def scheduled_step(schedule: Scheduler, t: int) -> float:
+    """The step size that a schedule gives for step t, from -1e30 to 1e30.
+
+    Raises
+    ------
+    NotFiniteError
+        It is NaN.
+
+    """
+    gamma = float(schedule.get(t))
+    if math.isnan(gamma):
+        name = type(schedule).__name__
+        raise NotFiniteError(f"the schedule {name} gave nan in its method `get` for step {t}: it must give numbers")
+    return min(max(gamma, -LARGEST_STEP), LARGEST_STEP)
+
+
+def require_finite_step(growth: Growth, update: BlockUpdate) -> None:
+    """Refuse an update whose step sizes are not finite.
+
+    Raises
+    ------
+    NotFiniteError
+        Naming the policy.
+
+    """
+    if not (np.isfinite(update.size).all() and math.isfinite(update.decay)):
+        name = type(growth).__name__
+        raise NotFiniteError(
+            f"the policy {name} gave what is not finite in its method `choose`: it must give finite steps only"
+        )

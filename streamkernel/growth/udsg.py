@@ -24,10 +24,7 @@ class UDSG(Growth):
     --------
     >>> from streamkernel.growth import UDSG
     >>> UDSG(reuse=3)
-    UDSG (
-      grow=1
-      reuse=3
-    )
+    UDSG(grow=1, reuse=3)
 
     References
     ----------

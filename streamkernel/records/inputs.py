@@ -15,6 +15,7 @@ import numpy as np
 from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
 from streamkernel.compute.moments import SIZE as MOMENTS
+from streamkernel.dates import instead_of_input
 from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, whole
 
@@ -463,8 +464,8 @@ def _is_tag(tagged: Any) -> bool:
 def _number(name: Hashable, value: Any) -> float:
     number = real(value)
     if number is None:
-        kind = type(value).__name__
-        raise ValueError(f"input {name!r} is of type {kind}: give a number, a string, a boolean or None")
+        instead = instead_of_input(value) or "a number, a string, a boolean or None"
+        raise ValueError(f"input {name!r} is of type {type(value).__name__}: give {instead}")
     return number
 
 

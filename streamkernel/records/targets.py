@@ -11,6 +11,7 @@ from scipy import special
 
 from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, standardise
 from streamkernel.compute.moments import SIZE as MOMENTS
+from streamkernel.dates import instead_of_label, instead_of_number
 from streamkernel.losses import softmax
 from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, untagged, whole
 
@@ -430,6 +431,9 @@ def _plain_label(y: Any) -> Any:
     """A label as a plain Python value; None stays None."""
     if y is None or type(y) in _PLAIN:
         return y
+    if instead := instead_of_label(y):  # before numpy makes a number of it
+        kind = type(y).__name__
+        raise ValueError(f"{y!r} is of type {kind}: names and labels are strings, booleans or numbers; give {instead}")
     if isinstance(y, np.generic):
         y = y.item()
     if isinstance(y, float) and math.isnan(y):
@@ -441,4 +445,6 @@ def _plain_number(y: Any) -> float:
     value = real(y)
     if value is not None and math.isfinite(value):
         return value
-    raise ValueError(f"the target {y!r} is not a finite number: give one, or None where it is not known")
+    instead = instead_of_number(y)
+    advice = f"; instead of a date or a time, give {instead}" if instead else ""
+    raise ValueError(f"the target {y!r} is not a finite number: give one, or None where it is not known{advice}")

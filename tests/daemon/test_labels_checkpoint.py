@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from connectors.ports import Record
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.labels.moments import Moments
 from streamkernel.daemon.labels.packed import Packer, PendingRecord
 from streamkernel.daemon.labels.snapshot import dump, part, restore
 from tests.daemon.conftest import Home, Launcher

@@ -16,8 +16,8 @@ from river.optim.losses import Huber
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.events import Prediction
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.evaluate import evaluate as evaluate_plan
-from streamkernel.daemon.labels.moments import Moments
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.daemon.stream.stop import StopSignals

@@ -6,6 +6,7 @@ header which lacks a key or lies about a number is one sentence, and the next ol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeAlias
@@ -73,6 +74,13 @@ def _one_place_each(positions: list[Any]) -> list[Any]:
     return positions
 
 
+def _moments(moments: list[float]) -> list[float]:
+    match moments:
+        case [int(n), float(mean), float(m2)] if n >= 0 and math.isfinite(mean) and 0 <= m2 < math.inf:
+            return moments
+    raise ValueError("must be a number of targets, their mean and the sum of their squared deviations")
+
+
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
 _Counts: TypeAlias = Annotated[dict[str, _Count], AfterValidator(_complete)]
 _Place: TypeAlias = Annotated[list[Any], AfterValidator(_place)]
@@ -122,6 +130,7 @@ class _Header(_Part):
     outputs: dict[str, _OutputHeader]
     labels: _LabelsHeader | None = None
     inputs: Annotated[str, Field(pattern="^([0-9a-f]{16})*$")] = ""
+    target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
     config: _FittedConfig
     model: _ModelHeader
     versions: _Versions

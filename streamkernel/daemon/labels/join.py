@@ -14,9 +14,9 @@ from typing import Any
 from connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.events import LabelRecord
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import Decision, EarlyLabel, LabelStatus, PendingEntry
 from streamkernel.daemon.labels.keyed_queue import KeyedQueue, UndoLog
-from streamkernel.daemon.labels.moments import Moments
 from streamkernel.daemon.labels.packed import Packer, PendingRecord
 from streamkernel.daemon.labels.sizes import size_of_key, size_of_label, size_of_record
 

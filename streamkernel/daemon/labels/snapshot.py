@@ -19,9 +19,9 @@ import orjson
 from connectors.ports import Label, Position
 from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.labels.decision import EarlyLabel, PendingEntry
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.labels.moments import Moments
 from streamkernel.daemon.labels.sizes import size_of_record
 
 __all__ = ["dump", "part", "restore"]

@@ -208,9 +208,11 @@ class JoinStage:
         if self._learner.of_numbers:
             join.moments = join.moments.after(float(y))
         if decision.status is LabelStatus.LABELLED:
-            done.losses.append(float(result.losses[decision.row]))
+            loss = float(result.losses[decision.row])
         else:
-            done.losses.append(self._learner.loss(y, prediction, join.moments.deviation))
+            loss = self._learner.loss(y, prediction, join.moments.deviation)
+        probabilities = None if prediction.probabilities is None else [prediction.probabilities]
+        done.add_losses([loss], [y], [prediction.label], probabilities)
 
     def _dead_letter(self, decision: Decision, done: ChunkResult) -> None:
         """Make a dead letter of a record or a label that was counted."""

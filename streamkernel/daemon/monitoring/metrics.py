@@ -61,7 +61,7 @@ class _LossSum(Collector):
         self.value = 0.0
 
     def collect(self) -> Iterator[UnknownMetricFamily]:
-        text = "Sum of the model's own losses, each before its record was learnt."
+        text = "Sum of the losses, each before its record was learnt; of numbers, in deviations of the targets."
         yield UnknownMetricFamily(f"{_PREFIX}_loss_sum", text, self.value)
 
 
@@ -117,7 +117,10 @@ class Exporter(CheckpointObserver):
         self._observations = counter("loss_observations", "Losses that went into loss_sum.")
         self._loss_sum = _LossSum()
         self.registry.register(self._loss_sum)
-        self._loss = gauge("progressive_loss", "Mean of the model's own loss over the last labelled records.")
+        self._loss = gauge(
+            "progressive_loss",
+            "Mean of the loss over the last labelled records; of numbers, in deviations of the targets.",
+        )
         rolling = gauge("rolling_metric", "Report metrics over the last labelled records.", ["metric", "window"])
         self._rolling = {name: rolling.labels(name, str(window)) for name in report}
         self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")

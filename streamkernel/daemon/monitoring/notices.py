@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 _PAUSE_SECONDS = 60.0
 _SENTENCES = {
     "n_not_finite": "%d predictions were no finite numbers, the last before offset %d: their lines say null",
-    "n_losses_not_finite": "%d losses were infinite, the last before offset %d: the metrics leave them out",
+    "n_losses_not_finite": "%d losses were no finite numbers, the last before offset %d: the metrics leave them out",
     "n_clipped": "%d targets were beyond 1e100, the last before offset %d: they are learnt as 1e100 or -1e100",
     "n_ignored_inputs": "%d inputs were ignored, the last before offset %d: their names are past limits.max_inputs",
     "n_ignored": "%d records were not learnt, the last before offset %d: their classes are past max_classes",

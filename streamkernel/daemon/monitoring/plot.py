@@ -51,7 +51,7 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
             "color": _COLOURS[index % len(_COLOURS)],
             "linestyle": _DASHES[index % len(_DASHES)],
             "linewidth": 1.8,
-            "label": name,
+            "label": _label(name, evaluation.view.losses_not_finite),
         }
         panels[0].plot(evaluation.records, evaluation.loss, **style)
         if evaluation.features:
@@ -69,3 +69,8 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
         figure.savefig(path, format="png")
     except OSError as error:
         raise DaemonError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _label(name: str, n_not_finite: int) -> str:
+    """Name a curve, and say how many losses it lacks, of which no mean can be taken."""
+    return f"{name} (without {n_not_finite:,} losses that are not finite)" if n_not_finite else name

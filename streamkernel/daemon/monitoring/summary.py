@@ -30,6 +30,8 @@ def _cells(view: View) -> list[tuple[str, str]]:
     cells = [("records", f"{view.taken:,}")]
     cells += [(name.replace("_", " "), f"{value:.4f}") for name, value in view.overall.items()]
     cells.append(("progressive loss", f"{view.loss:.4f}"))
+    if view.losses_not_finite:
+        cells.append(("losses not finite", f"{view.losses_not_finite:,}"))
     if "features" in view.growth:
         cells.append(("features", f"{view.growth['features']:,}"))
         cells.append(("blocks grown, reused", f"{view.growth['grown']:,}, {view.growth['reused']:,}"))

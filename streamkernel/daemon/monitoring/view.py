@@ -29,6 +29,7 @@ class View:
     offset: int = 0  # where the source goes on
     loss: float = math.nan  # the progressive loss
     loss_sum: float = 0.0  # of all losses of this process
+    losses_not_finite: int = 0  # its losses that no mean can be taken of
     overall: Mapping[str, float] = field(default_factory=dict)  # the report metrics over all records of this process
     rolling: Mapping[str, float] = field(default_factory=dict)  # and over the last ones
     # Features, blocks, grown and reused, where the model has them.
@@ -54,6 +55,7 @@ class View:
             "metrics": dict(self.overall),
             "rolling": dict(self.rolling),
             "progressive_loss": self.loss,
+            **({"losses_not_finite": self.losses_not_finite} if self.losses_not_finite else {}),
             **({"labels": dict(self.labels)} if self.labels else {}),
             **self.growth,
             **({"expert_weights": dict(self.experts)} if self.experts else {}),
@@ -84,6 +86,7 @@ def status_page(title: str, source: str, view: View) -> str:
         *((name, f"{count:,}") for name, count in view.account.items()),
         *((f"labels: {name}", f"{count:,}") for name, count in view.labels.items()),
         ("progressive loss", f"{view.loss:.6g}"),
+        *([("losses not finite", f"{view.losses_not_finite:,}")] if view.losses_not_finite else []),
         *((f"rolling {name}", f"{value:.6g}") for name, value in view.rolling.items()),
         *((name, f"{count:,}") for name, count in view.growth.items()),
         *((f"expert: {name}", f"{weight:.1%}") for name, weight in view.experts.items()),

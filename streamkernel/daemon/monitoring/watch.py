@@ -111,6 +111,7 @@ class Watch:
             offset=self._offset,
             loss=processor.loss.mean(),
             loss_sum=processor.loss.sum,
+            losses_not_finite=processor.loss.n_not_finite,
             overall=processor.quality.overall(),
             rolling=processor.quality.rolling(),
             growth=growth_of(processor.learner.model),

@@ -119,6 +119,7 @@ def header(
     sections = _fitted_sections(plan)
     text = json.dumps(sections, sort_keys=True)
     model, inputs = processor.learner.model, processor.learner.input_names
+    moments = processor.learner.target_moments
     return {
         "written": time.time(),
         "mode": plan.config.mode,
@@ -128,6 +129,7 @@ def header(
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in marks.items() if plan.raw.get(key)},
         **({} if labels is None else {"labels": labels}),
         **({"inputs": inputs} if inputs else {}),
+        **({"target_moments": list(moments)} if moments.n else {}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": describe_model(model, digest),

@@ -12,6 +12,7 @@ from connectors.ports import Mark, Position
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.schema import check_header
@@ -48,6 +49,8 @@ class Start:
         Whether all of it was taken over.
     inputs
         The names that a model of River's has learnt, as `InputNames.to_text` gives them.
+    target_moments
+        Those of the numbers that a model of River's has learnt.
     written
         When it was written, in seconds since 1970; NaN where there was none.
 
@@ -62,6 +65,7 @@ class Start:
     resumed: bool = False
     whole: bool = True
     inputs: str = ""
+    target_moments: Moments = field(default_factory=Moments)
     written: float = math.nan
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
@@ -130,6 +134,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.model = load_model(payload, plan.model, plan.config.imports)
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     start.inputs = header.get("inputs", "")
+    start.target_moments = Moments(*(header.get("target_moments") or ()))
     if moved:
         _log.info("the model was learnt from another source: this one is read from its beginning")
         start.whole = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -62,7 +63,7 @@ class ChunkResult(Measured):
         What the report metrics compare: targets that are known now, and the predictions that were made for them;
         probabilities are None for regressors and models that give none.
     losses
-        Finite losses of the records that have one.
+        Losses of the records that have one; once the chunk is closed, those that are finite.
     n_losses_not_finite
         Losses that were no finite numbers.
     next
@@ -97,6 +98,22 @@ class ChunkResult(Measured):
         self.lines += predictions(records, result)
         self.line_origins += [record.position for record in records]
         self.counts.predicted += len(records)
+
+    def add_losses(
+        self,
+        losses: Sequence[float],
+        targets: Sequence[Any],
+        predictions: Sequence[Any],
+        probabilities: Sequence[Any] | None,
+    ) -> None:
+        """Add the losses of labelled records, and count those that are NaN and not for want of a prediction.
+
+        There is none before the first label, nor for a label that had no probability, as it was not known yet.
+        """
+        self.losses += losses
+        for place in [place for place, loss in enumerate(losses) if math.isnan(loss)]:
+            known = probabilities is None or targets[place] in (probabilities[place] or ())
+            self.n_losses_not_finite += known and predictions[place] is not None
 
     def add_dead_letter(self, record: Record, reason: str, detail: str, number: int) -> None:
         """Add a dead letter of the record with this number in the chunk, the first being 1."""

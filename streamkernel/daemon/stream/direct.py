@@ -34,7 +34,6 @@ class DirectStage:
             n_taken, records, result = self._sort_out(records, learned, done)
         done.add_predictions(records, result)
         self._score(records, result, done)
-        done.losses += learned.result.losses.tolist()
         done.counts.consumed += n_taken
         if n_taken:
             done.next = events.of[n_taken - 1].next
@@ -86,3 +85,4 @@ class DirectStage:
         done.counts.learnt = len(targets)
         # There is one pass a chunk: nothing was added before.
         done.targets, done.predictions, done.probabilities = targets, result.predictions, result.probabilities
+        done.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)

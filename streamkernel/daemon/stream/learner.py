@@ -13,6 +13,7 @@ import numpy as np
 from connectors.ports import Label
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.model import Model, last_step, task_of
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.finite import LARGEST
@@ -52,6 +53,11 @@ class Learner(ABC):
         """What a checkpoint keeps of the names the model was given, for a model that does not bound them itself."""
         return ""
 
+    @property
+    def target_moments(self) -> Moments:
+        """What a checkpoint keeps of the numbers learnt, for a model that has no moments of them itself."""
+        return Moments()
+
     def advance(
         self,
         xs: Inputs,
@@ -90,7 +96,10 @@ class Learner(ABC):
 
     @abstractmethod
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:
-        """Compute the model's own loss of an earlier prediction, as `advance` does where the target is there at once.
+        """Compute the loss of an earlier prediction, as `advance` does where the target is there at once.
+
+        That is the own loss of an estimator of ours, alone or at the end of a pipeline; of other models the squared
+        error of a number, the log-loss of probabilities, and 1 for a wrong label without.
 
         Parameters
         ----------
@@ -99,7 +108,7 @@ class Learner(ABC):
         prediction
             The prediction that was made.
         deviation
-            The deviation of the targets learnt up to this one, the unit in which our regressors count.
+            The deviation of the targets learnt up to this one, the unit in which the losses of numbers count.
 
         Returns
         -------

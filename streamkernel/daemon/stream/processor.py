@@ -60,7 +60,7 @@ class Processor:
     learner
         The model.
     quality, loss
-        The report metrics and the mean of the model's own loss.
+        The report metrics and the mean of the loss.
     rate
         Watches the share of dead letters.
     counts
@@ -130,7 +130,9 @@ class Processor:
             self.overrun |= self.rate.add(self.counts.consumed + number)
         self.counts.add(counts)
         self.quality.add(done.targets, done.predictions, done.probabilities)
-        done.n_losses_not_finite = done.losses.count(math.inf) + done.losses.count(-math.inf)
+        # A model that only serves has no losses: its labels are not shown to it.
+        n_nan = done.n_losses_not_finite if self.learner.learn else 0
+        done.n_losses_not_finite = n_nan + done.losses.count(math.inf) + done.losses.count(-math.inf)
         done.losses = list(filter(math.isfinite, done.losses))
-        self.loss.add(done.losses)
+        self.loss.add(done.losses, done.n_losses_not_finite)
         return done

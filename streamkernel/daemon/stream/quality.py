@@ -195,19 +195,26 @@ class Quality:
 
 
 class ProgressiveLoss:
-    """The mean of the model's own loss over the last labelled records, each taken before it was learnt.
+    """The mean of the loss over the last labelled records, each taken before it was learnt.
 
     Parameters
     ----------
     window
         How many records it looks back.
 
+    Attributes
+    ----------
+    count, sum
+        Of all finite losses so far.
+    n_not_finite
+        Losses that were no finite numbers, of which no mean can be taken.
+
     Examples
     --------
     >>> loss = ProgressiveLoss(2)
-    >>> loss.add([4.0, 1.0, float("nan"), 2.0])
-    >>> loss.mean(), loss.count, loss.sum
-    (1.5, 3, 7.0)
+    >>> loss.add([4.0, 1.0, float("nan"), 2.0], n_not_finite=1)
+    >>> loss.mean(), loss.count, loss.sum, loss.n_not_finite
+    (1.5, 3, 7.0, 1)
 
     """
 
@@ -215,9 +222,11 @@ class ProgressiveLoss:
         self._window: deque[float] = deque(maxlen=window)
         self.count = 0
         self.sum = 0.0
+        self.n_not_finite = 0
 
-    def add(self, losses: Iterable[float]) -> None:
-        """Take in the losses of a chunk, NaN where there was no label; what is not finite is left out."""
+    def add(self, losses: Iterable[float], n_not_finite: int = 0) -> None:
+        """Take in the losses of a chunk, of which what is not finite is left out, and the number of those left out."""
+        self.n_not_finite += n_not_finite
         seen = list(filter(math.isfinite, losses))
         self._window.extend(seen)
         self.count += len(seen)

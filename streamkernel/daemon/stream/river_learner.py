@@ -1,4 +1,4 @@
-"""Predict, then learn, record by record: any model of River's that has no `advance`."""
+"""Predict, then learn, record by record: any model of River's that has no `advance`, pipelines among them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from river import base, proba
 from river.optim.losses import Squared
 
 from streamkernel.daemon.base.events import Prediction
-from streamkernel.daemon.base.model import Model, advances, last_step
+from streamkernel.daemon.base.model import Model, advances
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import AdvancingLearner, Inputs, Learner, Targets
 from streamkernel.daemon.stream.quality import log_losses
 from streamkernel.estimators.base import AdvanceResult
-from streamkernel.finite import LARGEST, clipped, loss_of_number
+from streamkernel.finite import LARGEST, NotFiniteError, clipped, loss_of_number
 
 __all__ = ["RiverLearner", "learner_for"]
 
@@ -36,16 +37,22 @@ class RiverLearner(Learner):
         As `Learner` has them.
     names
         The input names that the model may be given, by default 10,000.
+    moments
+        The targets learnt so far, by default none: of a regressor of River's, their deviation is the unit of the loss.
 
     """
 
-    def __init__(self, model: Model, learn: bool = True, names: InputNames | None = None) -> None:
+    def __init__(
+        self, model: Model, learn: bool = True, names: InputNames | None = None, moments: Moments | None = None
+    ) -> None:
         super().__init__(model, learn)
         self._names = names or InputNames()
+        self._moments = moments or Moments()
         self._has_probabilities = not self.of_numbers
         # Most classifiers predict the label of the highest probability, ours among them: asking for both would cost the
         # work twice.
-        step: Any = last_step(model)
+        step = self._last_step
+        self._has_own_loss = advances(step) and hasattr(step, "loss_of")
         plain = type(step).predict_one is base.Classifier.predict_one
         self._predicts_by_itself = not plain and not advances(step)
         self._has_deviations = self.of_numbers and "with_dist" in inspect.signature(step.predict_one).parameters
@@ -53,6 +60,10 @@ class RiverLearner(Learner):
     @property
     def input_names(self) -> str:
         return self._names.to_text()
+
+    @property
+    def target_moments(self) -> Moments:
+        return self._moments
 
     def _advance(
         self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], predict: Sequence[bool] | None, until_refused: bool
@@ -62,7 +73,7 @@ class RiverLearner(Learner):
         for place, (x, y, wanted) in enumerate(zip(xs, ys, predict or repeat(True, len(xs)), strict=True)):
             try:
                 done.append(self._advance_one(x, y, wanted, learned))
-            except (KeyboardInterrupt, SystemExit, MemoryError):
+            except (KeyboardInterrupt, SystemExit, MemoryError, NotFiniteError):
                 raise
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
@@ -95,9 +106,12 @@ class RiverLearner(Learner):
         predicted = time.perf_counter()
         if learns:
             target = clipped(y) if self.of_numbers and abs(y) > LARGEST else y
+            counts = self.of_numbers and not self._has_own_loss
+            moments = self._moments.after(target) if counts else self._moments
             if wanted:
-                loss = self._loss(target, label, given)
+                loss = self._loss(target, label, given, moments.deviation if counts else None)
             self._call.learn_one(x, target)
+            self._moments = moments
             if learned.learn_seconds is None:  # one record a chunk is timed: an observation costs half a microsecond
                 learned.learn_seconds = time.perf_counter() - predicted
         if wanted and learned.predict_seconds is None:
@@ -128,12 +142,21 @@ class RiverLearner(Learner):
             return _label(self._call.predict_one(x)), given
         return max(given, key=lambda label: given[label]) if given else None, given
 
-    def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:  # noqa: ARG002 - its unit is the target's
-        return math.nan if prediction.label is None else self._loss(y, prediction.label, prediction.probabilities)
+    def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:
+        if prediction.label is None:
+            return math.nan
+        return self._loss(y, prediction.label, prediction.probabilities, deviation)
 
-    def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None) -> float:
+    def _loss(self, y: Any, label: Any, given: Mapping[Any, float] | None, unit: float | None) -> float:
+        """The loss of a prediction; of a number in a unit, None being that which an estimator of ours learns in."""
         if self.of_numbers:
-            return math.nan if label is None or not math.isfinite(label) else loss_of_number(_SQUARED, float(y), label)
+            if label is None or not math.isfinite(label):
+                return math.nan
+            if self._has_own_loss:
+                return float(self._last_step.loss_of(float(y), label, unit))
+            return loss_of_number(_SQUARED, float(y), label, unit or 1.0)
+        if self._has_own_loss and given is not None:
+            return float(self._last_step.loss_of(y, given))
         if given is None:
             return float(label != y)
         return float(log_losses([y], [given])[0])
@@ -146,7 +169,9 @@ def _label(found: Any) -> Any:
     raise TypeError(f"the model predicted {found!r:.40}, which is no label")
 
 
-def learner_for(model: Model, learn: bool = True, names: InputNames | None = None) -> Learner:
+def learner_for(
+    model: Model, learn: bool = True, names: InputNames | None = None, moments: Moments | None = None
+) -> Learner:
     """Return the learner that takes a model through a stream the fastest.
 
     Parameters
@@ -155,6 +180,8 @@ def learner_for(model: Model, learn: bool = True, names: InputNames | None = Non
         As `Learner` has them.
     names
         The names that a model of River's may be given, by default 10,000; an estimator of ours bounds them itself.
+    moments
+        The targets that a model of River's has learnt, by default none; an estimator of ours has its own.
 
     Examples
     --------
@@ -164,4 +191,4 @@ def learner_for(model: Model, learn: bool = True, names: InputNames | None = Non
     ([0.0, 0.08], array([4.  , 3.69]))
 
     """
-    return AdvancingLearner(model, learn) if advances(model) else RiverLearner(model, learn, names)
+    return AdvancingLearner(model, learn) if advances(model) else RiverLearner(model, learn, names, moments)

@@ -26,7 +26,8 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
     max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
     # Where a step of ours has a limit of its own, that of the steps before it is no lower.
     max_inputs = max(plan.config.limits.max_inputs, getattr(last_step(start.model), "max_inputs", 0))
-    learner = learner_for(start.model, plan.config.mode == "learn", InputNames(max_inputs, start.inputs))
+    names = InputNames(max_inputs, start.inputs)
+    learner = learner_for(start.model, plan.config.mode == "learn", names, start.target_moments)
     stage: Stage = DirectStage()
     if start.join is not None:
         rate = DeadLetterRate(bad.max_rate, bad.max_rate_window, start.join.recent_dead)

@@ -1,4 +1,4 @@
-"""Running moments of the numbers learnt: the unit of our regressors' own loss."""
+"""Running moments of the numbers learnt: their deviation is the unit of every regressor's loss."""
 
 from __future__ import annotations
 

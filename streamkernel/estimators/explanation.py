@@ -1,0 +1,212 @@
+"""Shapley values: how much of one prediction each of its inputs makes."""
+
+import abc
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.gaussians import feature_words, mix64
+from streamkernel.records.inputs import key_of
+from streamkernel.state import Array, real, tag
+
+#: Inputs up to which every subset is looked at: 256 predictions.
+MOST_EXACT = 8
+
+#: A record, or what is left of it.
+_Record = Mapping[Any, Any]
+
+
+class NumberExplainer(abc.ABC):
+    """Explains the predictions of a regressor."""
+
+    @abc.abstractmethod
+    def _predicted_numbers(self, xs: Sequence[_Record]) -> Array:
+        """The predictions of n records, shape (n,)."""
+
+    def explain_one(self, x: dict[Any, Any], n_permutations: int = 16) -> dict[Any, float]:
+        """The contribution of each input to the prediction of one record: its Shapley value.
+
+        Against a record without inputs, which counts as each number at its mean (0 if inputs are not standardised): the
+        contributions add up to `predict_one(x)` less `predict_one({})`, to rounding. Nothing is learnt.
+
+        Parameters
+        ----------
+        x
+            Inputs by name.
+        n_permutations
+            Orders of the inputs that are averaged over, where x holds more than 8: as many predictions for each input.
+            Up to 8, all orders count. Defaults to 16.
+
+        Returns
+        -------
+        A number for each input of x, in units of the target; 0 for one that is not observed.
+
+        Examples
+        --------
+        >>> from streamkernel import AdaptiveKernelRegressor
+        >>> model = AdaptiveKernelRegressor(seed=1)
+        >>> for i in range(200):
+        ...     model.learn_one({"a": i % 10, "b": i % 7}, 2.0 * (i % 10))
+        >>> {name: round(share) for name, share in model.explain_one({"a": 9, "b": 3}).items()}
+        {'a': 9, 'b': 0}
+
+        References
+        ----------
+        [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
+
+        """
+        _check_permutations(n_permutations)
+        return shapley_values(x, self._predicted_numbers, int(n_permutations))
+
+
+class LabelExplainer(abc.ABC):
+    """Explains the probabilities of a classifier."""
+
+    @abc.abstractmethod
+    def _predicted_probabilities(self, xs: Sequence[_Record]) -> tuple[list[Any], Array]:
+        """The labels known so far, K of them, and the probabilities of n records, shape (n, K)."""
+
+    def explain_one(self, x: dict[Any, Any], label: Any = None, n_permutations: int = 16) -> dict[Any, float]:
+        """The contribution of each input to the probability of a label, for one record: its Shapley value.
+
+        Against a record without inputs, which counts as each number at its mean (0 if inputs are not standardised): the
+        contributions add up to the label's `predict_proba_one(x)` less its `predict_proba_one({})`, to rounding.
+        Nothing is learnt.
+
+        Parameters
+        ----------
+        x
+            Inputs by name.
+        label
+            The label whose probability is explained. None (the default) is the most probable one of x.
+        n_permutations
+            Orders of the inputs that are averaged over, where x holds more than 8: as many predictions for each input.
+            Up to 8, all orders count. Defaults to 16.
+
+        Returns
+        -------
+        A number for each input of x, from -1 to 1; 0 for one that is not observed, and before the first label.
+
+        Raises
+        ------
+        ValueError
+            The label was not seen so far.
+
+        Examples
+        --------
+        >>> from streamkernel import AdaptiveKernelClassifier
+        >>> model = AdaptiveKernelClassifier(seed=1)
+        >>> for i in range(200):
+        ...     model.learn_one({"a": i % 10, "b": i % 7}, i % 10 > 4)
+        >>> shares = model.explain_one({"a": 9, "b": 3}, label=True)
+        >>> max(shares, key=shares.get), round(sum(shares.values()), 1)
+        ('a', 0.7)
+
+        References
+        ----------
+        [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
+
+        """
+        _check_permutations(n_permutations)
+        labels, probabilities = self._predicted_probabilities([x])
+        if label is None:
+            column = int(probabilities[0].argmax()) if labels else -1
+        elif label in labels:
+            column = labels.index(label)
+        else:
+            some = ", ".join(map(repr, labels[:10])) + (", ..." if len(labels) > 10 else "")
+            raise ValueError(f"label {label!r} was not seen so far: give one of {some}, or None for the predicted one")
+        if column < 0:
+            return dict.fromkeys(x, 0.0)
+        return shapley_values(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
+
+
+def _check_permutations(n: object) -> None:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n_permutations must be a whole number of at least 1, got {n!r}")
+
+
+def shapley_values(
+    x: _Record, predict: Callable[[Sequence[_Record]], Array], n_permutations: int
+) -> dict[Hashable, float]:
+    """The Shapley value of each input of a record, against the record that holds none.
+
+    The marginal contribution of an input, by how much a prediction changes when it is observed, averaged over the
+    orders in which the inputs may come. What is not observed is left out of the record: for a number that is its mean.
+
+    Parameters
+    ----------
+    x
+        Inputs by name.
+    predict
+        Gives the predictions of n records, float64 of shape (n,).
+    n_permutations
+        Orders that are looked at, one after the other and its reverse, where there are more than `MOST_EXACT` observed
+        inputs; up to so many, all of them are. They follow from the names of the inputs alone.
+
+    Returns
+    -------
+    A number for each name in x, 0 for what is not observed. Their sum is the prediction of x less that of a record
+    without inputs, to rounding.
+
+    References
+    ----------
+    [^1]: Strumbelj and Kononenko, "An efficient explanation of individual classifications using game theory", 2010.
+    [^2]: Mitchell et al., "Sampling permutations for Shapley value estimation", 2022, section 4: reversed permutations.
+    [^3]: Covert, Lundberg and Lee, "Explaining by removing", 2021: what removing an input means.
+
+    """
+    observed = {name: value for name, value in x.items() if _is_observed(value)}
+    # By key: neither the order in the record nor the machine decides.
+    names = sorted(observed, key=lambda name: key_of(["number", tag(name)]))
+
+    def values(subsets: Sequence[Array]) -> Array:
+        """The predictions of subsets of the observed inputs, each given by its indexes."""
+        return predict([{names[i]: observed[names[i]] for i in subset.tolist()} for subset in subsets])
+
+    exact = len(names) <= MOST_EXACT
+    shares = _exact(len(names), values) if exact else _sampled(names, values, n_permutations)
+    return {**dict.fromkeys(x, 0.0), **dict(zip(names, shares.tolist(), strict=True))}
+
+
+def _exact(n: int, values: Callable[[Sequence[Array]], Array]) -> Array:
+    """The weighted mean over all subsets without an input: |S|! (n - |S| - 1)! / n! each."""
+    codes = np.arange(2**n)
+    bits = (codes[:, None] >> np.arange(n)) & 1
+    v = values([np.flatnonzero(row) for row in bits])
+    sizes = bits.sum(axis=1)
+    weights = np.array([1 / (n * math.comb(n - 1, size)) if size < n else 0.0 for size in sizes])
+    shares = np.zeros(n)
+    for i in range(n):
+        without = codes[bits[:, i] == 0]
+        shares[i] = float(weights[without] @ (v[without | (1 << i)] - v[without]))
+    return shares
+
+
+def _sampled(names: Sequence[Hashable], values: Callable[[Sequence[Array]], Array], n_permutations: int) -> Array:
+    """The mean over some orders of what each input adds to those before it."""
+    n = len(names)
+    shares = np.zeros(n)
+    ends = values([np.arange(0), np.arange(n)])
+    for order in _permutations(names, n_permutations):
+        v = np.concatenate([ends[:1], values([order[:k] for k in range(1, n)]), ends[1:]])
+        shares[order] += np.diff(v)
+    return shares / n_permutations
+
+
+def _permutations(names: Sequence[Hashable], n: int) -> list[Array]:
+    """n orders of names, each second the reverse of the one before: by words of the names, as if at random."""
+    words = np.empty(n, np.uint64)
+    feature_words(np.uint64(0), 0, words)
+    keys = [np.uint64(key_of(["number", tag(name)])) for name in names]
+    orders = [np.argsort(np.array([mix64(key ^ word) for key in keys], np.uint64)) for word in words[::2]]
+    return [order[:: 1 if k % 2 == 0 else -1] for order in orders for k in range(2)][:n]
+
+
+def _is_observed(value: Any) -> bool:
+    if value is None:
+        return False
+    number = real(value)
+    return number is None or not math.isnan(number)

@@ -1,0 +1,26 @@
+"""What a growing machine takes its bandwidth and first step size from: rows without what would mislead."""
+
+import math
+
+import numpy as np
+
+from streamkernel.records.inputs import SCALED_LIMIT
+from streamkernel.state import Array
+
+
+def occupied(X: Array) -> Array:
+    """Without the columns that are 0 in every row: a call may hold inputs that only later rows bring, and numpy's sums
+    change their last bits with the number of terms."""
+    return np.ascontiguousarray(X[:, X.any(axis=0)])
+
+
+def usual(X: Array) -> Array:
+    """Without the rows that hold an outlier, a value clipped at the limit, unless they are half of all."""
+    kept = X[np.abs(X).max(axis=1, initial=0.0) < SCALED_LIMIT]
+    return kept if 2 * len(kept) > len(X) else X
+
+
+def first_bandwidth(X: Array) -> float:
+    """.7 sqrt(2 d), d measured as the rows' mean squared norm, which is d for standardised inputs."""
+    d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+    return 0.7 * math.sqrt(2 * d) if d > 0 else 0.7

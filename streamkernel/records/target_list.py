@@ -1,0 +1,47 @@
+"""Targets in any box as a list of Python values: arrays, series, Arrow arrays and lists."""
+
+from typing import Any
+
+import numpy as np
+from river.utils.dataframe import into_series
+
+
+def target_list(y: Any) -> list[Any]:
+    """The targets of the rows of a frame as Python values.
+
+    Parameters
+    ----------
+    y
+        A list, tuple or array, a series that narwhals knows (pandas, polars, a chunked array of pyarrow), or a
+        `pyarrow.Array`.
+
+    Returns
+    -------
+    n values; None where a list has None, a series a null, and one of pandas anything that it takes for missing (NaN,
+    NA, NaT): such a row is not learnt.
+
+    Raises
+    ------
+    TypeError
+        y is none of these.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> target_list(pd.Series([1.5, None]))
+    [1.5, None]
+
+    """
+    if isinstance(y, np.ndarray):
+        # Dates would become whole numbers of nanoseconds, which are targets.
+        return y.tolist() if y.dtype.kind in "biufUO" else list(y)
+    if isinstance(y, list | tuple):
+        return list(y)
+    if type(y).__module__.partition(".")[0] == "pyarrow" and hasattr(y, "to_pylist"):
+        return list(y.to_pylist())
+    series = into_series(y)
+    values = list(series.to_list())
+    if series.implementation.is_pandas_like():  # which has NaN where others have null
+        for row in np.flatnonzero(series.is_null().to_numpy()).tolist():
+            values[row] = None
+    return values

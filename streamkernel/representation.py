@@ -1,0 +1,52 @@
+"""Representations of components and estimators: a component reads like its constructor's call."""
+
+from typing import Any
+
+from river import base
+
+#: Values that ask for nothing: an argument with one of them is left out.
+_UNSAID = (None, False)
+
+
+class Component(base.Base):
+    """A kernel, loss or growth policy, whose `repr` is the call that makes it.
+
+    Examples
+    --------
+    >>> from streamkernel.kernels import Gaussian
+    >>> Gaussian(), Gaussian(bandwidth=2.0)
+    (Gaussian(), Gaussian(bandwidth=2.0))
+
+    """
+
+    def __str__(self) -> str:
+        return call(self)
+
+    def __repr__(self) -> str:
+        return call(self)
+
+
+def call(component: base.Base) -> str:
+    """The call that makes a component, without arguments that are None or False.
+
+    Examples
+    --------
+    >>> from river.optim.losses import Huber
+    >>> call(Huber(epsilon=1.5))
+    'Huber(epsilon=1.5)'
+
+    """
+    # Nested components stand among the parameters as classes: the attribute has the object.
+    arguments = {name: getattr(component, name, value) for name, value in component._get_params().items()}
+    given = [f"{name}={_shown(value)}" for name, value in arguments.items() if not any(value is one for one in _UNSAID)]
+    return f"{type(component).__name__}({', '.join(given)})"
+
+
+def lines(estimator: base.Base) -> str:
+    """River's representation of an estimator, an argument a line, with components as calls."""
+    arguments = [f"  {name}={_shown(getattr(estimator, name))}\n" for name in estimator._get_params()]
+    return f"{type(estimator).__name__} (\n{''.join(arguments)})"
+
+
+def _shown(value: Any) -> str:
+    return call(value) if isinstance(value, base.Base) else repr(value)

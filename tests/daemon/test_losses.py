@@ -1,0 +1,277 @@
+"""One unit for losses, whatever the model; and those of which no mean can be taken are counted and shown."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from river import compose, datasets, dummy, linear_model, preprocessing, stats
+from river.optim.losses import Huber, RegressionLoss
+
+from connectors.ports import Position, Record
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.base.events import Prediction
+from streamkernel.daemon.base.moments import Moments
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.monitoring import plot
+from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.monitoring.view import status_page
+from streamkernel.daemon.monitoring.watch import Watch
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
+from streamkernel.daemon.stream.direct import DirectStage
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.river_learner import RiverLearner, learner_for
+from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.losses import SquaredHinge
+from tests.daemon.conftest import Home
+
+NUMBERS = [(x, y) for x, y in datasets.TrumpApproval().take(400)]
+
+
+def identity(model: Any) -> Any:
+    """A pipeline whose first step changes nothing."""
+    return compose.Discard("no such input") | model
+
+
+def losses_of(model: Any, stream: Any) -> np.ndarray:
+    xs, ys = zip(*stream, strict=True)
+    return learner_for(model).advance(xs, ys).result.losses
+
+
+@pytest.mark.parametrize(
+    ("model", "tolerance"),
+    [
+        (AdaptiveKernelRegressor(n_features=16, seed=1), 1e-9),
+        (KernelRegressor(seed=1), 0.05),
+        (KernelRegressor(loss=Huber(), seed=1), 0.05),
+    ],
+)
+def test_a_pipeline_has_the_losses_of_its_last_step(model: Any, tolerance: float) -> None:
+    bare, piped = losses_of(model.clone(), NUMBERS), losses_of(identity(model.clone()), NUMBERS)
+    # Of a growing machine the unit is at once that after the target, in a pipeline that before it.
+    assert piped[100:].sum() == pytest.approx(bare[100:].sum(), rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelClassifier(loss=SquaredHinge(), seed=1),
+        KernelClassifier(seed=1),
+        AdaptiveKernelClassifier(n_features=16, seed=1),
+    ],
+)
+def test_a_pipeline_of_labels_has_the_losses_of_its_last_step(model: Any) -> None:
+    stream = list(datasets.Phishing().take(300))
+    bare, piped = losses_of(model.clone(), stream), losses_of(identity(model.clone()), stream)
+    known = ~np.isnan(piped)  # a label that comes for the first time had no probability
+    assert known.sum() >= 298
+    assert piped[known] == pytest.approx(bare[known], rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        linear_model.LinearRegression(intercept_lr=0.1),
+        dummy.StatisticRegressor(stats.Mean()),
+        preprocessing.TargetStandardScaler(KernelRegressor(seed=1)),
+        identity(AdaptiveKernelRegressor(n_features=16, seed=1)),
+        KernelRegressor(seed=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_scale_of_the_targets_is_not_in_the_losses(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 2)).tolist()
+    if type(model) is linear_model.LinearRegression:  # which no scale leaves alone
+        stream = [({"a": a}, 1000 * b) for a, b in rows]
+        assert 0.5 < losses_of(model, stream)[10:].mean() < 5
+        return
+    one, other = (losses_of(model.clone(), [({"a": a}, scale * (a + b)) for a, b in rows]) for scale in (1.0, 1000.0))
+    assert other[10:].mean() == pytest.approx(one[10:].mean(), rel=0.05)
+    assert one[10:].mean() < 1.5
+
+
+def test_the_loss_of_a_mean_is_the_variance() -> None:
+    """So 1 is what any model is to beat."""
+    rng = np.random.default_rng(0)
+    stream = [({"a": 1.0}, y) for y in rng.normal(50, 7, size=2_000).tolist()]
+    assert losses_of(dummy.StatisticRegressor(stats.Mean()), stream)[10:].mean() == pytest.approx(1, abs=0.05)
+
+
+def test_late_labels_have_the_same_unit() -> None:
+    model = linear_model.LinearRegression(intercept_lr=0.1)
+    learner = learner_for(model.clone())
+    result = learner.advance(*zip(*NUMBERS, strict=True)).result
+    moments = Moments()
+    for (_, y), predicted, loss in zip(NUMBERS, result.predictions, result.losses, strict=True):
+        moments = moments.after(y)
+        assert learner.loss(y, Prediction(predicted), moments.deviation) == pytest.approx(loss)
+    assert learner.target_moments == moments
+
+
+def write_numbers(path: Path, n: int = 400) -> None:
+    lines = [f"{x['ordinal_date']},{y}" for x, y in datasets.TrumpApproval().take(n)]
+    path.write_text("\n".join(["a,y", *lines]) + "\n")
+
+
+def test_the_unit_of_a_model_of_rivers_outlives_a_restart(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.folder)
+    write_numbers(home.folder / "stream.csv")
+    model = ["river.preprocessing.StandardScaler", "river.linear_model.LinearRegression"]
+    plan = {"model": model, "source": {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}}
+    home.configure(**plan)
+    run(prepare(home.config), fresh=True, max_records=150)
+    n, mean, m2 = home.header()["target_moments"]
+    ys = [y for _, y in NUMBERS[:150]]
+    assert (n, mean, m2 / n) == pytest.approx((150, np.mean(ys), np.var(ys)))
+    rest = run(prepare(home.config))
+    whole = RiverLearner(prepare(home.config).model)
+    expected = whole.advance([{"a": x["ordinal_date"]} for x, _ in NUMBERS], [y for _, y in NUMBERS]).result.losses
+    assert rest.loss == pytest.approx(expected[150:].mean())
+    home.configure(**{**plan, "model": [{"streamkernel.KernelRegressor": {"seed": 1}}]})
+    run(prepare(home.config), fresh=True)
+    assert "target_moments" not in home.header()  # its state has its own
+
+
+@pytest.mark.parametrize("moments", [[1, 2.0], "text", [-1, 0.0, 0.0], [1, 0.0, -1.0], [1.5, 0.0, 0.0], [1, None, 0.0]])
+def test_moments_that_cannot_be_are_refused(home: Home, monkeypatch: pytest.MonkeyPatch, moments: Any) -> None:
+    from streamkernel.daemon.base.errors import CheckpointError
+    from streamkernel.daemon.checkpoints.schema import check_header
+
+    monkeypatch.chdir(home.folder)
+    write_numbers(home.folder / "stream.csv", 20)
+    home.configure(
+        source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"},
+        model=["river.linear_model.LinearRegression"],
+    )
+    run(prepare(home.config), fresh=True)
+    header = home.header()
+    with pytest.raises(CheckpointError, match="target_moments"):
+        check_header({**header, "target_moments": moments})
+
+
+class Patchy(RegressionLoss):
+    """NaN where a root would be of what is below 0."""
+
+    curvature = 1.0
+    gradient_bound = 1.0
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        return np.where(y_pred <= y_true, np.abs(y_pred - y_true), np.nan)
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        return np.sign(y_pred - y_true)
+
+
+def processor_of(model: Any, learn: bool = True) -> Processor:
+    return Processor(
+        learner_for(model, learn),
+        Quality("regression", ["mae"], window=50),
+        ProgressiveLoss(50),
+        DeadLetterRate(0.5, 20),
+        RecordCounts(),
+        DirectStage(),
+    )
+
+
+def records(n: int) -> list[Record]:
+    def record(i: int) -> Record:
+        y = None if i % 10 == 0 else math.sin(i)
+        return Record({"a": float(i % 7)}, y, Position("here", 0, i), Position("here", 0, i + 1), b"")
+
+    return [record(i) for i in range(n)]
+
+
+@pytest.mark.filterwarnings("ignore:the loss Patchy gave what is not finite:RuntimeWarning")
+@pytest.mark.parametrize("piped", [False, True])
+def test_nan_losses_are_counted_and_shown(piped: bool, caplog: pytest.LogCaptureFixture) -> None:
+    model = KernelRegressor(loss=Patchy(), batch_size=8, seed=1)
+    processor = processor_of(identity(model) if piped else model)
+    exporter = Exporter(processor.learner.model, ["mae"], 50)
+    watch = Watch(processor, exporter)
+    with caplog.at_level(logging.WARNING):
+        for start in range(0, 200, 50):
+            watch.chunk(processor.process(records(200)[start : start + 50]))
+    found = processor.loss.n_not_finite
+    assert 10 < found < 180
+    assert found + processor.loss.count == 180  # of all that have a target
+    assert "losses were no finite numbers" in caplog.text
+    value = exporter.registry.get_sample_value("streamkernel_not_finite_total", {"value": "loss"})
+    assert value == found
+    view = watch.refresh()
+    assert math.isfinite(view.loss)
+    assert view.to_json()["losses_not_finite"] == found
+    console = Console(file=io.StringIO(), width=100)
+    console.print(summary_table({"a": view}))
+    assert "losses not finite" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert f"losses not finite</th><td>{found}" in status_page("a", "b", view)
+
+
+def test_what_has_no_loss_is_not_counted() -> None:
+    for model in (KernelRegressor(seed=1), linear_model.LinearRegression(), dummy.StatisticRegressor(stats.Mean())):
+        processor = processor_of(model)
+        processor.process(records(50))
+        assert processor.loss.n_not_finite == 0
+        assert "losses_not_finite" not in Watch(processor, None).view.to_json()
+    serving = processor_of(KernelRegressor(seed=1), learn=False)
+    assert serving.process(records(50)).n_losses_not_finite == 0
+    done = ChunkResult()
+    done.add_losses([math.nan] * 3, ["a", "b", "c"], [None, "a", "a"], [{}, {"a": 1.0}, {"a": 0.5, "c": 0.5}])
+    assert done.n_losses_not_finite == 1  # neither before the first label, nor of one that was not known
+
+
+def test_a_plot_says_what_its_curves_lack(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    labels = []
+    plain = Axes.plot
+    monkeypatch.setattr(Axes, "plot", lambda self, *a, **k: (labels.append(k["label"]), plain(self, *a, **k))[1])
+    processor = processor_of(KernelRegressor(seed=1))
+    whole = Watch(processor, None).view
+    processor.loss.add([], n_not_finite=1_200)
+    views = {"whole": whole, "patchy": Watch(processor, None).view}
+    plot.plot({name: Evaluation(view, [50], [1.0]) for name, view in views.items()}, home.folder / "a.png")
+    assert labels == ["whole", "patchy (without 1,200 losses that are not finite)"]
+
+
+KERNEL = """
+import numpy as np
+from streamkernel.kernels import Gaussian
+
+class Broken(Gaussian):
+    def frequencies(self, words, keys, bandwidth, out):
+        super().frequencies(words, keys, bandwidth, out)
+        out[:] = np.nan
+"""
+
+
+@pytest.mark.parametrize("first", [[], ["river.preprocessing.StandardScaler"]], ids=["bare", "pipeline"])
+def test_a_broken_kernel_ends_the_run_and_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], first: list[str]
+) -> None:
+    monkeypatch.chdir(home.folder)
+    monkeypatch.syspath_prepend(home.folder)
+    (home.folder / "broken_kernel.py").write_text(KERNEL)
+    write_numbers(home.folder / "stream.csv", 50)
+    home.configure(
+        source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"},
+        imports=["broken_kernel"],
+        model=[*first, {"streamkernel.AdaptiveKernelRegressor": {"kernel": {"broken_kernel.Broken": {}}, "seed": 1}}],
+    )
+    assert main(["evaluate", str(home.config)]) == 1
+    said = capsys.readouterr().err
+    assert "the kernel Broken gave nan in its method `frequencies`: it must give finite numbers only" in said
+    assert "unexpected" not in said

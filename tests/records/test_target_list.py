@@ -1,0 +1,121 @@
+"""Targets in any box, those that are missing, and dates, which are none."""
+
+import datetime
+import decimal
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.records.target_list import target_list
+
+NAT = [pd.Timestamp("2026-03-01"), pd.NaT]
+
+
+@pytest.mark.parametrize(
+    ("box", "values"),
+    [
+        (pa.array([1.5, None, 2.0]), [1.5, None, 2.0]),
+        (pa.chunked_array([[1, 2], [None]]), [1, 2, None]),
+        (pa.array(["a", None, "b"]).dictionary_encode(), ["a", None, "b"]),
+        (pd.Series([1.5, math.nan]), [1.5, None]),
+        (pd.Series([1, None], dtype="Int64"), [1, None]),
+        (pd.Series([True, pd.NA], dtype="boolean"), [True, None]),
+        (pd.Series(["a", math.nan, None, pd.NA], dtype=object), ["a", None, None, None]),
+        (pd.Series(["a", None], dtype="string"), ["a", None]),
+        (pd.Series(["a", None, "b"], dtype="category"), ["a", None, "b"]),
+        (pd.Series(NAT), [NAT[0], None]),
+        (pl.Series([1.5, None]), [1.5, None]),
+        ((1, None), [1, None]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (pa.array([]), []),
+        (pd.Series([], dtype=float), []),
+    ],
+    ids=lambda box: type(box).__name__,
+)
+def test_targets_of_any_box_are_plain_values(box, values):
+    assert target_list(box) == values
+
+
+@pytest.mark.parametrize("y", ["text", 3, None, {"a": 1}], ids=repr)
+def test_what_is_no_box_is_refused(y):
+    with pytest.raises(TypeError):
+        target_list(y)
+
+
+@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor])
+def test_rows_whose_target_is_missing_are_not_learnt(kind):
+    X = pd.DataFrame({"a": np.arange(40.0) % 7, "late": [None] * 35 + [1.0] * 5})
+    y = pd.Series(np.arange(40.0) % 2).where(np.arange(40) < 33)  # NaN from there on
+    one, many, arrow = (kind(seed=1) for _ in range(3))
+    many.learn_many(X, y)
+    arrow.learn_many(pa.table(X), pa.array(y, from_pandas=True))
+    for a, target in zip(X["a"][:33], y[:33], strict=True):
+        one.learn_one({"a": a}, target)
+    assert many.n_records == 33
+    assert many.input_names == ["a"]
+    assert many.state_digest() == arrow.state_digest() == one.state_digest()
+
+
+@pytest.mark.parametrize("y", [pl.Series([1.0, math.nan]), np.array([1.0, math.nan]), pa.array([1.0, math.nan])])
+def test_nan_is_no_target_where_missing_has_a_value_of_its_own(y):
+    with pytest.raises(ValueError, match=r"^the target nan is not a finite number: give one, or None where"):
+        KernelRegressor(seed=1).learn_many(np.zeros((2, 1)), y)
+
+
+DATES = [
+    datetime.datetime(2026, 3, 1, 12),
+    datetime.date(2026, 3, 1),
+    datetime.time(12),
+    pd.Timestamp("2026-03-01"),
+    np.datetime64("2026-03-01", "ns"),
+    np.datetime64("2026-03-01"),
+]
+DURATIONS = [datetime.timedelta(1), pd.Timedelta(days=1), np.timedelta64(1, "ns")]
+
+
+def _told(call):
+    with pytest.raises(ValueError, match="give") as error:
+        call()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("value", [*DATES, *DURATIONS], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, KernelRegressor])
+def test_dates_are_refused_with_advice(kind, value):
+    model, frame = kind(seed=1), pd.DataFrame({"when": pd.Series([value], dtype=object)})
+    of_input = "calendar parts" if value in DATES else "its seconds"
+    for call in (
+        lambda: model.learn_one({"when": value}, 1),
+        lambda: model.predict_one({"when": value}),
+        lambda: model.learn_many(frame, [1]),
+    ):
+        assert _told(call).startswith("input 'when' is of type ")
+        assert of_input in _told(call)
+    of_target = "calendar part" if kind is AdaptiveKernelClassifier else "seconds"
+    for call in (
+        lambda: model.learn_one({"a": 1.0}, value),
+        lambda: model.learn_many(pd.DataFrame({"a": [1.0]}), pd.Series([value], dtype=object)),
+    ):
+        assert of_target in _told(call)
+    assert model.n_records == 0
+
+
+def test_columns_of_dates_are_refused_with_advice():
+    dates = ["2026-03-01", "2026-03-02"]
+    for X in (
+        pd.DataFrame({"when": pd.to_datetime(dates)}),
+        pl.DataFrame({"when": dates}).with_columns(pl.col("when").str.to_date()),
+        pa.table({"when": pa.array(dates).cast(pa.timestamp("s"))}),
+    ):
+        assert "calendar parts" in _told(lambda X=X: KernelRegressor(seed=1).learn_many(X, [1.0, 2.0]))
+
+
+def test_numbers_of_other_types_have_no_such_advice():
+    for target in (decimal.Decimal("nan"), "1.5"):
+        assert "date" not in _told(lambda target=target: KernelRegressor(seed=1).learn_one({}, target))

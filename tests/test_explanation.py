@@ -1,0 +1,135 @@
+"""What each input contributes to one prediction: Shapley values, against a twin that goes through all orders."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.estimators.explanation import MOST_EXACT, shapley_values
+from streamkernel.kernels import Gaussian
+from streamkernel.losses import Log
+
+MODELS = {
+    "adaptive classifier": lambda: AdaptiveKernelClassifier(n_features=16, seed=1),
+    "adaptive regressor": lambda: AdaptiveKernelRegressor(n_features=16, seed=1),
+    "growing classifier": lambda: KernelClassifier(batch_size=8, seed=1),
+    "two sides": lambda: KernelClassifier(loss=Log(), batch_size=8, seed=1),
+    "growing regressor": lambda: KernelRegressor(batch_size=8, seed=1),
+    "structured": lambda: KernelRegressor(Gaussian(structured=True), batch_size=8, seed=1),
+}
+
+
+def _records(n, d=3):
+    rng = np.random.default_rng(0)
+    return [
+        {**{f"x{j}": v for j, v in enumerate(row)}, "kind": "pqr"[i % 3]}
+        for i, row in enumerate(rng.normal(size=(n, d)).tolist())
+    ]
+
+
+def _learnt(name, d=3):
+    model, xs = MODELS[name](), _records(300, d)
+    ys = [x["x0"] * x["x1"] + (x["kind"] == "p") for x in xs]
+    model.advance(xs, ys if "regressor" in name or name == "structured" else [y > 0.3 for y in ys])
+    return model, xs
+
+
+def _value(model, label=None):
+    return model.predict_one if label is None else lambda x: model.predict_proba_one(x).get(label, 0.0)
+
+
+def _twin(x, value):
+    """The mean over all orders of what each input adds to those before it."""
+    names = [name for name, v in x.items() if v is not None and v == v]
+    shares = dict.fromkeys(x, 0.0)
+    orders = list(itertools.permutations(names))
+    for order in orders:
+        held = {}
+        for name in order:
+            before = value(held)
+            held = {n: v for n, v in x.items() if n in {*held, name}}
+            shares[name] += (value(held) - before) / len(orders)
+    return shares
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_contributions_are_those_of_the_twin_and_change_nothing(name):
+    model, xs = _learnt(name)
+    before = model.state_digest()
+    for x in (xs[0], {**xs[1], "x2": None}, {**xs[2], "kind": "new", "late": 1.0, "x1": math.nan}, {}):
+        label = model.predict_one(x) if hasattr(model, "classes") else None
+        value, found = _value(model, label), model.explain_one(x)
+        assert list(found) == list(x)
+        assert found == pytest.approx(_twin(x, value), abs=1e-5)
+        assert sum(found.values()) == pytest.approx(value(x) - value({}), abs=1e-5)
+        assert all(found[key] == 0.0 for key in x if x[key] is None or x[key] != x[key])
+        assert model.explain_one(dict(reversed(x.items()))) == found
+    assert model.state_digest() == before
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_of_many_inputs_they_still_add_up(name):
+    model, xs = _learnt(name, d=MOST_EXACT + 2)
+    label = model.predict_one(xs[0]) if hasattr(model, "classes") else None
+    value = _value(model, label)
+    many, few = model.explain_one(xs[0], n_permutations=64), model.explain_one(xs[0], n_permutations=2)
+    for found in (many, few, model.explain_one(xs[0])):
+        assert sum(found.values()) == pytest.approx(value(xs[0]) - value({}), abs=1e-5)
+    assert model.clone(include_attributes=True).explain_one(xs[0], n_permutations=2) == few
+    assert model.explain_one(dict(reversed(xs[0].items())), n_permutations=2) == few
+
+
+@pytest.mark.parametrize("n_permutations", [1, 3, 16])
+def test_of_a_sum_every_order_gives_the_summands(n_permutations):
+    rng = np.random.default_rng(3)
+    x = {f"x{j}": float(v) for j, v in enumerate(rng.normal(size=20))}
+    found = shapley_values(x, lambda xs: np.array([sum(one.values()) for one in xs]), n_permutations)
+    assert found == pytest.approx(x)
+
+
+def test_orders_and_their_reverses_are_near_the_twin():
+    """Products of neighbours: half of each belongs to either."""
+    x = {f"x{j}": 1.0 + j / 10 for j in range(MOST_EXACT + 2)}
+
+    def value(one):
+        return sum(one.get(f"x{j}", 0.0) * one.get(f"x{j + 1}", 0.0) for j in range(len(x)))
+
+    found = shapley_values(x, lambda xs: np.array([value(one) for one in xs]), 2)
+    halves = {f"x{j}": x[f"x{j}"] * (x.get(f"x{j - 1}", 0) + x.get(f"x{j + 1}", 0)) / 2 for j in range(len(x))}
+    assert found == pytest.approx(halves)  # what joins two at a time, one order and its reverse give exactly
+
+
+def test_the_input_that_decides_contributes_most():
+    for name in ("adaptive regressor", "growing regressor"):
+        model, xs = MODELS[name](), _records(1_000)
+        model.advance(xs, [3.0 * x["x0"] for x in xs])
+        found = model.explain_one({"x0": 1.5, "x1": 1.0, "x2": -1.0, "kind": "p"})
+        assert max(found, key=found.get) == "x0"
+        assert found["x0"] > 2.0
+
+
+@pytest.mark.parametrize("name", ["adaptive classifier", "growing classifier", "two sides"])
+def test_a_label_may_be_named(name):
+    model, xs = _learnt(name)
+    yes, no = model.explain_one(xs[0], label=True), model.explain_one(xs[0], label=False)
+    assert yes == pytest.approx({key: -share for key, share in no.items()}, abs=1e-9)
+    assert model.explain_one(xs[0]) in (yes, no)
+    with pytest.raises(
+        ValueError, match=r"^label 'maybe' was not seen .*: give one of (True, False|False, True), or"
+    ):
+        model.explain_one(xs[0], label="maybe")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_before_the_first_record_nothing_contributes(name):
+    assert MODELS[name]().explain_one({"a": 1.0, "b": "c"}) == {"a": 0.0, "b": 0.0}
+    with pytest.raises(ValueError, match=r"^n_permutations must be a whole number of at least 1, got 0"):
+        MODELS[name]().explain_one({"a": 1.0}, n_permutations=0)
+
+
+def test_what_is_no_input_is_refused_as_in_predictions():
+    model, _ = _learnt("growing regressor")
+    with pytest.raises(ValueError, match="input 'x0' is infinite"):
+        model.explain_one({"x0": math.inf, "x1": 1.0})
