@@ -58,10 +58,11 @@ class ObjectColumns:
 
         Raises UndecodableError where one of them cannot be used.
         """
-        flat = list(map(self.rules.flat, objects))
-        names = list(flat[0]) if flat else []
-        if not names or any(list(one) != names for one in flat):
+        flat = list(map(self.rules.flat, objects)) if self.rules.may_unnest else objects
+        keys = set(map(tuple, flat))
+        if len(keys) != 1 or () in keys:
             return list(map(self.read, flat))
+        (names,) = keys
         outputs: list[str] = []
         columns: list[Sequence[Any]] = []
         for name, values in zip(names, zip(*map(dict.values, flat), strict=True), strict=True):

@@ -43,6 +43,11 @@ class ColumnRules:
     max_string
         The most characters of a string value.
 
+    Attributes
+    ----------
+    may_unnest
+        Whether anything nested may be flattened or left out.
+
     Raises
     ------
     ValueError
@@ -61,7 +66,7 @@ class ColumnRules:
         self.max_string = max_string
         self._columns: dict[str, Column | None] = {}
         modes = {settings.nested} | {one.nested for one in settings.types.values()}
-        self._may_unnest = not modes <= {"dead_letter", None}
+        self.may_unnest = not modes <= {"dead_letter", None}
         for name in settings.types:
             self.column(name)  # what cannot be is an error now, not with the first record
 
@@ -77,7 +82,7 @@ class ColumnRules:
 
     def flat(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return an object without nested values, as far as they are to be flattened or left out."""
-        if self._may_unnest and any(isinstance(value, dict | list) for value in values.values()):
+        if self.may_unnest and any(isinstance(value, dict | list) for value in values.values()):
             return flattened(values, self._nested)
         return values
 
