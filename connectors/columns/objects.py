@@ -26,10 +26,10 @@ class ObjectColumns:
     Examples
     --------
     >>> from connectors.columns.settings import ColumnSettings, InputSettings
-    >>> types = {"zip": ColumnSettings("string"), "day": ColumnSettings("date", parts=("month", "day"))}
+    >>> types = {"zip": ColumnSettings("string"), "day": ColumnSettings("date", parts=("year",))}
     >>> columns = ObjectColumns(ColumnRules(InputSettings(exclude=("id",), types=types), 256))
     >>> columns.read({"id": 7, "zip": 2134, "day": "2024-05-31", "price": 1.5})
-    {'zip': '2134', 'day.month': 5.0, 'day.day': 31.0, 'price': 1.5}
+    {'zip': '2134', 'day.year': 2024.0, 'price': 1.5}
 
     """
 

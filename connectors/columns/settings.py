@@ -60,7 +60,7 @@ class ColumnSettings:
     invalid: Literal["dead_letter", "missing"] = "dead_letter"
     format: str = "iso"
     parts: tuple[DatePart, ...] = ("year", "month", "day", "weekday", "hour")
-    cyclic: bool = False
+    cyclic: bool = True
     timezone: str | None = None
     buckets: int = 64
 

@@ -284,7 +284,7 @@ CSV = b"id,zip,when,amount,y\nA-1,02134,2024-05-01,NA,1\nA-2,10001,2024-05-02,7.
 SETTINGS = InputSettings(
     exclude=("id",),
     na=("NA",),
-    types={"zip": ColumnSettings("string"), "when": ColumnSettings("date", parts=("day", "weekday"))},
+    types={"zip": ColumnSettings("string"), "when": ColumnSettings("date", parts=("day", "weekday"), cyclic=False)},
 )
 
 
@@ -315,7 +315,7 @@ def test_messages_with_what_comes_beside_their_value() -> None:
     given_ = InputSettings(
         exclude=("kafka.key",),
         types={
-            "kafka.timestamp": ColumnSettings("date", format="unix", parts=("hour",)),
+            "kafka.timestamp": ColumnSettings("date", format="unix", parts=("hour",), cyclic=False),
             "a": ColumnSettings("string"),
         },
     )

@@ -95,7 +95,7 @@ INPUTS = {
     "na": ["NA"],
     "types": {
         "zip": "string",
-        "when": {"type": "date", "parts": ["weekday", "hour"]},
+        "when": {"type": "date", "parts": ["weekday", "hour"], "cyclic": False},
         "who": {"type": "hash", "buckets": 4},
     },
 }

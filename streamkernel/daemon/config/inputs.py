@@ -85,7 +85,7 @@ class ColumnConfig(Section):
         default=["year", "month", "day", "weekday", "hour"], description="Of a date: the inputs it becomes."
     )
     cyclic: bool = Field(
-        default=False, description="Of a date: parts that come round are a sine and a cosine, and not a number."
+        default=True, description="Of a date: parts that come round are a sine and a cosine each, and not a number."
     )
     timezone: Annotated[str, AfterValidator(_zone)] | None = Field(
         default=None, description="Of a date with a zone: the one its parts are told in, such as Europe/Berlin."
