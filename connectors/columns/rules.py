@@ -72,6 +72,8 @@ class ColumnRules:
 
     def column(self, name: str) -> Column | None:
         """Return how a column is read; None where it is no input."""
+        if len(name) > self.max_string:  # of no use to a model, and neither kept nor taken apart here
+            return Column()
         try:
             return self._columns[name]
         except KeyError:
@@ -115,6 +117,8 @@ class ColumnRules:
 
     def _nested(self, name: str) -> Nested:
         """Return what becomes of an object or a list under a name: what is said of it, or of what it is nested in."""
+        if len(name) > self.max_string:
+            return "dead_letter"
         if self.settings.is_excluded(name):
             return "ignore"
         said = (self.settings.types.get(outer, _AS_IT_IS).nested for outer in reversed(ancestry(name)))

@@ -209,6 +209,13 @@ def test_what_is_nested_too_deep_is_a_fault() -> None:
         read(value, nested="flatten")
 
 
+@pytest.mark.parametrize("value", [1, {"b": 1}, [1]])
+def test_a_name_of_any_length_is_a_fault_that_costs_nothing(value: Any) -> None:
+    for nested in ("flatten", "ignore", "dead_letter"):
+        with pytest.raises(UndecodableError, match="the name of an input is"):
+            read({"a": 1, "." * 10**6: value}, nested=nested, include=("a",))
+
+
 @pytest.mark.parametrize(
     ("text", "format", "zone", "expected"),
     [
