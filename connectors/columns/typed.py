@@ -155,7 +155,7 @@ class NumberColumn(TypedColumn):
     """A column of numbers, written as such or as text."""
 
     def __init__(self, name: str, missing: Missing, lenient: bool) -> None:
-        super().__init__(name, [name], missing, lenient, "a number: give na, or another type")
+        super().__init__(name, [name], missing, lenient, "a number: list it under na, or say invalid: missing")
 
     def read_all(self, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
         kinds = set(map(type, values))
@@ -190,7 +190,11 @@ class DateColumn(TypedColumn):
         self._dates = DateParts(settings.format, settings.parts, settings.cyclic, settings.timezone)
         outputs = [f"{name}.{part}" for part in self._dates.names]
         super().__init__(
-            name, outputs, missing, settings.invalid == "missing", f"a date of the format {settings.format}"
+            name,
+            outputs,
+            missing,
+            settings.invalid == "missing",
+            f"a date of the format {settings.format}: set the format, list it under na, or say invalid: missing",
         )
 
     def _convert(self, value: Any) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from connectors.bulk import BulkDecoder
 from connectors.columns.rules import Column, ColumnRules
+from connectors.columns.typed import Missing
 from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
 from connectors.ports import Label
 
@@ -147,25 +148,30 @@ class CsvRows(BulkDecoder):
             if column.typed is not None:
                 read = column.typed.read_all(fields)
                 names += column.typed.outputs
-                gaps = gaps or any(None in one for one in read)
                 values += read
-                continue
-            if column.missing is not None:
-                fields = column.missing.without_texts(fields)
-            # Python reads 1_000 as a number; in a file it is a word.
-            exact = not (underscores and any("_" in field for field in fields))
-            one: Sequence[Any] | None = finite_floats(fields) if exact else None
-            if one is None:
-                one = self._column(name, fields, exact)
-                gaps = gaps or None in one
-            if column.missing is not None:
-                one = column.missing.without_numbers(one)
-                gaps = gaps or None in one
-            names.append(name)
-            values.append(one)
+                gaps = gaps or any(None in one for one in read)
+            else:
+                found, may_have_gaps = self._untyped(name, column.missing, fields, underscores)
+                names.append(name)
+                values.append(found)
+                gaps = gaps or (may_have_gaps and None in found)
         rows = zip(*values, strict=True) if values else repeat((), n_rows)
         inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(names), rows)))
         return list(map(present, inputs)) if gaps else inputs
+
+    def _untyped(
+        self, name: str, missing: Missing | None, fields: Sequence[str], underscores: bool
+    ) -> tuple[Sequence[Any], bool]:
+        """Decode a column without a type; return it, and whether some of its inputs may be absent, which are None."""
+        if missing is not None:
+            fields = missing.without_texts(fields)
+        # Python reads 1_000 as a number; in a file it is a word.
+        exact = not (underscores and any("_" in field for field in fields))
+        numbers = finite_floats(fields) if exact else None
+        found = self._column(name, fields, exact) if numbers is None else numbers
+        if missing is not None:
+            return missing.without_numbers(found), True
+        return found, numbers is None
 
     def _read(self, name: str, column: Column, field: str) -> Iterator[tuple[str, Any]]:
         """Yield the inputs that a field becomes, None where they are missing."""

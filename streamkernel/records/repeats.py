@@ -13,8 +13,8 @@ from streamkernel.state import State, state_mismatch, tag
 
 #: Values that every string input may have.
 FREE = 64
-#: Beyond `FREE`, at most this many times the root of its repetitions: 2,000 equally frequent values are all known after
-#: some 30,000 records, those of an order number with three lines to an order end at 512.
+#: Beyond `FREE`, at most this many times the root of its repetitions: of 2,000 equally frequent values, nearly all are
+#: known after 30,000 records; an order number with three lines to an order ends at 513.
 PER_ROOT = 16
 #: Values without an indicator after which the log names the input, so that it does not for a short delay.
 LOGGED_AFTER = 64
