@@ -77,7 +77,7 @@ class Repeats:
             raise state_mismatch(_FIELD)
         for name, count in zip(n_values, counts, strict=True):
             match count:
-                case [list() as tagged, int(n)] if tagged == tag(name) and n >= 0 and n is not True:
+                case [list() as tagged, int(n)] if tagged == tag(name) and type(n) is int and n >= 0:
                     self._counts[name] = n
                 case _:
                     raise state_mismatch(_FIELD)

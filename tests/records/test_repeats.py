@@ -131,7 +131,17 @@ def test_a_state_of_numbers_alone_has_no_repetitions():
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, [], [[["str", "other"], 1]], [[["str", "id"], -1]], [[["str", "id"], True]], [["id", 1]], [1]]
+    "wrong",
+    [
+        None,
+        [],
+        [[["str", "other"], 1]],
+        [[["str", "id"], -1]],
+        [[["str", "id"], True]],
+        [[["str", "id"], False]],
+        [["id", 1]],
+        [1],
+    ],
 )
 def test_repetitions_that_cannot_be_are_refused(wrong):
     model = KernelRegressor(seed=1)
