@@ -1,6 +1,6 @@
 """Columns that identify their record, and what the rules for columns cost to read.
 
-    python -m benchmarks.columns [--records N] [--rounds N] [--out DIR]
+    python -m benchmarks.columns [--records N] [--rounds N] [--quick] [--out DIR]
 
 A stream of six numbers comes with one more column of text: an order number, a time stamp, a session of five records, a
 customer or a category. Each of our classifiers learns it with all values as indicators, and in the ways that keep the
@@ -223,8 +223,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=6000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="300 records and one round: to see that it works")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
+    if options.quick:
+        options.records, options.rounds = 300, 1
     for make in MODELS.values():  # compiled before anything is timed
         few = streams(500)[0]
         learnt(make, few.xs, few.ys)
@@ -245,7 +248,7 @@ def main() -> None:
                 dates(options.records),
                 "## Reading",
                 "Records of eight columns and a label, read alone; ratios are medians over the rounds.",
-                reading(20_000, options.rounds),
+                reading(500 if options.quick else 20_000, options.rounds),
             ]
         ),
     )
