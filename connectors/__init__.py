@@ -3,11 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from connectors.columns.settings import ColumnSettings, InputSettings
 from connectors.files.csv import CsvSource
 from connectors.files.jsonlines import JsonLinesSource
 from connectors.files.sinks import CsvSink, JsonLinesSink
 from connectors.memory import MemorySink, MemorySource, NullSink
 from connectors.ports import (
+    ColumnUse,
     ConnectorError,
     Fault,
     Label,
@@ -25,10 +27,13 @@ if TYPE_CHECKING:
     from connectors.river import RiverSource
 
 __all__ = [
+    "ColumnSettings",
+    "ColumnUse",
     "ConnectorError",
     "CsvSink",
     "CsvSource",
     "Fault",
+    "InputSettings",
     "JsonLinesSink",
     "JsonLinesSource",
     "KafkaSink",

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress, repeat
 from typing import Any, cast
 
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import InputSettings
+from connectors.columns.uses import input_uses, target_use
 from connectors.decode import TargetDecoder, UndecodableError
-from connectors.ports import Label, Position, Record
+from connectors.ports import ColumnUse, Label, Position, Record
 
 
 class BulkDecoder(ABC):
     """A decoder from the bytes of records to their inputs and targets.
 
     `target` is the name of the target, None where every record is unlabelled; `target_type` and `max_string` are those
-    of `connectors.decode.TargetDecoder`.
+    of `connectors.decode.TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is.
     """
 
-    def __init__(self, target: str | None, target_type: str, max_string: int) -> None:
+    def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
         self.target = target
+        self.rules = rules or ColumnRules(InputSettings(), max_string)
         self.max_string = max_string
         self.targets = TargetDecoder(target_type, max_string)
 
@@ -56,6 +60,20 @@ class BulkDecoder(ABC):
             return Record({}, None, start, following, raw, blank=True)
         x, y = decoded
         return Record(x, y, start, following, raw)
+
+    def columns(self, raw: bytes) -> list[ColumnUse]:
+        """Return what becomes of each column of a record that can be used."""
+        values = self.fields(raw)
+        uses = [] if self.target is None else [target_use(self.target, values.pop(self.target, None), self.targets)]
+        return uses + input_uses(values, self.rules, self.read)
+
+    @abstractmethod
+    def fields(self, raw: bytes) -> dict[str, Any]:
+        """Return what stands in the columns of a record that can be used, by name."""
+
+    @abstractmethod
+    def read(self, name: str, value: Any) -> Mapping[str, Any]:
+        """Return the inputs that a value becomes in a column; raise UndecodableError where it cannot be used."""
 
     @abstractmethod
     def decode_all(

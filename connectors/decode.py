@@ -66,7 +66,7 @@ def decode_inputs(values: Iterable[tuple[str, Any]], max_string: int) -> dict[st
             if not value or value.isspace():
                 continue
             if len(value) > max_string:
-                raise _too_long(f"input {shown(name)}", value, max_string)
+                raise too_long(f"input {shown(name)}", value, max_string)
         elif kind is int:
             try:
                 float(value)
@@ -85,6 +85,24 @@ def finite_floats(texts: Sequence[str]) -> list[float] | None:
     except ValueError:
         return None
     return numbers if math.isfinite(sum(numbers)) else None
+
+
+def numbers_with_gaps(fields: Sequence[str]) -> list[float | None] | None:
+    """Return a column of finite numbers, of which some are absent; None for any other."""
+    try:
+        numbers = [float(field) if field else math.nan for field in fields]
+    except ValueError:
+        return None
+    if any(map(math.isinf, numbers)):
+        return None
+    return [None if math.isnan(number) else number for number in numbers]
+
+
+def present(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs that are not None."""
+    if None in inputs.values():
+        return {name: value for name, value in inputs.items() if value is not None}
+    return inputs
 
 
 class TargetDecoder:
@@ -130,7 +148,7 @@ class TargetDecoder:
                 return None
             if self._type == "str":
                 if len(value) > self._max_string:
-                    raise _too_long("the target", value, self._max_string)
+                    raise too_long("the target", value, self._max_string)
                 return cast("str", value)
         elif value is None or (kind is float and math.isnan(value)):
             return None
@@ -158,7 +176,8 @@ class TargetDecoder:
         return UndecodableError("target", f"the target {shown(value)} is not {self._meaning}")
 
 
-def _too_long(what: str, value: str, max_string: int) -> UndecodableError:
+def too_long(what: str, value: str, max_string: int) -> UndecodableError:
+    """Return the error of a string beyond the limit."""
     return UndecodableError(
         "string_too_long", f"{what} is {len(value)} characters long, more than max_string ({max_string})"
     )

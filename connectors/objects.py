@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
 import orjson
 
 from connectors.bulk import BulkDecoder
+from connectors.columns.objects import ObjectColumns
+from connectors.columns.rules import ColumnRules
 from connectors.decode import UndecodableError, decode_inputs
 from connectors.ports import Label
 
@@ -27,7 +29,7 @@ class JsonObjects(BulkDecoder):
     integers of more than 64 bits as inputs become the nearest float, as targets they stay exact. Of a name that
     occurs twice in an object the last value counts.
 
-    The parameters are those of `connectors.files.jsonlines.JsonLinesSource`.
+    The parameters are those of `connectors.files.jsonlines.JsonLinesSource`, and those of `BulkDecoder`.
 
     Examples
     --------
@@ -36,8 +38,10 @@ class JsonObjects(BulkDecoder):
 
     """
 
-    def __init__(self, target: str | None, target_type: str, max_string: int) -> None:
-        super().__init__(target, target_type, max_string)
+    def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
+        super().__init__(target, target_type, max_string, rules)
+        # Without rules there is a shorter way.
+        self._columns = None if rules is None else ObjectColumns(rules)
         self._names: set[str] = set()
 
     def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
@@ -57,6 +61,8 @@ class JsonObjects(BulkDecoder):
             if float in map(type, values) and any(map(_is_rounded, values)):
                 raise UndecodableError("target", "a target is to be read exactly")
             targets = self.targets.decode_all(values)
+        if self._columns is not None:
+            return self._columns.read_all(objects), targets, odd
         names = self._names
         # orjson lets no infinite number through.
         if not (names.issuperset(set().union(*objects)) and _are_numbers(objects)):
@@ -81,7 +87,25 @@ class JsonObjects(BulkDecoder):
         if _is_rounded(y):
             y = _loads_lenient(raw)[self.target]
         label = self.targets.decode(y)
-        return self._inputs(x), label
+        return self._inputs(x) if self._columns is None else self._columns.read(x), label
+
+    def fields(self, raw: bytes) -> dict[str, Any]:
+        """Return the values of an object; see `BulkDecoder.fields`."""
+        try:
+            values: dict[str, Any] = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            values = _loads_lenient(raw, error)
+        return values
+
+    def read(self, name: str, value: Any) -> dict[str, Any]:
+        """Return the inputs that a value becomes; see `BulkDecoder.read`."""
+        return self.extras([(name, value)])
+
+    def extras(self, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the inputs that names and plain values from beside an object become, by the same rules."""
+        if self._columns is None:
+            return decode_inputs(pairs, self.max_string)
+        return self._columns.read(dict(pairs))
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
         inputs = decode_inputs(values.items(), self.max_string)

@@ -69,11 +69,35 @@ class Fault(NamedTuple):
     """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
 
     A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"encoding"``,
-    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"`` or ``"corrupt"``.
+    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"input_type"`` or
+    ``"corrupt"``.
     """
 
     reason: str
     detail: str
+
+
+class ColumnUse(NamedTuple):
+    """What becomes of one column of a record.
+
+    Attributes
+    ----------
+    name
+        Of the column.
+    value
+        As it stands in the record, in at most 60 characters.
+    type
+        What it is read as: ``"number"``, ``"string"``, ``"true or false"``, ``"date"``, ``"hash"``, ``"missing"`` or
+        ``"nested"``.
+    use
+        A phrase: the inputs it becomes, that it is the target, or why it is neither.
+
+    """
+
+    name: str
+    value: str
+    type: str
+    use: str
 
 
 class Record(NamedTuple):
@@ -229,6 +253,10 @@ class Source(Connector):
     def health_problem(self) -> str | None:
         """Why records that are there do not come for now, one sentence; None where they may, as by default."""
         return None
+
+    def columns(self, record: Record) -> Sequence[ColumnUse]:  # noqa: ARG002 - of no use to a source without columns
+        """Return what becomes of each column of a record that was handed out without a fault; by default nothing."""
+        return []
 
     @abstractmethod
     def describe(self) -> str:

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,9 @@ import numpy as np
 from river import datasets
 from river.datasets import base, synth
 
+from connectors.columns.uses import type_of
 from connectors.decode import UndecodableError, decode_inputs, shown
-from connectors.ports import Label, Position, Record, Source, SourceError
+from connectors.ports import ColumnUse, Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
 _Pair: TypeAlias = tuple[Mapping[Any, Any], Any]
@@ -176,6 +177,10 @@ class RiverSource(Source):
     def total(self) -> tuple[int, str] | None:
         """The number of records, where the data set states one."""
         return None if self._made.n_samples is None else (self._made.n_samples, "records")
+
+    def columns(self, record: Record) -> Sequence[ColumnUse]:
+        """Return the inputs of a record; see `Source.columns`."""
+        return [ColumnUse(name, shown(value), type_of(value), "input") for name, value in record.x.items()]
 
     def describe(self) -> str:
         """Return a phrase such as ``"river data set Bananas"``."""

@@ -101,3 +101,10 @@ def test_a_quick_run_of_scaling_draws_its_lines_and_states_their_slopes(tmp_path
     assert len(found) == 8
     assert all(table[0][-1] == "slope" for table in found)
     assert all(row[-1] for table in found[:3] for row in table[2:])
+
+
+@pytest.mark.long
+def test_a_quick_run_of_columns_has_every_way_to_read_one(tmp_path):
+    identifying, dates, reading = tables(run("columns", tmp_path))
+    assert len(identifying) == 2 + 2 * 5 * 5
+    assert [len(dates), len(reading)] == [2 + 3, 2 + 2 * 8]

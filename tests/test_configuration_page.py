@@ -34,6 +34,8 @@ def _definitions(schema):
     """Return the sections that a schema refers to, by the word that stands for their kind."""
     if "$ref" in schema:
         return [SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]]
+    if isinstance(schema.get("additionalProperties"), dict):
+        return _definitions(schema["additionalProperties"])
     return [found for key in ("oneOf", "anyOf") for one in schema.get(key, []) for found in _definitions(one)]
 
 

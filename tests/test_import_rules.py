@@ -39,6 +39,7 @@ STACKS = {
     "connectors": [
         {"encode", "ports", "regular"},
         {"decode"},
+        {"columns"},
         {"bulk"},
         {"objects"},
         {"files", "kafka", "memory", "river"},

@@ -6,6 +6,8 @@ import codecs
 from collections import Counter
 from os import PathLike
 
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import InputSettings
 from connectors.decode import TargetDecoder, UndecodableError, shown
 from connectors.files.bytes import ByteStream, StandardInput
 from connectors.files.lines import Chunk, Lines
@@ -43,11 +45,13 @@ class CsvSource(LineSource):
         The longest record, in bytes; a longer one is a fault.
     max_string
         The most characters of a string value; more is a fault.
+    inputs
+        Which columns are inputs, and how they are read; None: all but the target, as above.
 
     Raises
     ------
     ValueError
-        For a delimiter, an encoding, a target type or a limit that cannot be.
+        For a delimiter, an encoding, a target type, a limit or a column's type that cannot be.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class CsvSource(LineSource):
         follow: bool = False,
         max_record_bytes: int = 2**20,
         max_string: int = 256,
+        inputs: InputSettings | None = None,
     ) -> None:
         super().__init__(path, follow, max_record_bytes)
         if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -88,6 +93,7 @@ class CsvSource(LineSource):
         self.encoding = _checked_encoding(encoding)
         self.multiline = multiline
         self.max_string = max_string
+        self._rules = ColumnRules(inputs or InputSettings(), max_string)
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header_end = 0
 
@@ -116,7 +122,9 @@ class CsvSource(LineSource):
         if not chunk.lines:
             return False
         columns = self._columns(chunk)
-        self._decoder = CsvRows(columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string)
+        self._decoder = CsvRows(
+            columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
+        )
         self._header_end = chunk.positions[1].offset
         return True
 
@@ -140,6 +148,9 @@ class CsvSource(LineSource):
             raise self._failed(
                 f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
             )
+        unknown = self._rules.find_unknown(columns)
+        if unknown is not None:
+            raise self._failed(f"{unknown}; the header has {_listed(columns)}")
         if len(max(columns, key=len)) > self.max_string:
             raise self._failed(f"a column name is longer than max_string ({self.max_string})")
         return columns

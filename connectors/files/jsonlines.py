@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from os import PathLike
 
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import InputSettings
 from connectors.files.source import LineSource
 from connectors.objects import JsonObjects
 
@@ -25,6 +27,8 @@ class JsonLinesSource(LineSource):
         The longest line, in bytes; a longer one is a fault.
     max_string
         The most characters of a name or a string value; more is a fault.
+    inputs
+        Which keys are inputs, and how they are read; None: all but the target, each as it is.
 
     Examples
     --------
@@ -52,6 +56,8 @@ class JsonLinesSource(LineSource):
         follow: bool = False,
         max_record_bytes: int = 2**20,
         max_string: int = 256,
+        inputs: InputSettings | None = None,
     ) -> None:
         super().__init__(path, follow, max_record_bytes)
-        self._decoder = JsonObjects(target, target_type, max_string)
+        rules = None if inputs is None else ColumnRules(inputs, max_string)
+        self._decoder = JsonObjects(target, target_type, max_string, rules)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
 from connectors.bulk import BulkDecoder
-from connectors.decode import UndecodableError, decode_inputs, finite_floats
+from connectors.columns.rules import Column, ColumnRules
+from connectors.columns.typed import Missing
+from connectors.decode import UndecodableError, decode_inputs, finite_floats, numbers_with_gaps, present
 from connectors.ports import Label
 
 _MOST_WORDS = 10_000
@@ -18,7 +20,8 @@ _MOST_WORDS = 10_000
 class CsvRows(BulkDecoder):
     """Decode rows of CSV: what reads as a number is a float, every other field a string.
 
-    The parameters are those of `connectors.files.csv.CsvSource`, with the columns of the header.
+    The parameters are those of `connectors.files.csv.CsvSource`, with the columns of the header, and those of
+    `BulkDecoder`.
 
     Examples
     --------
@@ -35,13 +38,15 @@ class CsvRows(BulkDecoder):
         delimiter: str,
         encoding: str,
         max_string: int,
+        rules: ColumnRules | None = None,
     ) -> None:
-        super().__init__(target, target_type, max_string)
+        super().__init__(target, target_type, max_string, rules)
         self.delimiter = delimiter
         self.encoding = encoding
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
+        self._columns = [self.rules.column(name) for name in self._names]
         self._words: set[str] = set()
 
     def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
@@ -74,8 +79,23 @@ class CsvRows(BulkDecoder):
         if len(fields) != width:
             raise UndecodableError("csv_width", f"{len(fields)} fields where the header has {width}")
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
-        values = map(self._value, self._names, fields)
-        return {name: value for name, value in zip(self._names, values, strict=True) if value is not None}, y
+        inputs: dict[str, Any] = {}
+        for name, column, field in zip(self._names, self._columns, fields, strict=True):
+            if column is not None:
+                inputs.update(self._read(name, column, field))
+        return present(inputs), y
+
+    def fields(self, raw: bytes) -> dict[str, Any]:
+        """Return the fields of a row; see `BulkDecoder.fields`."""
+        names = self._names.copy()
+        if self._target_index is not None and self.target is not None:
+            names.insert(self._target_index, self.target)
+        return dict(zip(names, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
+
+    def read(self, name: str, value: Any) -> dict[str, Any]:
+        """Return the inputs that a field becomes; see `BulkDecoder.read`."""
+        column = self.rules.column(name)
+        return {} if column is None else present(dict(self._read(name, column, value)))
 
     def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""
@@ -119,25 +139,55 @@ class CsvRows(BulkDecoder):
 
     def _inputs(self, columns: Sequence[Sequence[str]], n_rows: int, underscores: bool) -> list[dict[str, Any]]:
         """Decode columns of `n_rows` fields each, in some of which there may be underscores."""
+        names: list[str] = []
         values: list[Sequence[Any]] = []
         gaps = False
-        for name, fields in zip(self._names, columns, strict=True):
-            # Python reads 1_000 as a number; in a file it is a word.
-            exact = not (underscores and any("_" in field for field in fields))
-            column: Sequence[Any] | None = finite_floats(fields) if exact else None
+        for name, column, fields in zip(self._names, self._columns, columns, strict=True):
             if column is None:
-                column = self._column(name, fields, exact)
-                gaps = gaps or None in column
-            values.append(column)
+                continue
+            if column.typed is not None:
+                read = column.typed.read_all(fields)
+                names += column.typed.outputs
+                values += read
+                gaps = gaps or any(None in one for one in read)
+            else:
+                found, may_have_gaps = self._untyped(name, column.missing, fields, underscores)
+                names.append(name)
+                values.append(found)
+                gaps = gaps or (may_have_gaps and None in found)
         rows = zip(*values, strict=True) if values else repeat((), n_rows)
-        inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(self._names), rows)))
-        return list(map(_present, inputs)) if gaps else inputs
+        inputs: list[dict[str, Any]] = list(map(dict, map(zip, repeat(names), rows)))
+        return list(map(present, inputs)) if gaps else inputs
+
+    def _untyped(
+        self, name: str, missing: Missing | None, fields: Sequence[str], underscores: bool
+    ) -> tuple[Sequence[Any], bool]:
+        """Decode a column without a type; return it, and whether some of its inputs may be absent, which are None."""
+        if missing is not None:
+            fields = missing.without_texts(fields)
+        # Python reads 1_000 as a number; in a file it is a word.
+        exact = not (underscores and any("_" in field for field in fields))
+        numbers = finite_floats(fields) if exact else None
+        found = self._column(name, fields, exact) if numbers is None else numbers
+        if missing is not None:
+            return missing.without_numbers(found), True
+        return found, numbers is None
+
+    def _read(self, name: str, column: Column, field: str) -> Iterator[tuple[str, Any]]:
+        """Yield the inputs that a field becomes, None where they are missing."""
+        if column.typed is not None:
+            yield from zip(column.typed.outputs, column.typed.read(field), strict=True)
+        elif column.missing is None:
+            yield name, self._value(name, field)
+        else:
+            (value,) = column.missing.without_texts([field])
+            yield name, column.missing.without_numbers([self._value(name, value)])[0]
 
     def _column(self, name: str, fields: Sequence[str], exact: bool) -> Sequence[Any]:
         """Decode a column that is not all finite numbers; None is an absent input."""
         if self._words.issuperset(fields):
             return fields
-        numbers = _numbers_with_gaps(fields) if exact else None
+        numbers = numbers_with_gaps(fields) if exact else None
         if numbers is not None:
             return numbers
         values = {field: self._value(name, field) for field in set(fields)}
@@ -179,20 +229,3 @@ def split_fields(text: str, delimiter: str) -> list[str]:
         return next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UndecodableError("csv_width", f"the quotes are not as CSV has them: {error}") from None
-
-
-def _numbers_with_gaps(fields: Sequence[str]) -> list[float | None] | None:
-    """Return a column of finite numbers, of which some are absent; None for any other."""
-    try:
-        numbers = [float(field) if field else math.nan for field in fields]
-    except ValueError:
-        return None
-    if any(map(math.isinf, numbers)):
-        return None
-    return [None if math.isnan(number) else number for number in numbers]
-
-
-def _present(inputs: dict[str, Any]) -> dict[str, Any]:
-    if None in inputs.values():
-        return {name: value for name, value in inputs.items() if value is not None}
-    return inputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
 from connectors.files.lines import Lines
 from connectors.files.stream import FileStream
-from connectors.ports import Fault, Position, Record, Source, SourceError
+from connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
 MOST_BYTES = 2**24
@@ -173,6 +173,10 @@ class LineSource(Source):
     def total(self) -> tuple[int, str] | None:
         """The size of an open, plain file that is not followed; else None."""
         return self._total
+
+    def columns(self, record: Record) -> Sequence[ColumnUse]:
+        """Return what becomes of each column of a line; see `Source.columns`."""
+        return [] if self._decoder is None else self._decoder.columns(record.raw)
 
     def describe(self) -> str:
         """Return a phrase such as ``"csv file data.csv, followed"``."""

@@ -18,6 +18,7 @@ from streamkernel.daemon.config.grouped import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.config.schema import KafkaSinkConfig, LimitsConfig, SourceConfig
+from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
@@ -34,6 +35,7 @@ class Findings:
 
     good: list[str] = field(default_factory=list)  # what works, and what to know about it
     bad: list[str] = field(default_factory=list)  # what would make a run fail
+    columns: list[str] = field(default_factory=list)  # what becomes of the columns of each source's first record
 
     def add(self, attempt: Callable[[], str | None]) -> None:
         """Note what an attempt found, if anything, or why it failed."""
@@ -51,7 +53,7 @@ def check(plan: Plan) -> Findings:
     config = plan.config
     grouped = group_of(config) is not None
     for key, source in config.sources.items():
-        findings.add(partial(_source, key.partition(".")[0], source, config.limits))
+        findings.add(partial(_source, key.partition(".")[0], source, config.limits, findings.columns))
     if grouped:
         findings.add(partial(_group, plan))
     starts: list[resume.Start] = []
@@ -72,7 +74,7 @@ def check(plan: Plan) -> Findings:
     return findings
 
 
-def _source(key: str, written: SourceConfig, limits: LimitsConfig) -> str:
+def _source(key: str, written: SourceConfig, limits: LimitsConfig, columns: list[str]) -> str:
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
     # One that keeps nothing beside the checkpoint: the daemon may be at work there.
@@ -84,6 +86,8 @@ def _source(key: str, written: SourceConfig, limits: LimitsConfig) -> str:
         if not records:
             return f"{key}: {source.describe()}, no record yet"
         fault = records[0].fault
+        if fault is None and not records[0].blank:
+            columns += [f"columns of {key}, by its first record:", *column_lines(source.columns(records[0]))]
         first = "" if fault is None else f"; its first record cannot be used: {fault.detail}"
         return f"{key}: {source.describe()}{first}"
 

@@ -81,13 +81,13 @@ def run(
 
 @app.command()
 def check(config: _Config) -> None:
-    """Validate everything and try the connections; start nothing."""
+    """Validate everything, try the connections, and say what becomes of each column; start nothing."""
     from streamkernel.daemon.check import check as check_plan
     from streamkernel.daemon.monitoring.visible import visible
 
     plan = _prepare(config)
     findings = check_plan(plan)
-    for line in findings.good:
+    for line in findings.good + findings.columns:
         print(visible(plan.redact(line)))
     for line in findings.bad:
         print(visible(plan.redact(line)), file=sys.stderr)

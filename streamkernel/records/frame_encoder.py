@@ -43,10 +43,14 @@ class FrameEncoder:
         place = [inputs.number(name) for name in columns.names]
         # The first thing of each column of strings.
         self._starts = []
+        # Which values have an indicator may depend on the rows before: then they are read as records.
+        self._in_turn = False
         for text in columns.texts:
             self._starts.append(len(place))
             known = inputs.indicators(text.name)
-            place += [known.get(value, -1) for value in text.values]
+            places = [known.get(value, -1) for value in text.values]
+            place += places
+            self._in_turn |= inputs.may_refuse(text.name, places.count(-1))
         self._place = np.array(place, np.int64)
         self._n_known = len(inputs)
         # FrameColumns to be added, and the rows that bring them, ascending.
@@ -55,15 +59,15 @@ class FrameEncoder:
         # What enters the features without a column: rows, ascending, with keys and values.
         self._extra_rows, self._extra_keys, self._extras = self._brought, np.zeros(0, np.uint64), np.zeros(0)
         self._learn = learn
-        # Which of two inputs of one key is ignored depends on the rows before: then they are read as records.
-        self._keys_collide = False
-        if (self._place < 0).any():
+        if not self._in_turn and (self._place < 0).any():
             self._admit(learn)
+        if not self._in_turn:
+            self._count_repeats(learn)
 
     def parts(self, n_rows: int) -> Iterator[tuple[slice, Rows]]:
         """Encode the rows, at once or `n_rows` at a time if there are more columns; yields each part and its rows."""
         n = len(self._numbers)
-        if self._keys_collide:
+        if self._in_turn:
             for start in range(0, n, n_rows):
                 part = slice(start, min(start + n_rows, n))
                 records = [self._record(row) for row in range(part.start, part.stop)]
@@ -119,7 +123,7 @@ class FrameEncoder:
         keys = np.zeros(n_things, np.uint64)
         own_keys = [key_of(name) for name in tagged.values()]
         if len(set(own_keys)) < len(own_keys) or any(map(inputs.is_taken, own_keys)):
-            self._keys_collide = True
+            self._in_turn = True  # which of two inputs of one key is ignored depends on the rows before, too
             return
         inputs.n_ignored += int(n_learnt.sum())
         keys[list(tagged)] = np.array(own_keys, np.uint64)
@@ -134,6 +138,16 @@ class FrameEncoder:
         since[added] = first[added]
         early = rows < since[things]
         self._enter(things[early], rows[early], keys, room)
+
+    def _count_repeats(self, learn: Array) -> None:
+        """Count the learnt strings that have an indicator already when their row comes."""
+        for start, text in zip(self._starts, self._texts, strict=True):
+            place = self._place[start : start + len(text.values)]
+            codes = text.codes[learn]
+            has_indicator = np.append(place >= 0, False)  # the last for no string
+            n_repeats = int(has_indicator[codes].sum()) - int((place >= self._n_known).sum())
+            if n_repeats:
+                self._inputs.repeats.add(text.name, n_repeats)
 
     def _enter(self, things: Array, rows: Array, keys: Array, room: int) -> None:
         """Let things that have no column yet into the features, as many of a record as there was room for."""

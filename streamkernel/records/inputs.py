@@ -7,6 +7,7 @@ of the keys nor the moment an input first appears matters to the features: those
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,6 +18,7 @@ from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, 
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_input
 from streamkernel.records.plain import PLAIN, PlainRecords
+from streamkernel.records.repeats import FREE, Repeats
 from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
@@ -123,6 +125,8 @@ class Inputs:
         The running moments of each column, float64 of shape (d, `compute.moments.SIZE`).
     n_ignored
         Inputs ignored, counted at each record learnt.
+    repeats
+        The repetitions of string inputs, which limit their indicators; what is past that limit is not in `n_ignored`.
 
     """
 
@@ -132,6 +136,7 @@ class Inputs:
         self.max_inputs = max_inputs
         self.standardize = standardize
         self.n_ignored = 0
+        self.repeats = Repeats()
         self.columns: list[list[Any]] = []
         self._numbers: dict[Hashable, int] = {}
         self._indicators: dict[Hashable, dict[str, int]] = {}
@@ -207,7 +212,7 @@ class Inputs:
         plain = self.encode_plain(xs)
         if plain is not None:
             return plain
-        n_columns, n_ignored = len(self.columns), self.n_ignored
+        n_columns, n_ignored, repeats = len(self.columns), self.n_ignored, self.repeats.copy_counts()
         rows: list[list[float]] = []
         extras: list[dict[int, float]] = []
         n_known: list[int] = []
@@ -221,6 +226,7 @@ class Inputs:
         except BaseException:
             self._truncate(n_columns)
             self.n_ignored = n_ignored
+            self.repeats.restore_counts(repeats)
             raise
         self._fit()
         extra_keys = sorted({key for extra in extras for key in extra})
@@ -277,6 +283,7 @@ class Inputs:
                 "columns": list(self.columns),
                 "n_ignored_inputs": self.n_ignored,
                 "input_moments": self.moments.copy(),
+                **self.repeats.state(list(self._n_values())),
             },
             self.rules,
         )
@@ -295,6 +302,7 @@ class Inputs:
         if len(set(self._keys)) != len(self):
             raise state_mismatch("columns")
         self.n_ignored = whole(state, "n_ignored_inputs")
+        self.repeats.load_state(state, self._n_values())
         self.forget()
         self.moments = array(state, "input_moments", np.float64, len(self), MOMENTS)
 
@@ -353,12 +361,16 @@ class Inputs:
                     if known is None and type(name) is not str:
                         known = self._indicators.get(untag(tag(name)))
                     column = None if known is None else known.get(value)
-                    if column is None:
+                    if column is not None:
+                        row[column] = 1.0
+                        if admit:
+                            self.repeats.add(name)
+                    elif self.repeats.has_room(name, n_values := len(known or ())):
                         n_unknown += 1
                         if room:
                             unknown.append((["indicator", tag(name), value], 1.0))
-                    else:
-                        row[column] = 1.0
+                    elif admit:
+                        self.repeats.note_without(name, n_values)
                     continue
                 value = _number(name, value)
             column = known_numbers.get(name)
@@ -419,6 +431,15 @@ class Inputs:
                     if value is not None and not isinstance(value, str):
                         _finite(name, _number(name, value))
         return values
+
+    def may_refuse(self, name: Hashable, n_new: int) -> bool:
+        """Whether some of so many new values of a string input may be past the limit that repetitions set."""
+        return n_new > 0 and len(self.indicators(name)) + n_new > FREE
+
+    def _n_values(self) -> dict[Hashable, int]:
+        """The number of indicators of each string input, in the order of arrival."""
+        names = (untag(tagged[1]) for tagged in self.columns if tagged[0] == "indicator")
+        return dict(Counter(names))
 
     def _append(self, tagged: list[Any]) -> None:
         column = len(self.columns)

@@ -22,6 +22,7 @@ REASONS = {
     "infinite",
     "nested",
     "string_too_long",
+    "input_type",
 }
 
 

@@ -44,6 +44,11 @@ def test_check_tries_everything_and_starts_nothing(here: Home, launcher: Launche
         "predictions: out/predictions.jsonl",
         "dead_letters: out/dead.jsonl",
         "metrics: 127.0.0.1:0, any free port",
+        "columns of source, by its first record:",
+        "  y       'yes'        string  target 'yes'",
+        "  a       '0.052192'   number  input a=0.052192",
+        "  b       '-1.043409'  number  input b=-1.04341",
+        "  colour  'green'      string  input",
         "config.yaml is fine",
     ]
     assert sorted(path.name for path in here.folder.iterdir()) == ["config.yaml", "stream.csv"]

@@ -69,14 +69,13 @@ def test_a_long_frame_is_the_loop(name, make):
     """Of more rows and of more columns than a slice, which come late, and past `max_inputs`."""
     rng = np.random.default_rng(5)
     n = 700
-    table = Table(
-        {
-            "x": rng.normal(size=n).tolist(),
-            "late": [float(v) if i > 300 else None for i, v in enumerate(rng.normal(size=n))],
-            "text": [f"v{rng.integers(0, 1 + i)}" for i in range(n)],
-        },
-        {"x": "float64", "late": "float64", "text": "text"},
-    )
+    columns = {
+        "x": rng.normal(size=n).tolist(),
+        "late": [float(v) if i > 300 else None for i, v in enumerate(rng.normal(size=n))],
+    }
+    for j in range(8):  # as many values as each may have in any case
+        columns[f"text{j}"] = [f"v{rng.integers(0, min(60, 1 + i))}" for i in range(n)]
+    table = Table(columns, {name: "text" if name.startswith("text") else "float64" for name in columns})
     ys = [float(v) for v in rng.normal(size=n)] if "numbers" in name else ["ab"[i] for i in rng.integers(0, 2, n)]
     one, many = (models_of_each_kind(3, 300, None)[name] for _ in range(2))
     many.learn_many(make(table), ys)

@@ -7,10 +7,11 @@ from itertools import compress, pairwise, repeat
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, cast
 
-from connectors.decode import UndecodableError, decode_inputs, shown
+from connectors.columns.uses import type_of
+from connectors.decode import UndecodableError, shown
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.objects import JsonObjects
-from connectors.ports import Fault, Position, Record
+from connectors.ports import ColumnUse, Fault, Position, Record
 
 __all__ = ["Include", "MessageDecoder"]
 
@@ -66,6 +67,12 @@ class MessageDecoder:
             records = list(map(self._with_extras, records, messages))
         return records
 
+    def columns(self, record: Record) -> list[ColumnUse]:
+        """Return what becomes of each column of a record that can be used, with what came beside its value."""
+        uses = [use for use in self._decoder.columns(record.raw) if not use.name.startswith("kafka.")]
+        beside = [name for name in record.x if name.startswith("kafka.")]
+        return uses + [ColumnUse(name, shown(record.x[name]), type_of(record.x[name]), "input") for name in beside]
+
     def _unequal(
         self, values: Sequence[bytes | None], sizes: Sequence[int], starts: list[Position], ends: list[Position]
     ) -> list[Record]:
@@ -88,7 +95,7 @@ class MessageDecoder:
         if record.fault is not None or record.blank:
             return record
         try:
-            extras = decode_inputs(self._extras(message), self._decoder.max_string)
+            extras = self._decoder.extras(self._extras(message))
         except UndecodableError as error:
             return record._replace(x={}, y=None, fault=error.fault)
         return record._replace(x=extras | record.x)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import InputSettings
 from connectors.kafka.base.options import client_settings
 from connectors.kafka.consumer.batches import MOST_BYTES
 from connectors.kafka.consumer.topic import KafkaTopic
@@ -17,7 +19,7 @@ from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_ord
 from connectors.kafka.reading.reader import TopicReader
 from connectors.kafka.reading.starting_offsets import StartingOffsets
 from connectors.objects import JsonObjects
-from connectors.ports import Position, Record, Source, SourceError
+from connectors.ports import ColumnUse, Position, Record, Source, SourceError
 
 __all__ = ["ConnectTopic", "KafkaSource"]
 
@@ -85,6 +87,9 @@ class KafkaSource(Source):
         The most characters of a name or a string value; more is a fault.
     max_batch_bytes
         The largest batch of messages once it is decompressed, in bytes; its messages are faults where it is larger.
+    inputs
+        Which keys are inputs, what `include` adds among them, and how they are read; None: all but the target, each as
+        it is.
     connect
         Makes the topic; a test may have another one than that of kafka-python.
 
@@ -123,6 +128,7 @@ class KafkaSource(Source):
         max_record_bytes: int = 2**20,
         max_string: int = 256,
         max_batch_bytes: int = MOST_BYTES,
+        inputs: InputSettings | None = None,
         connect: ConnectTopic = KafkaTopic,
     ) -> None:
         self.topic = topic
@@ -137,7 +143,8 @@ class KafkaSource(Source):
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
-        self._decoder = MessageDecoder(JsonObjects(target, target_type, max_string), max_record_bytes, include)
+        rules = None if inputs is None else ColumnRules(inputs, max_string)
+        self._decoder = MessageDecoder(JsonObjects(target, target_type, max_string, rules), max_record_bytes, include)
         self._connect = connect
         self._reader: TopicReader | None = None
         self._committer: OffsetCommitter | None = None
@@ -273,6 +280,10 @@ class KafkaSource(Source):
     def resumable(self) -> bool:
         """True: the offsets stay."""
         return True
+
+    def columns(self, record: Record) -> Sequence[ColumnUse]:
+        """Return what becomes of each column of a message; see `Source.columns`."""
+        return self._decoder.columns(record)
 
     def describe(self) -> str:
         """Return a phrase such as ``"kafka topic clicks at broker:9092"``."""

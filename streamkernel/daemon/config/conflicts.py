@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
+from streamkernel.daemon.config.inputs import problems as input_problems
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
@@ -22,6 +23,11 @@ def conflicts(config: Config) -> list[str]:
     for key, source in config.sources.items():
         if getattr(source, "order", None) == "logged" and config.checkpoint is None:
             lines.append(f"{key}.order: logged needs a checkpoint, the order is kept in its directory")
+    for key, source in config.sources.items():
+        if (columns := getattr(source, "inputs", None)) is not None:
+            join_key = None if labels is None else labels.key
+            found = input_problems(columns, getattr(source, "target", None), join_key)
+            lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
     if config.mode == "predict" and config.checkpoint is None:

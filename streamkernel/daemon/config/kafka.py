@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJson
 
 from connectors.kafka.base.options import check
 from streamkernel.daemon.config.fields import Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 
 __all__ = [
@@ -154,6 +155,7 @@ class KafkaSourceConfig(Section):
     )
     target: str | None = Field(default=None, description="The key of the label; null: every record is unlabelled.")
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
+    inputs: InputsConfig | None = None
     options: ConsumerOptions = Field(default_factory=ConsumerOptions, description="Settings of the client.")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 
 from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 
 __all__ = [
@@ -98,6 +99,7 @@ class _FileSourceConfig(Section):
     )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
+    inputs: InputsConfig | None = None
 
 
 class CsvSourceConfig(_FileSourceConfig):

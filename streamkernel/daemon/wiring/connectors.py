@@ -46,6 +46,7 @@ def make_source(
 
             return RiverSource(**given)
         given["max_record_bytes"] = limits.max_record_bytes
+        given["inputs"] = None if source.inputs is None else source.inputs.settings()
         if isinstance(source, settings.CsvSourceConfig):
             from connectors.files.csv import CsvSource
 

@@ -1,0 +1,258 @@
+"""Columns that identify their record, and what the rules for columns cost to read.
+
+    python -m benchmarks.columns [--records N] [--rounds N] [--quick] [--out DIR]
+
+A stream of six numbers comes with one more column of text: an order number, a time stamp, a session of five records, a
+customer or a category. Each of our classifiers learns it with all values as indicators, and in the ways that keep the
+indicators few. Then a time is read as text and as a date, and files of CSV and of JSON lines are read without and with
+`inputs`.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from benchmarks.decoding import ours
+from benchmarks.report import machine, table, write
+from connectors import CsvSource, JsonLinesSource
+from connectors.columns.dates import DateParts
+from connectors.columns.settings import ColumnSettings, DatePart, InputSettings
+from connectors.files.source import LineSource
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
+from streamkernel.daemon.stream.garbage import rare_collections
+from streamkernel.records.repeats import FREE, Repeats
+
+CHUNK = 250
+NAME = "extra"
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Records, their labels, and what their column of text is."""
+
+    name: str
+    xs: Rows
+    ys: list[bool]
+
+
+def streams(n: int) -> list[Stream]:
+    """The same numbers with each kind of column; customers and categories move the label, the others do not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6))
+    score = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    noise = rng.random(n) < 0.03
+    customers, categories = rng.integers(0, 2000, n), rng.integers(0, 200, n)
+    begin = datetime(2024, 1, 1)
+    columns: dict[str, tuple[Sequence[str], Any]] = {
+        "order number, each once": ([f"A-{i:08d}" for i in range(n)], 0),
+        "time stamp, each once": ([(begin + timedelta(seconds=97 * i)).isoformat() for i in range(n)], 0),
+        "session, of five records": ([f"s{i // 5}" for i in range(n)], 0),
+        "customer, one of 2,000": ([f"c{i}" for i in customers], 1.5 * rng.normal(size=2000)[customers]),
+        "category, one of 200": ([f"k{i}" for i in categories], 1.5 * rng.normal(size=200)[categories]),
+    }
+    found = []
+    for name, (texts, effect) in columns.items():
+        xs = [
+            {**dict(zip("abcdef", row, strict=True)), NAME: text} for row, text in zip(X.tolist(), texts, strict=True)
+        ]
+        found.append(Stream(name, xs, ((score + effect > 0) ^ noise).tolist()))
+    return found
+
+
+def without(stream: Stream) -> Rows:
+    return [{name: value for name, value in x.items() if name != NAME} for x in stream.xs]
+
+
+def as_it_is(stream: Stream) -> Rows:
+    return stream.xs
+
+
+def hashed(n_buckets: int) -> Callable[[Stream], Rows]:
+    """The first values as they are, the others in so many buckets."""
+
+    def rows(stream: Stream) -> Rows:
+        first = set(list(dict.fromkeys(x[NAME] for x in stream.xs))[:FREE])
+        return [
+            x if x[NAME] in first else {**x, NAME: f"bucket {int(x[NAME].encode().hex(), 16) % 1_000_003 % n_buckets}"}
+            for x in stream.xs
+        ]
+
+    return rows
+
+
+#: Name -> the records, and whether the limit of repetitions is at work.
+WAYS: dict[str, tuple[Callable[[Stream], Rows], bool]] = {
+    "excluded": (without, True),
+    "every value an indicator": (as_it_is, False),
+    "the rest ignored (as it is)": (as_it_is, True),
+    "the rest in 8 buckets": (hashed(8), False),
+    "the rest in 64 buckets": (hashed(64), False),
+}
+MODELS: dict[str, Callable[[], Any]] = {
+    "AdaptiveKernelClassifier": lambda: AdaptiveKernelClassifier(seed=1),
+    "KernelClassifier": lambda: KernelClassifier(seed=1, max_features=2048),
+}
+
+
+def learnt(make: Callable[[], Any], xs: Rows, ys: list[bool]) -> tuple[float, float, int]:
+    """Progressive accuracy over the second half, records a second of CPU, and inputs at the end."""
+    model = make()
+    right: list[bool] = []
+    before = time.process_time()
+    for start in range(0, len(xs), CHUNK):
+        part = slice(start, start + CHUNK)
+        predicted = model.advance(xs[part], ys[part]).predictions
+        right += [one == y for one, y in zip(predicted, ys[part], strict=True)]
+    seconds = time.process_time() - before
+    return statistics.fmean(right[len(xs) // 2 :]), len(xs) / seconds, len(model.input_names)
+
+
+def identifying(n: int) -> str:
+    rows = []
+    for name, make in MODELS.items():
+        for stream in streams(n):
+            for way, (records, limited) in WAYS.items():
+                with mock.patch.object(Repeats, "has_room", Repeats.has_room if limited else _always):
+                    accuracy, rate, n_inputs = learnt(make, records(stream), stream.ys)
+                rows.append([name, stream.name, way, f"{accuracy:.3f}", f"{rate:,.0f}", f"{n_inputs:,}"])
+    return table(["model", "column", "its values", "accuracy", "records/s", "inputs"], rows)
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def demand(n: int) -> tuple[list[str], list[float]]:
+    """Times, one an hour, and a demand with two peaks on weekdays, one at weekends, and a season."""
+    rng = np.random.default_rng(2)
+    times = [datetime(2024, 1, 1) + timedelta(hours=i) for i in range(n)]
+    hour = np.array([moment.hour for moment in times])
+    weekend = np.array([moment.weekday() >= 5 for moment in times])
+    week = 60 * np.exp(-((hour - 8) ** 2) / 4) + 80 * np.exp(-((hour - 17) ** 2) / 6)
+    season = 30 * np.sin(2 * np.pi * np.arange(n) / (365 * 24))
+    y = 100 + np.where(weekend, 70 * np.exp(-((hour - 14) ** 2) / 20), week) + season + rng.normal(0, 5, n)
+    return [moment.isoformat() for moment in times], y.tolist()
+
+
+def dates(n: int) -> str:
+    """A regressor of a demand, by what its time of day is read as."""
+    texts, ys = demand(n)
+    parts: list[DatePart] = ["year", "month", "day", "weekday", "hour"]
+    ways: dict[str, Rows] = {"text": [{"when": text} for text in texts]}
+    for name, cyclic in (
+        ("a date, parts as numbers", False),
+        ("a date, parts that come round as sine and cosine", True),
+    ):
+        date = DateParts("iso", parts, cyclic, None)
+        ways[name] = [
+            {part: v for part, v in zip(date.names, date.read(text), strict=True) if v is not None} for text in texts
+        ]
+    rows = []
+    for way, xs in ways.items():
+        model = AdaptiveKernelRegressor(seed=1)
+        errors: list[float] = []
+        for start in range(0, n, CHUNK):
+            part = slice(start, start + CHUNK)
+            predicted = model.advance(xs[part], ys[part]).predictions
+            errors += [abs(one - y) for one, y in zip(predicted, ys[part], strict=True)]
+        rows.append([way, f"{statistics.fmean(errors[n // 2 :]):.2f}", len(model.input_names)])
+    return table(["the time is read as", "mean absolute error", "inputs"], rows)
+
+
+SETTINGS: dict[str, InputSettings | None] = {
+    "no `inputs`": None,
+    "`exclude` a column of numbers": InputSettings(exclude=("c",)),
+    "`na` that does not occur": InputSettings(na=("NA", "-999")),
+    "`zip: string`": InputSettings(types={"zip": ColumnSettings("string")}),
+    "`a` to `e` as `number`": InputSettings(types={name: ColumnSettings("number") for name in "abcde"}),
+    "`when: date`": InputSettings(types={"when": ColumnSettings("date")}),
+    "`id: {type: hash}`": InputSettings(types={"id": ColumnSettings("hash")}),
+    "`exclude` the id, `zip: string`, `when: date`": InputSettings(
+        exclude=("id",), types={"zip": ColumnSettings("string"), "when": ColumnSettings("date")}
+    ),
+}
+
+
+def write_files(folder: Path, n: int) -> None:
+    """The same orders as CSV and as JSON lines: an id, a zip code, a time, five numbers and a label."""
+    rng = np.random.default_rng(1)
+    begin = datetime(2024, 1, 1)
+    with (folder / "orders.csv").open("w") as rows, (folder / "orders.jsonl").open("w") as lines:
+        rows.write("id,zip,when,a,b,c,d,e,y\n")
+        for i, numbers in enumerate(rng.normal(size=(n, 5)).round(6).tolist()):
+            when, code, label = (begin + timedelta(seconds=97 * i)).isoformat(), f"0{rng.integers(1000, 1500)}", i % 2
+            rows.write(f"A-{i},{code},{when},{','.join(map(str, numbers))},{label}\n")
+            values = ", ".join(f'"{name}": {value}' for name, value in zip("abcde", numbers, strict=True))
+            lines.write(f'{{"id": "A-{i}", "zip": "{code}", "when": "{when}", {values}, "y": {label}}}\n')
+
+
+def reading(n: int, rounds: int) -> str:
+    rows = []
+    with tempfile.TemporaryDirectory() as name, rare_collections():
+        folder = Path(name)
+        write_files(folder, n)
+        sources: dict[str, Callable[[InputSettings | None], LineSource]] = {
+            "CSV": lambda inputs: CsvSource(folder / "orders.csv", "y", "bool", inputs=inputs),
+            "JSON lines": lambda inputs: JsonLinesSource(folder / "orders.jsonl", "y", "bool", inputs=inputs),
+        }
+        for kind, source in sources.items():
+            rates: dict[str, list[float]] = {way: [] for way in SETTINGS}
+            for _ in range(rounds):
+                for way, inputs in SETTINGS.items():
+                    before = time.process_time()
+                    n_read = ours(source(inputs))
+                    rates[way].append(n_read / (time.process_time() - before))
+            plain = rates["no `inputs`"]
+            for way, each in rates.items():
+                ratio = statistics.median(one / base for one, base in zip(each, plain, strict=True))
+                rows.append([kind, way, f"{statistics.median(each):,.0f}", f"{ratio:.2f}"])
+    return table(["file", "columns", "records/s of CPU", "against no `inputs`"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=6000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="300 records and one round: to see that it works")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    if options.quick:
+        options.records, options.rounds = 300, 1
+    for make in MODELS.values():  # compiled before anything is timed
+        few = streams(500)[0]
+        learnt(make, few.xs, few.ys)
+    write(
+        options.out / "columns.md",
+        "\n\n".join(
+            [
+                "# Columns",
+                f"`python -m benchmarks.columns --records {options.records}` on {machine()}.",
+                "## Columns that identify",
+                "Six numbers decide the label, of which 3% are turned round; customers and categories move it, too. "
+                f"Accuracy is progressive, over the second half of {options.records:,} records. An input has {FREE} "
+                "values before its repetitions count.",
+                identifying(options.records),
+                "## Dates",
+                "An hourly demand with peaks by hour and weekday and a season, from its time alone; its noise has a "
+                "mean absolute value of 4. Over the second half, by an AdaptiveKernelRegressor.",
+                dates(options.records),
+                "## Reading",
+                "Records of eight columns and a label, read alone; ratios are medians over the rounds.",
+                reading(500 if options.quick else 20_000, options.rounds),
+            ]
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How the columns of a source become inputs: which ones, of what type, and what means that a value is missing."""

@@ -1,0 +1,106 @@
+"""What becomes of each column of a record, for whoever writes a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from connectors.columns.rules import ColumnRules
+from connectors.decode import TargetDecoder, UndecodableError, shown
+from connectors.ports import ColumnUse
+
+__all__ = ["input_uses", "target_use", "type_of"]
+
+_SHORTEST_DATE = len("2024-01-31")
+
+
+def input_uses(
+    values: Mapping[str, Any], rules: ColumnRules, read: Callable[[str, Any], Mapping[str, Any]]
+) -> list[ColumnUse]:
+    """Return what becomes of the columns of a record.
+
+    Parameters
+    ----------
+    values
+        As they stand in the source, by name, without the target.
+    rules
+        Those by which they are read.
+    read
+        Returns the inputs that the value of a name becomes; raises UndecodableError.
+
+    """
+    flat = rules.flat(dict(values))
+    left_out = [
+        ColumnUse(name, shown(value), "nested", "ignored" if rules.column(name) is not None else rules.why_not(name))
+        for name, value in values.items()
+        if name not in flat and not any(other.startswith(f"{name}.") for other in flat)
+    ]
+    absent = [
+        ColumnUse(name, "", "missing", f"not in this record, named in {key}")
+        for key, name in rules.named()
+        if name not in values and name not in flat
+    ]
+    return left_out + absent + [_use(name, value, rules, read) for name, value in flat.items()]
+
+
+def target_use(name: str, value: Any, targets: TargetDecoder) -> ColumnUse:
+    """Return what becomes of the target."""
+    try:
+        label = targets.decode(value)
+    except UndecodableError as error:
+        return ColumnUse(name, shown(value), type_of(value), f"target, cannot be used: {error}")
+    return ColumnUse(
+        name, shown(value), type_of(value), "target, missing" if label is None else f"target {shown(label)}"
+    )
+
+
+def type_of(value: Any) -> str:
+    """Return what to call the type of a plain value."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "nested"
+
+
+def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], Mapping[str, Any]]) -> ColumnUse:
+    column = rules.column(name)
+    if column is None:
+        return ColumnUse(name, shown(value), type_of(value), rules.why_not(name))
+    declared = rules.settings.types[name].type if column.typed is not None else None
+    try:
+        inputs = read(name, value)
+    except UndecodableError as error:
+        return ColumnUse(name, shown(value), declared or type_of(value), f"cannot be used: {error}")
+    if not inputs:
+        return ColumnUse(name, shown(value), declared or type_of(value), "input, missing here")
+    only = inputs.get(name)
+    kind = declared or type_of(only)
+    use = "input" if len(inputs) == 1 and only == value else "input " + ", ".join(map(_assigned, inputs.items()))
+    hint = "" if column.typed is not None else _hint(name, value, only)
+    return ColumnUse(name, shown(value), kind, f"{use}; {hint}" if hint else use)
+
+
+def _assigned(one: tuple[str, Any]) -> str:
+    name, value = one
+    return f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={shown(value)}"
+
+
+def _hint(name: str, value: Any, read: Any) -> str:
+    """Say how a column might be meant otherwise."""
+    if isinstance(value, str) and isinstance(read, float) and len(value) > 1 and value.isdigit() and value[0] == "0":
+        return f"a code? types: {{{name}: string}} keeps it as it is"
+    if isinstance(read, str) and len(read) >= _SHORTEST_DATE and _is_date(read):
+        return f"a date? types: {{{name}: date}} makes parts of the calendar of it"
+    return ""
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""The section of a source that says which of its columns are inputs, and how each is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from connectors.columns.dates import check_format, zone_of
+from connectors.columns.settings import ColumnSettings, ColumnType, DatePart, InputSettings, Nested
+from streamkernel.daemon.config.fields import Positive, Section
+from streamkernel.daemon.config.problems import hint, shown
+
+__all__ = ["ColumnConfig", "InputsConfig", "problems"]
+
+# The types that a setting has a meaning for.
+_ONLY_WITH = {
+    "format": ("date",),
+    "parts": ("date",),
+    "cyclic": ("date",),
+    "timezone": ("date",),
+    "buckets": ("hash",),
+    "invalid": ("number", "date"),
+}
+
+
+def _spelling(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError(f"must be a text, YAML reads this one as {str(value).lower()}: put it in quotes")
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _spelled_out(value: Any) -> Any:
+    """A type alone is written as a word."""
+    if not isinstance(value, str):
+        return value
+    types = get_args(ColumnType)
+    if value not in types:
+        raise ValueError(f"must be one of {', '.join(types)}, got {shown(value)}{hint(value, list(types))}")
+    return {"type": value}
+
+
+def _format(text: str) -> str:
+    check_format(text)
+    return text
+
+
+def _zone(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+def _each_once(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("must name each only once")
+    return values
+
+
+_Name = Annotated[str, Field(min_length=1)]
+_Names = Annotated[list[_Name], AfterValidator(_each_once)]
+_Spellings = list[Annotated[str, BeforeValidator(_spelling)]]
+
+
+class ColumnConfig(Section):
+    """How one column is read; a word alone is its type."""
+
+    type: ColumnType = Field(
+        default="auto",
+        description="auto: a number if it reads as one in a CSV file, or is one in JSON; string: each text is a "
+        "category; number; date: parts of the calendar; hash: one of so many buckets.",
+    )
+    na: _Spellings | None = Field(
+        default=None, description="Spellings of a missing value, in place of those for all columns."
+    )
+    nested: Nested | None = Field(default=None, description="As for all columns, for what is nested under this name.")
+    invalid: Literal["dead_letter", "missing"] = Field(
+        default="dead_letter",
+        description="What becomes of a value that is no number or date: its record is a dead letter, or it is missing.",
+    )
+    format: Annotated[str, AfterValidator(_format)] = Field(
+        default="iso", description="Of a date: iso, unix or unix_ms (since 1970), or one such as %d.%m.%Y %H:%M."
+    )
+    parts: Annotated[list[DatePart], Field(min_length=1), AfterValidator(_each_once)] = Field(
+        default=["year", "month", "day", "weekday", "hour"], description="Of a date: the inputs it becomes."
+    )
+    cyclic: bool = Field(
+        default=True, description="Of a date: parts that come round are a sine and a cosine each, and not a number."
+    )
+    timezone: Annotated[str, AfterValidator(_zone)] | None = Field(
+        default=None, description="Of a date with a zone: the one its parts are told in, such as Europe/Berlin."
+    )
+    buckets: Annotated[Positive, Field(le=1_000_000)] = Field(default=64, description="Of a hash: how many.")
+
+    @model_validator(mode="after")
+    def _have_a_meaning(self) -> Self:
+        for name, types in _ONLY_WITH.items():
+            if name in self.model_fields_set and self.type not in types:
+                raise ValueError(f"{name} has a meaning only with type {' or '.join(types)}, this one is {self.type}")
+        return self
+
+    def settings(self) -> ColumnSettings:
+        """Return the same as a source takes it."""
+        given = dict(self)
+        given["na"] = None if self.na is None else tuple(self.na)
+        given["parts"] = tuple(self.parts)
+        return ColumnSettings(**given)
+
+
+_Column = Annotated[ColumnConfig, BeforeValidator(_spelled_out, json_schema_input_type=ColumnType | ColumnConfig)]
+
+
+class InputsConfig(Section):
+    """Which columns of a source are inputs of the model, and how they are read."""
+
+    include: Annotated[_Names, Field(min_length=1)] | None = Field(
+        default=None, description="The columns that are inputs; null: all but the target."
+    )
+    exclude: _Names = Field(default_factory=list, description="Columns that are no inputs, such as order numbers.")
+    na: _Spellings = Field(
+        default_factory=list, description="Spellings of a missing value, beside an empty one; -999 is also -999.0."
+    )
+    nested: Nested = Field(
+        default="dead_letter",
+        description="What becomes of objects and lists in JSON; flatten: each value in them is an input outer.inner.",
+    )
+    types: dict[_Name, _Column] = Field(
+        default_factory=dict, description="By column: auto, string, number, date, hash, or a section with more of it."
+    )
+
+    def settings(self) -> InputSettings:
+        """Return the same as a source takes it."""
+        return InputSettings(
+            include=None if self.include is None else tuple(self.include),
+            exclude=tuple(self.exclude),
+            na=tuple(self.na),
+            nested=self.nested,
+            types={name: column.settings() for name, column in self.types.items()},
+        )
+
+
+def problems(inputs: InputsConfig, target: str | None, join_key: str | None) -> Iterator[str]:
+    """Yield a line for each setting that another one rules out, from the key within the section on.
+
+    Parameters
+    ----------
+    inputs
+        The section.
+    target
+        The column of the target of the same source.
+    join_key
+        The column that joins records and late labels; None where there are none.
+
+    """
+    named = {"include": inputs.include or (), "exclude": inputs.exclude, "types": inputs.types}
+    for key, names in named.items():
+        if target is not None and target in names:
+            yield f"{key}: must not name the target {shown(target)}, which is no input"
+    rules = inputs.settings()
+    for name in inputs.types:
+        if name != target and not rules.is_input(name):
+            yield f"types.{name}: is no input: drop the type, or let it in by include and exclude"
+    if join_key is None:
+        return
+    if not rules.is_input(join_key):
+        left_out = "include: must name" if inputs.include is not None else "exclude: must not name"
+        yield f"{left_out} labels.key {shown(join_key)}, which joins records and labels and is no input anyway"
+    elif join_key in inputs.types and inputs.types[join_key].type not in ("auto", "string"):
+        yield f"types.{join_key}: must be auto or string, it is labels.key"

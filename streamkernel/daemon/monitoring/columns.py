@@ -1,0 +1,30 @@
+"""The columns of a record as a table: what stands in them, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from connectors.ports import ColumnUse
+
+__all__ = ["column_lines"]
+
+_MOST_COLUMNS = 100
+_WIDEST = 40
+
+
+def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
+    """Return a line for each column of a record: name, value, type and use, one below the other.
+
+    Examples
+    --------
+    >>> column_lines([ColumnUse("id", "'A-7'", "string", "excluded"), ColumnUse("amount", "7.5", "number", "input")])
+    ["  id      'A-7'  string  excluded", '  amount  7.5    number  input']
+
+    """
+    shown = uses[:_MOST_COLUMNS]
+    name, value, kind = (
+        min(max(map(len, cells), default=0), _WIDEST)
+        for cells in ([use.name for use in shown], [use.value for use in shown], [use.type for use in shown])
+    )
+    lines = [f"  {use.name:{name}}  {use.value:{value}}  {use.type:{kind}}  {use.use}" for use in shown]
+    return lines + ([f"  and {len(uses) - _MOST_COLUMNS} more"] if len(uses) > _MOST_COLUMNS else [])

@@ -1,0 +1,83 @@
+"""The cardinality limit of string inputs: how many indicators one may have, by how often its values come again.
+
+A string input whose values hardly ever come again, such as an order number or a time stamp, identifies its record: an
+indicator for each value would tell the model nothing, and slow it down with every record.
+"""
+
+import logging
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+from streamkernel.state import State, state_mismatch, tag
+
+#: Values that every string input may have.
+FREE = 64
+#: Beyond `FREE`, at most this many times the root of its repetitions: of 2,000 equally frequent values, nearly all are
+#: known after 30,000 records; an order number with three lines to an order ends at 513.
+PER_ROOT = 16
+#: Values without an indicator after which the log names the input, so that it does not for a short delay.
+LOGGED_AFTER = 64
+
+_FIELD = "input_repeats"
+_log = logging.getLogger(__name__)
+
+
+class Repeats:
+    """A counter of repetitions for each string input: learnt records whose value had an indicator already."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Hashable, int] = {}
+        # For the log alone, which names each input once.
+        self._n_without: dict[Hashable, int] = {}
+
+    def copy_counts(self) -> dict[Hashable, int]:
+        """The counts, to be given back to `restore_counts` where a call fails."""
+        return dict(self._counts)
+
+    def restore_counts(self, counts: dict[Hashable, int]) -> None:
+        """Set the counts to what `copy_counts` returned."""
+        self._counts = counts
+
+    def add(self, name: Hashable, n: int = 1) -> None:
+        """Count repetitions of an input's values."""
+        self._counts[name] = self._counts.get(name, 0) + n
+
+    def has_room(self, name: Hashable, n_values: int) -> bool:
+        """Whether an input that has so many indicators may have one more."""
+        return n_values < FREE or n_values * n_values <= PER_ROOT * PER_ROOT * self._counts.get(name, 0)
+
+    def note_without(self, name: Hashable, n_values: int) -> None:
+        """Take note of a learnt value that got no indicator; logs a warning once for each input."""
+        n_without = self._n_without[name] = self._n_without.get(name, 0) + 1
+        if n_without == LOGGED_AFTER:
+            _log.warning(
+                "input %r hardly ever has the same value twice: beyond the first %d, new values of it are ignored "
+                "until known ones have come more often; if it is an id, exclude it, if it is a date, read it as one",
+                name,
+                n_values,
+            )
+
+    def state(self, names: Sequence[Hashable]) -> State:
+        """The field of the state, for the string inputs of these names; none where there is no such input."""
+        return {_FIELD: [[tag(name), self._counts.get(name, 0)] for name in names]} if names else {}
+
+    def load_state(self, state: State, n_values: Mapping[Hashable, int]) -> None:
+        """Take the field that `state` gave, for string inputs that have so many indicators each, in their order.
+
+        In a state without it, of an earlier version, each has the repetitions that its indicators need.
+        """
+        self._n_without = {}
+        if _FIELD not in state:
+            self._counts = {name: math.ceil(n * n / PER_ROOT**2) for name, n in n_values.items()}
+            return
+        counts: Any = state[_FIELD]
+        self._counts = {}
+        if not isinstance(counts, list) or len(counts) != len(n_values):
+            raise state_mismatch(_FIELD)
+        for name, count in zip(n_values, counts, strict=True):
+            match count:
+                case [list() as tagged, int(n)] if tagged == tag(name) and type(n) is int and n >= 0:
+                    self._counts[name] = n
+                case _:
+                    raise state_mismatch(_FIELD)

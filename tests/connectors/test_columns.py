@@ -1,0 +1,371 @@
+"""The columns of a source: which are inputs, of what type, and what means that a value is missing."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from draining import drain, written
+from fake_kafka import message
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from test_decoding_at_once import LONGEST, TOO_LONG, check, csv_lines, json_lines, plain_csv, plain_json
+
+from connectors import CsvSource, JsonLinesSource, SourceError
+from connectors.columns.dates import PARTS, DateParts
+from connectors.columns.objects import ObjectColumns
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import ColumnSettings, InputSettings
+from connectors.decode import UndecodableError
+from connectors.files.rows import CsvRows
+from connectors.kafka.reading.buffers import PartitionBatch
+from connectors.kafka.reading.message_decoder import MessageDecoder
+from connectors.objects import JsonObjects
+
+spellings = st.lists(st.sampled_from(["NA", "-", "1", "-2.5", "red", "0", "nan", "2024-01-31"]), max_size=3).map(tuple)
+columns = st.builds(
+    ColumnSettings,
+    st.sampled_from(["auto", "string", "number", "date", "hash"]),
+    na=st.none() | spellings,
+    nested=st.sampled_from([None, "dead_letter", "flatten", "ignore"]),
+    invalid=st.sampled_from(["dead_letter", "missing"]),
+    format=st.sampled_from(["iso", "unix", "%Y"]),
+    parts=st.sampled_from([("year", "month", "hour"), ("days",), ("weekday", "time_of_day")]),
+    cyclic=st.booleans(),
+    timezone=st.sampled_from([None, "UTC", "Europe/Berlin"]),
+    buckets=st.integers(1, 5),
+)
+names = st.sampled_from(["a", "b", "c", "a.b", "b.0"])
+rules = st.builds(
+    InputSettings,
+    include=st.none() | st.lists(names, max_size=3).map(tuple),
+    exclude=st.lists(names, max_size=1).map(tuple),
+    na=spellings,
+    nested=st.sampled_from(["dead_letter", "flatten", "ignore"]),
+    types=st.dictionaries(names, columns, max_size=3),
+)
+cells = st.sampled_from(
+    [
+        1,
+        2.5,
+        -2.5,
+        0,
+        True,
+        None,
+        "NA",
+        "-",
+        "red",
+        "1",
+        " ",
+        "2024-01-31",
+        "2024-01-31T10:00:00+01:00",
+        10**30,
+        TOO_LONG,
+    ]
+)
+deep = st.recursive(cells, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2))
+typed_json = st.builds(lambda a, b: json.dumps({"a": a, "b": b, "y": 1}).encode(), deep, cells)
+typed_csv = st.builds("{},{},1".format, cells, cells)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    chunks=st.lists(st.lists(typed_json, max_size=6) | st.lists(json_lines | plain_json, max_size=6), max_size=3),
+    given_=rules,
+)
+def test_json_at_once_is_json_one_by_one(chunks: list[list[bytes]], given_: InputSettings) -> None:
+    check(lambda: JsonObjects("y", "int", LONGEST, ColumnRules(given_, LONGEST)), chunks)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    chunks=st.lists(st.lists(typed_csv, max_size=6) | st.lists(csv_lines | plain_csv, max_size=6), max_size=3),
+    given_=rules,
+)
+@example([["-2.5,1,1", "1,2,1"]], InputSettings(na=("-2.50",)))
+def test_csv_at_once_is_csv_one_by_one(chunks: list[list[str]], given_: InputSettings) -> None:
+    encoded = [[line.encode("utf-8", "replace") for line in lines] for lines in chunks]
+    check(lambda: CsvRows(["a", "b", "y"], "y", "str", ",", "utf-8", LONGEST, ColumnRules(given_, LONGEST)), encoded)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(json_lines | plain_json, max_size=6))
+def test_rules_that_say_nothing_change_nothing(lines: list[bytes]) -> None:
+    plain, ruled = (JsonObjects("y", "str", LONGEST, one) for one in (None, ColumnRules(InputSettings(), LONGEST)))
+    for line in lines:
+        spans = [(1, 2)] * 2
+        assert repr(plain.record(line, *spans)) == repr(ruled.record(line, *spans))  # type: ignore[arg-type]
+
+
+def read(x: dict[str, Any], **given_: Any) -> dict[str, Any]:
+    types = {
+        name: ColumnSettings(one) if isinstance(one, str) else one for name, one in given_.pop("types", {}).items()
+    }
+    return ObjectColumns(ColumnRules(InputSettings(types=types, **given_), 256)).read(x)
+
+
+def test_include_and_exclude_choose() -> None:
+    x = {"id": 7, "a": 1, "b": 2}
+    assert read(x, exclude=("id",)) == {"a": 1, "b": 2}
+    assert read(x, include=("a", "c")) == {"a": 1}
+    assert read(x, include=("id", "a"), exclude=("id",)) == {"a": 1}
+
+
+def test_what_is_excluded_is_no_fault_whatever_it_is() -> None:
+    assert read({"a": 1, "b": [1], "c": "x" * 999}, exclude=("b", "c")) == {"a": 1}
+    assert read({"a": 1, "b": {"c": 1}}, include=("a",)) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("string", "02134", "02134"),
+        ("string", 2134, "2134"),
+        ("string", 1.5, "1.5"),
+        ("string", True, "true"),
+        ("string", "nan", "nan"),
+        ("string", " ", None),
+        ("string", None, None),
+        ("number", "1.50", 1.5),
+        ("number", " 7 ", 7.0),
+        ("number", 7, 7),
+        ("number", True, True),
+        ("number", "nan", None),
+        ("number", math.nan, None),
+        ("number", "", None),
+        ("auto", "12", "12"),
+        ("hash", "customer 17", "25"),
+        ("hash", "", None),
+    ],
+)
+def test_a_value_by_its_type(kind: str, value: Any, expected: Any) -> None:
+    found = read({"a": value}, types={"a": kind}).get("a")
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "reason", "detail"),
+    [
+        ("number", "abc", "input_type", "input 'a' is 'abc', not a number"),
+        ("number", "1_000", "input_type", "not a number"),
+        ("number", "inf", "infinite", "input 'a' is infinite"),
+        ("number", 10**400, "infinite", "input 'a' is infinite"),
+        ("number", [1], "nested", "input 'a' is a list"),
+        ("string", "x" * 257, "string_too_long", "257 characters long"),
+        ("string", {"b": 1}, "nested", "input 'a' is a dict"),
+        ("date", "31.12.2024", "input_type", "input 'a' is '31.12.2024', not a date of the format iso"),
+        ("date", "2024-02-30", "input_type", "not a date"),
+        ("hash", [], "nested", "is a list"),
+    ],
+)
+def test_what_is_not_of_its_type_is_a_fault(kind: str, value: Any, reason: str, detail: str) -> None:
+    with pytest.raises(UndecodableError, match=detail.replace("[", r"\[")) as raised:
+        read({"a": value}, types={"a": kind})
+    assert raised.value.fault.reason == reason
+
+
+@pytest.mark.parametrize(("kind", "value"), [("number", "abc"), ("number", "inf"), ("date", "soon")])
+def test_or_missing_where_that_is_wanted(kind: Any, value: str) -> None:
+    assert read({"a": value, "b": 1}, types={"a": ColumnSettings(kind, invalid="missing")}) == {"b": 1}
+
+
+def test_spellings_of_a_missing_value() -> None:
+    x = {"a": "NA", "b": -999, "c": -999.0, "d": "-999", "e": "fine", "f": True}
+    assert read(x, na=("NA", "-999")) == {"e": "fine", "f": True}
+    assert read(x, na=("NA", "1"), types={"a": ColumnSettings(na=())}) == {name: x[name] for name in "abcdef"}
+    assert read({"a": "-999.0"}, na=("-999",), types={"a": "number"}) == {}
+    assert read({"a": "NA"}, na=("NA",), types={"a": "date"}) == {}
+
+
+def test_nested_values() -> None:
+    x = {"a": 1, "user": {"id": 7, "zip": "02134", "tags": ["x", "y"]}, "log": [{"b": 2}]}
+    assert read(x, nested="ignore") == {"a": 1}
+    flat = {"a": 1, "user.id": 7, "user.zip": "02134", "user.tags.0": "x", "user.tags.1": "y", "log.0.b": 2}
+    assert read(x, nested="flatten") == flat
+    assert read(x, nested="flatten", exclude=("user.id", "log")) == {
+        name: flat[name] for name in ("a", "user.zip", "user.tags.0", "user.tags.1")
+    }
+    assert read(x, nested="flatten", include=("user",), types={"user.tags": ColumnSettings(nested="ignore")}) == {
+        "user.id": 7,
+        "user.zip": "02134",
+    }
+    assert read(x, types={"user": ColumnSettings(nested="flatten")}, exclude=("log", "user.tags")) == {
+        "a": 1,
+        "user.id": 7,
+        "user.zip": "02134",
+    }
+    with pytest.raises(UndecodableError, match="input 'user' is a dict"):
+        read(x)
+
+
+def test_what_is_nested_too_deep_is_a_fault() -> None:
+    value: Any = 1
+    for _ in range(40):
+        value = {"a": value}
+    with pytest.raises(UndecodableError, match="input 'a' is nested more than 32 deep"):
+        read(value, nested="flatten")
+
+
+@pytest.mark.parametrize("value", [1, {"b": 1}, [1]])
+def test_a_name_of_any_length_is_a_fault_that_costs_nothing(value: Any) -> None:
+    for nested in ("flatten", "ignore", "dead_letter"):
+        with pytest.raises(UndecodableError, match="the name of an input is"):
+            read({"a": 1, "." * 10**6: value}, nested=nested, include=("a",))
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "zone", "expected"),
+    [
+        ("2024-02-29", "iso", None, [2024, 1, 2, 9, 29, 60, 3, None, None, None, None, 19782]),
+        ("2024-02-29T18:30:15", "iso", None, [2024, 1, 2, 9, 29, 60, 3, 18, 30, 15, 0.7710069444, 19782.7710069444]),
+        ("2024-12-31 23:00:00Z", "iso", "Europe/Berlin", [2025, 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 20089]),
+        (
+            "2024-12-31T23:00:00",
+            "iso",
+            "Europe/Berlin",
+            [2024, 4, 12, 1, 31, 366, 1, 23, 0, 0, 23 / 24, 20088 + 23 / 24],
+        ),
+        ("31.12.2024", "%d.%m.%Y", None, [2024, 4, 12, 1, 31, 366, 1, None, None, None, None, 20088]),
+        ("31.12.2024 07h", "%d.%m.%Y %Hh", None, [2024, 4, 12, 1, 31, 366, 1, 7, 0, 0, 7 / 24, 20088 + 7 / 24]),
+        ("86400", "unix", None, [1970, 1, 1, 1, 2, 2, 4, 0, 0, 0, 0, 1]),
+        ("1.5", "unix_ms", "Asia/Tokyo", [1970, 1, 1, 1, 1, 1, 3, 9, 0, 0, 0.375, 0.375]),
+    ],
+)
+def test_the_parts_of_a_date(text: str, format: str, zone: str | None, expected: list[float | None]) -> None:
+    found = DateParts(format, list(PARTS), cyclic=False, timezone=zone).read(text)
+    assert found == [one if one is None else pytest.approx(one) for one in expected]
+
+
+def test_parts_that_come_round() -> None:
+    dates = DateParts("iso", ["year", "month", "hour"], cyclic=True, timezone=None)
+    assert dates.names == ["year", "month.sin", "month.cos", "hour.sin", "hour.cos"]
+    assert dates.read("2024-04-01T12:00") == [
+        2024,
+        pytest.approx(1),
+        pytest.approx(0, abs=1e-9),
+        *map(pytest.approx, [0, -1]),
+    ]
+    assert dates.read("2024-01-01") == [2024, 0, 1, None, None]
+
+
+@pytest.mark.parametrize("text", ["", "now", "9999999999999999", "nan", "inf", "-1e300"])
+def test_no_time_stamp_is_an_error_of_one_kind(text: str) -> None:
+    for format in ("iso", "unix", "unix_ms"):
+        if (text, format) != ("9999999999999999", "iso"):
+            with pytest.raises(ValueError, match=r"\w"):
+                DateParts(format, ["year"], cyclic=False, timezone=None).read(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.datetimes(timezones=st.none() | st.timezones()), st.sampled_from([None, "UTC", "America/New_York"]))
+def test_every_iso_date_is_read_or_refused(moment: Any, zone: str | None) -> None:
+    dates = DateParts("iso", list(PARTS), cyclic=False, timezone=zone)
+    try:
+        numbers = dates.read(moment.isoformat())
+    except ValueError:
+        assert moment.year in (1, 9999) or moment.utcoffset() is not None
+    else:
+        assert all(number is not None and math.isfinite(number) for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        (ColumnSettings("date", format="dd.mm.yyyy"), "a date's format is iso, unix, unix_ms or one such as %d.%m.%Y"),
+        (ColumnSettings("date", format="%Q"), "'%Q' is no format of a date"),
+        (ColumnSettings("date", timezone="Europe/Atlantis"), "there is no time zone 'Europe/Atlantis'"),
+        (ColumnSettings("date", timezone="../../etc/passwd"), "there is no time zone"),
+        (ColumnSettings("date", parts=("decade",)), "there is no part 'decade' of a date, only year"),  # type: ignore[arg-type]
+        (ColumnSettings("hash", buckets=0), "a hash has at least 1 bucket, got 0"),
+    ],
+)
+def test_settings_that_cannot_be(column: ColumnSettings, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        CsvSource("a.csv", inputs=InputSettings(types={"a": column}))
+
+
+CSV = b"id,zip,when,amount,y\nA-1,02134,2024-05-01,NA,1\nA-2,10001,2024-05-02,7.5,0\n"
+SETTINGS = InputSettings(
+    exclude=("id",),
+    na=("NA",),
+    types={"zip": ColumnSettings("string"), "when": ColumnSettings("date", parts=("day", "weekday"), cyclic=False)},
+)
+
+
+def test_a_file_of_csv(tmp_path: Path) -> None:
+    records = drain(CsvSource(written(tmp_path / "a.csv", CSV), "y", "int", inputs=SETTINGS))
+    assert [record.x for record in records] == [
+        {"zip": "02134", "when.day": 1.0, "when.weekday": 2.0},
+        {"zip": "10001", "when.day": 2.0, "when.weekday": 3.0, "amount": 7.5},
+    ]
+    assert [record.y for record in records] == [1, 0]
+
+
+def test_a_name_that_the_header_lacks_is_told_with_one_that_it_has(tmp_path: Path) -> None:
+    source = CsvSource(written(tmp_path / "a.csv", CSV), "y", inputs=InputSettings(exclude=("ids",)))
+    with pytest.raises(
+        SourceError, match=r"there is no column 'ids' for inputs.exclude, do you mean id\?; the header has"
+    ):
+        source.open()
+
+
+def test_lines_of_json(tmp_path: Path) -> None:
+    lines = b'{"id": "A-1", "zip": 2134, "when": "2024-05-01", "amount": "NA", "y": 1}\n' * 2
+    records = drain(JsonLinesSource(written(tmp_path / "a.jsonl", lines), "y", "int", inputs=SETTINGS))
+    assert [record.x for record in records] == [{"zip": "2134", "when.day": 1.0, "when.weekday": 2.0}] * 2
+
+
+def test_messages_with_what_comes_beside_their_value() -> None:
+    given_ = InputSettings(
+        exclude=("kafka.key",),
+        types={
+            "kafka.timestamp": ColumnSettings("date", format="unix", parts=("hour",), cyclic=False),
+            "a": ColumnSettings("string"),
+        },
+    )
+    decoder = MessageDecoder(JsonObjects("y", "int", 20, ColumnRules(given_, 20)), 100, ("key", "timestamp"))
+    one = message(5, b'{"a": 1, "y": 2}', key=b"k" * 99, timestamp=7_200_000)
+    (record,) = decoder.records("cluster/t/1", PartitionBatch(0, 5, 6, [one]))
+    assert record.x == {"kafka.timestamp.hour": 2.0, "a": "1"}
+    assert [use[:2] for use in decoder.columns(record)] == [("y", "2"), ("a", "1"), ("kafka.timestamp.hour", "2.0")]
+
+
+def test_what_becomes_of_each_column(tmp_path: Path) -> None:
+    text = CSV.replace(b"amount", b"amount,colour").replace(b"NA,", b"NA,,").replace(b"7.5,", b"7.5,red,")
+    with CsvSource(written(tmp_path / "a.csv", text), "y", "int", inputs=SETTINGS) as source:
+        source.open()
+        (first,) = source.poll(1, 0)
+        assert [tuple(use) for use in source.columns(first)] == [
+            ("y", "'1'", "string", "target 1"),
+            ("id", "'A-1'", "string", "excluded"),
+            ("zip", "'02134'", "string", "input"),
+            ("when", "'2024-05-01'", "date", "input when.day=1, when.weekday=2"),
+            ("amount", "'NA'", "string", "input, missing here"),
+            ("colour", "''", "string", "input, missing here"),
+        ]
+
+
+def test_what_a_column_might_be_is_told(tmp_path: Path) -> None:
+    with CsvSource(written(tmp_path / "a.csv", CSV), "y", "int") as source:
+        source.open()
+        (first,) = source.poll(1, 0)
+        uses = {use.name: use.use for use in source.columns(first)}
+    assert uses["zip"] == "input zip=2134; a code? types: {zip: string} keeps it as it is"
+    assert uses["when"] == "input; a date? types: {when: date} makes parts of the calendar of it"
+
+
+def test_what_becomes_of_each_key() -> None:
+    given_ = InputSettings(exclude=("id",), nested="ignore", types={"user": ColumnSettings(nested="flatten")})
+    decoder = JsonObjects("y", "int", 20, ColumnRules(given_, 20))
+    uses = decoder.columns(b'{"a": 1.5, "user": {"b": true, "c": null}, "log": [1], "y": null}')
+    assert [tuple(use) for use in uses] == [
+        ("y", "None", "missing", "target, missing"),
+        ("log", "a list", "nested", "ignored"),
+        ("id", "", "missing", "not in this record, named in exclude"),
+        ("a", "1.5", "number", "input"),
+        ("user.b", "True", "true or false", "input"),
+        ("user.c", "None", "missing", "input, missing here"),
+    ]

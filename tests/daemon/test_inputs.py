@@ -1,0 +1,157 @@
+"""The section `inputs` of a source: what it refuses, and that a run reads the columns as it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.columns.dates import PARTS
+from connectors.columns.settings import ColumnSettings
+from streamkernel.daemon.check import check
+from streamkernel.daemon.config.inputs import ColumnConfig, InputsConfig
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import MODEL, lines_of, plan_of
+from tests.daemon.conftest import Home
+
+CSV = "source: {{kind: csv, path: a.csv, target: y, inputs: {}}}\n" + MODEL
+
+
+@pytest.mark.parametrize(
+    ("inputs", "line"),
+    [
+        ("{exclud: [id]}", "source.inputs.exclud: unknown key, did you mean 'exclude'?"),
+        ("{exclude: id}", "source.inputs.exclude: must be a list, got 'id'"),
+        ("{include: []}", "source.inputs.include: must not be empty"),
+        ("{exclude: [id, id]}", "source.inputs.exclude: must name each only once"),
+        ("{na: [no]}", "source.inputs.na[0]: must be a text, YAML reads this one as false: put it in quotes"),
+        (
+            "{nested: flaten}",
+            "source.inputs.nested: must be one of dead_letter, flatten, ignore, got 'flaten', did you mean",
+        ),
+        (
+            "{types: {a: strin}}",
+            "source.inputs.types.a: must be one of auto, string, number, date, hash, got 'strin', did",
+        ),
+        ("{types: {a: [date]}}", "source.inputs.types.a: must be a mapping, got ['date']"),
+        (
+            "{types: {a: {type: date, format: dd.mm}}}",
+            "source.inputs.types.a.format: a date's format is iso, unix, unix_ms",
+        ),
+        ("{types: {a: {type: date, parts: [dayy]}}}", "source.inputs.types.a.parts[0]: must be one of year, quarter"),
+        ("{types: {a: {type: date, parts: []}}}", "source.inputs.types.a.parts: must not be empty"),
+        ("{types: {a: {type: date, timezone: X/Y}}}", "source.inputs.types.a.timezone: there is no time zone 'X/Y'"),
+        ("{types: {a: {type: hash, buckets: 0}}}", "source.inputs.types.a.buckets: must be > 0, got 0"),
+        (
+            "{types: {a: {buckets: 5}}}",
+            "source.inputs.types.a: buckets has a meaning only with type hash, this one is auto",
+        ),
+        ("{exclude: [y]}", "source.inputs.exclude: must not name the target 'y', which is no input"),
+        ("{types: {y: string}}", "source.inputs.types: must not name the target 'y', which is no input"),
+        ("{exclude: [a], types: {a: date}}", "source.inputs.types.a: is no input: drop the type, or let it in"),
+        ("{include: [a], types: {b: date}}", "source.inputs.types.b: is no input: drop the type, or let it in"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(tmp_path: Path, inputs: str, line: str) -> None:
+    (found,) = lines_of(tmp_path, CSV.format(inputs))
+    assert found.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "line"),
+    [
+        ("{exclude: [id]}", "source.inputs.exclude: must not name labels.key 'id', which joins records and labels"),
+        ("{include: [a]}", "source.inputs.include: must name labels.key 'id', which joins records and labels"),
+        ("{types: {id: {type: hash}}}", "source.inputs.types.id: must be auto or string, it is labels.key"),
+    ],
+)
+def test_the_key_of_late_labels_stays(tmp_path: Path, inputs: str, line: str) -> None:
+    labels = "labels: {source: {kind: jsonl, path: b.jsonl, target: y}, key: id}\n"
+    source = f"source: {{kind: jsonl, path: a.jsonl, inputs: {inputs}}}\n"
+    (found,) = lines_of(tmp_path, source + MODEL + labels)
+    assert found.startswith(line)
+    labels = labels.replace("target: y", "target: y, inputs: " + inputs)
+    (found,) = lines_of(tmp_path, "source: {kind: jsonl, path: a.jsonl}\n" + MODEL + labels)
+    assert found.startswith(f"labels.{line}")
+
+
+def test_the_defaults_are_those_of_the_connectors() -> None:
+    assert ColumnConfig().settings() == ColumnSettings()
+    assert InputsConfig(types={"a": ColumnConfig(na=[])}).settings().types["a"].na == ()
+    schema = ColumnConfig.model_json_schema()["properties"]["parts"]["items"]["enum"]
+    assert schema == list(PARTS)
+
+
+def test_numbers_are_spellings_too(tmp_path: Path) -> None:
+    config = plan_of(tmp_path, CSV.format("{na: [-999, 0.5, NA]}")).config
+    assert config.source.inputs is not None  # type: ignore[union-attr]
+    assert config.source.inputs.na == ["-999", "0.5", "NA"]  # type: ignore[union-attr]
+
+
+INPUTS = {
+    "exclude": ["order"],
+    "na": ["NA"],
+    "types": {
+        "zip": "string",
+        "when": {"type": "date", "parts": ["weekday", "hour"], "cyclic": False},
+        "who": {"type": "hash", "buckets": 4},
+    },
+}
+
+
+def write_orders(path: Path, n: int) -> None:
+    lines = ["order,zip,when,who,amount,y"]
+    for i in range(n):
+        when = f"2024-0{1 + i % 9}-1{i % 7}T0{i % 10}:30" if i % 50 else "soon"
+        amount = "NA" if i % 5 == 0 else str(i % 13)
+        lines.append(f"A{i},0{i % 3},{when},user {i},{amount},{'yes' if i % 3 else 'no'}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def orders(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    write_orders(home.folder / "stream.csv", 400)
+    monkeypatch.chdir(home.folder)
+    return home
+
+
+def source(**inputs: Any) -> dict[str, Any]:
+    return {"kind": "csv", "path": "stream.csv", "target": "y", "inputs": INPUTS | inputs}
+
+
+def test_a_run_reads_the_columns_as_it_is_told_wherever_it_is_interrupted(orders: Home, tmp_path: Path) -> None:
+    plan = prepare(orders.configure(source=source()))
+    run(plan)
+    hashed = {name for name in plan.model.input_names if name.startswith("who=")}
+    others = {"amount", "when.weekday", "when.hour", "zip=00", "zip=01", "zip=02"}
+    assert set(plan.model.input_names) == others | hashed
+    assert len(hashed) == 4
+    whole = orders.result()
+    assert {line["reason"] for line in orders.lines("out/dead.jsonl")} == {"input_type"}
+    assert len(orders.lines("out/dead.jsonl")) == 8
+    (orders.folder / "out").rename(tmp_path / "out-whole")
+    for n in (7, 150, 400):
+        run(prepare(orders.config), max_records=n)
+    assert orders.result() == whole
+
+
+def test_check_shows_the_columns(orders: Home) -> None:
+    (orders.folder / "stream.csv").write_text("order,zip,when,who,amount,y\nA1,02134,2024-05-01T10:30,user 7,NA,yes\n")
+    found = check(prepare(orders.configure(source=source())))
+    assert found.bad == []
+    assert found.columns == [
+        "columns of source, by its first record:",
+        "  y       'yes'               string  target 'yes'",
+        "  order   'A1'                string  excluded",
+        "  zip     '02134'             string  input",
+        "  when    '2024-05-01T10:30'  date    input when.weekday=2, when.hour=10",
+        "  who     'user 7'            hash    input who='3'",
+        "  amount  'NA'                string  input, missing here",
+    ]
+
+
+def test_check_says_that_the_header_lacks_a_column(orders: Home) -> None:
+    (bad,) = check(prepare(orders.configure(source=source(exclude=["ordr"])))).bad
+    assert "there is no column 'ordr' for inputs.exclude, do you mean order?" in bad

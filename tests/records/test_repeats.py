@@ -1,0 +1,158 @@
+"""String inputs whose values hardly ever come twice get few indicators, however the stream is cut."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel import AdaptiveKernelClassifier, KernelRegressor
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.repeats import FREE, LOGGED_AFTER, PER_ROOT, Repeats
+from streamkernel.state import from_bytes, to_bytes
+from tests.records.frame_models import models_of_each_kind
+from tests.records.regressors import regressor
+from tests.stream_cases import Case
+from tests.stream_cuts import assert_any_cut, cuts
+
+
+def encode(inputs, values, name="id"):
+    return inputs.encode([{name: value} for value in values], [True] * len(values))
+
+
+def known(inputs, name="id"):
+    return len(inputs.indicators(name))
+
+
+def test_an_input_that_never_repeats_has_no_more_than_the_free_indicators():
+    inputs = Inputs(10_000, True)
+    encode(inputs, [f"order {i}" for i in range(3000)])
+    assert known(inputs) == len(inputs) == FREE
+    assert inputs.n_ignored == 0  # that is what is past max_inputs
+
+
+def test_no_input_of_so_few_values_notices_anything():
+    inputs = Inputs(10_000, True)
+    encode(inputs, [f"v{i}" for i in range(FREE)])
+    assert known(inputs) == FREE
+
+
+@pytest.mark.parametrize(("cardinality", "records"), [(100, 2000), (200, 3000), (1000, 16_000)])
+def test_an_input_whose_values_repeat_gets_them_all(cardinality, records):
+    inputs = Inputs(10_000, True)
+    values = np.random.default_rng(1).integers(0, cardinality, records)
+    for start in range(0, records, 500):
+        encode(inputs, [f"v{i}" for i in values[start : start + 500]])
+    assert known(inputs) >= 0.99 * cardinality
+
+
+@given(st.lists(st.integers(0, 400), max_size=600), st.integers(1, 600))
+@settings(max_examples=30, deadline=None)
+def test_there_are_never_more_indicators_than_repetitions_allow(values, cut):
+    inputs = Inputs(10_000, True)
+    encode(inputs, [f"v{i}" for i in values[:cut]])
+    encode(inputs, [f"v{i}" for i in values[cut:]])
+    state = inputs.state()
+    repeats = {name[1]: n for name, n in state.get("input_repeats", [])}.get("id", 0)
+    assert known(inputs) <= max(FREE, PER_ROOT * repeats**0.5 + 1)
+    assert repeats <= len(values) - known(inputs)
+    twin = Inputs(10_000, True)
+    twin.load_state(state)
+    assert twin.state()["input_repeats" if values else "columns"] == state["input_repeats" if values else "columns"]
+
+
+@st.composite
+def identified(draw):
+    """Streams with an order number, a session of some records, a category; some targets are missing."""
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    n, lines, most = draw(st.integers(100, 400)), draw(st.integers(1, 4)), draw(st.sampled_from([5, 90, 500]))
+    name = draw(st.sampled_from(sorted(models_of_each_kind(0, 1, None))))
+    model = models_of_each_kind(draw(st.integers(0, 99)), draw(st.sampled_from([80, 10_000])), None)[name]
+    xs = [{"a": float(rng.normal()), "order": f"o{i // lines}", "group": f"g{rng.integers(most)}"} for i in range(n)]
+    ys = [x["a"] if "numbers" in name else "ny"[x["a"] > 0] for x in xs]
+    return Case(model, xs, [None if rng.random() < 0.1 else y for y in ys], [1.0] * n)
+
+
+@pytest.mark.filterwarnings("ignore:inputs past max_inputs")
+@settings(max_examples=25, deadline=None)
+@given(case=identified(), cut=cuts())
+def test_no_cut_changes_a_bit(case, cut):
+    assert_any_cut(case, cut)
+
+
+def test_predictions_leave_out_what_learning_would():
+    model = AdaptiveKernelClassifier(n_features=8, n_trees=1, seed=1)
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        a = float(rng.normal())
+        model.learn_one({"a": a, "order": f"o{i}"}, a > 0)
+    without = model.predict_proba_one({"a": 0.3})
+    assert model.predict_proba_one({"a": 0.3, "order": "never seen"}) == without
+    many = model.predict_proba_many(pd.DataFrame({"a": [0.3], "order": ["never seen"]}))
+    assert many.iloc[0].to_dict() == pytest.approx(without)
+    assert len(model.input_names) == 1 + FREE
+
+
+def test_a_failed_call_takes_its_repetitions_back():
+    model = regressor()
+    model.learn_one({"a": 1.0, "id": "x"}, 1.0)
+    before = model.state_digest()
+    with pytest.raises(ValueError, match="infinite"):
+        model.advance([{"a": 1.0, "id": "x"}, {"a": float("inf"), "id": "x"}], [1.0, 2.0])
+    assert model.state_digest() == before
+
+
+def test_the_log_names_the_input_once(caplog):
+    model = regressor(max_features=4)
+    with caplog.at_level(logging.WARNING, "streamkernel"):
+        model.advance([{"order": f"o{i}"} for i in range(FREE + LOGGED_AFTER - 1)], [1.0] * (FREE + LOGGED_AFTER - 1))
+        assert not caplog.records
+        model.advance([{"order": f"p{i}"} for i in range(500)], [1.0] * 500)
+    (record,) = caplog.records
+    assert "input 'order' hardly ever has the same value twice" in record.getMessage()
+
+
+def test_a_state_without_repetitions_goes_on_with_as_many_as_it_needs():
+    model = regressor(max_features=4)
+    model.advance([{"group": f"g{i % 100}"} for i in range(400)], [1.0] * 400)
+    state = from_bytes(to_bytes(model.__getstate__()))
+    assert state["input_repeats"] == [[["str", "group"], 264]]  # 400 less 100 first values and 36 that had to wait
+    del state["input_repeats"]
+    model.__setstate__(state)
+    assert model.__getstate__()["input_repeats"] == [[["str", "group"], 40]]  # 100 = 16 sqrt(39.06)
+
+
+def test_a_state_of_numbers_alone_has_no_repetitions():
+    model = KernelRegressor(seed=1)
+    model.learn_one({"a": 1.0}, 1.0)
+    assert "input_repeats" not in model.__getstate__()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        [[["str", "other"], 1]],
+        [[["str", "id"], -1]],
+        [[["str", "id"], True]],
+        [[["str", "id"], False]],
+        [["id", 1]],
+        [1],
+    ],
+)
+def test_repetitions_that_cannot_be_are_refused(wrong):
+    model = KernelRegressor(seed=1)
+    model.learn_one({"id": "x"}, 1.0)
+    with pytest.raises(ValueError, match="input_repeats"):
+        model.__setstate__({**model.__getstate__(), "input_repeats": wrong})
+
+
+def test_counts_are_of_their_input():
+    repeats = Repeats()
+    repeats.add("a", 16)
+    assert repeats.has_room("a", FREE)
+    assert not repeats.has_room("a", FREE + 1)
+    assert not repeats.has_room("b", FREE)
