@@ -43,6 +43,8 @@ class CsvSource(LineSource):
         The longest record, in bytes; a longer one is a fault.
     max_string
         The most characters of a string value; more is a fault.
+    target_required
+        Whether a file without the column of the target is refused; if not, its records are unlabelled.
 
     Raises
     ------
@@ -78,6 +80,7 @@ class CsvSource(LineSource):
         follow: bool = False,
         max_record_bytes: int = 2**20,
         max_string: int = 256,
+        target_required: bool = True,
     ) -> None:
         super().__init__(path, follow, max_record_bytes)
         if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -88,6 +91,7 @@ class CsvSource(LineSource):
         self.encoding = _checked_encoding(encoding)
         self.multiline = multiline
         self.max_string = max_string
+        self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header_end = 0
 
@@ -116,7 +120,8 @@ class CsvSource(LineSource):
         if not chunk.lines:
             return False
         columns = self._columns(chunk)
-        self._decoder = CsvRows(columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string)
+        target = self.target if self.target_required or self.target in columns else None
+        self._decoder = CsvRows(columns, target, self.target_type, self.delimiter, self.encoding, self.max_string)
         self._header_end = chunk.positions[1].offset
         return True
 
@@ -136,7 +141,7 @@ class CsvSource(LineSource):
         double = [name for name, times in Counter(columns).items() if times > 1]
         if double:
             raise self._failed(f"column names must differ, the header repeats {_listed(double)}")
-        if self.target is not None and self.target not in columns:
+        if self.target_required and self.target is not None and self.target not in columns:
             raise self._failed(
                 f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
             )

@@ -1,0 +1,154 @@
+"""A trained model out of the checkpoint of another run: the model alone, without positions, counters and marks."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from connectors.files.mark import FileMark
+from connectors.ports import SinkError
+from streamkernel.daemon.base.errors import DaemonError, UnfitError
+from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.checkpoints.file import Checkpoint
+from streamkernel.daemon.checkpoints.payload import load_model
+from streamkernel.daemon.checkpoints.reader import CheckpointReader
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.labels.snapshot import part
+from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
+
+__all__ = ["TrainedModel", "load_trained", "refuse_outputs_of", "trained_models"]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model, and what its checkpoint says of it.
+
+    Attributes
+    ----------
+    model
+        The model.
+    checkpoint
+        The number of its checkpoint, which the lines of predictions name.
+    records
+        How many records it has learnt.
+    written
+        When the checkpoint was written, in seconds since 1970.
+    inputs
+        The names that a model of River's has learnt, as `InputNames.to_text` gives them.
+    label_key
+        The field by which the run that learnt joined late labels: no input of the model; None where there was none.
+    outputs
+        What the checkpoint says of the outputs of the run that learnt.
+
+    """
+
+    model: Model
+    checkpoint: int
+    records: int
+    written: float
+    inputs: str
+    label_key: str | None
+    outputs: Mapping[str, Mapping[str, Any]]
+
+    def describe(self) -> str:
+        """Return a phrase that names it, such as ``"checkpoint 42, which has learnt 12,000 records"``."""
+        return f"checkpoint {self.checkpoint}, which has learnt {self.records:,} records"
+
+
+def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = ()) -> TrainedModel:
+    """Return the model of a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint
+        Of a run in mode learn, in any format.
+    model_from_config
+        A new model of the same classes and arguments; it stays new.
+    imports
+        Packages whose classes may be restored beside River's and ours.
+
+    Raises
+    ------
+    UnfitError
+        The checkpoint is sound and cannot be used: another model, other versions, or a run in mode predict wrote it.
+    CheckpointError
+        What it holds is refused.
+
+    """
+    header = checkpoint.header
+    check_header(header)
+    if PREDICTED_WITH in header:
+        raise UnfitError(
+            "holds the positions of a run in mode predict: name the checkpoint directory of the run that learnt"
+        )
+    check_versions(header, "train the model anew")
+    labels = header.get("labels")
+    payload, _ = part(checkpoint.payload, labels)
+    return TrainedModel(
+        load_model(payload, copy.deepcopy(model_from_config), imports),
+        checkpoint.number,
+        header["account"]["learnt"],
+        header["written"],
+        header.get("inputs", ""),
+        None if labels is None else header["config"]["labels"]["key"],
+        header["outputs"],
+    )
+
+
+def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
+    """Return the reader of the trained models at a path, which have the classes and arguments of a configuration."""
+    return CheckpointReader(Path(path), partial(_load_for, plan))
+
+
+def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
+    return load_trained(checkpoint, plan.model, plan.config.imports)
+
+
+def refuse_outputs_of(trained: TrainedModel, plan: Plan, own: Mapping[str, Any]) -> None:
+    """Refuse to write to a file that the run which learnt the model goes on in: it would find other bytes there.
+
+    Parameters
+    ----------
+    trained
+        The model, with the marks of that run.
+    plan
+        The configuration.
+    own
+        The marks of this run, by the key of the output; None where there is none.
+
+    Raises
+    ------
+    DaemonError
+        Naming the output.
+
+    """
+    for key, output in plan.config.outputs.items():
+        path = getattr(output, "path", "-")
+        if path != "-" and own.get(key) is None and any(_is_marked(path, one) for one in trained.outputs.values()):
+            raise DaemonError(
+                f"{key}.path: {path} is an output of the run that learnt the model: give this run a file of its own"
+            )
+
+
+def _is_marked(path: str, output: Mapping[str, Any]) -> bool:
+    """Return whether a file is the one that the mark of an output speaks of, or a copy of it."""
+    try:
+        mark = FileMark.from_json(Path(path), output.get("mark"))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (SinkError, OSError):  # of a topic; or there is no such file, or none that can be read
+        return False
+    try:
+        if mark is None or mark.head is None:  # a mark of format 1 knows a length
+            return mark is not None and output.get("path") == path
+        alike = mark.difference(Path(path), descriptor) is None
+        return alike and (mark.length > 0 or os.fstat(descriptor).st_ino == mark.inode)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
