@@ -19,7 +19,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
-from streamkernel.daemon.recovery.resume import check_mode
+from streamkernel.daemon.recovery.resume import check_mode, resume
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 
@@ -47,6 +47,7 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
     if newest is not None:
         check_mode(newest, plan.config.mode)
     try_model(plan)
+    resume(plan, None)
     for key, source in plan.config.sources.items():
         _open_source(plan, key, source)
     for output in _outputs(plan, store):
