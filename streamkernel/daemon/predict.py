@@ -14,7 +14,7 @@ from typing import Any
 
 from connectors.files.compressed import SUFFIXES
 from connectors.files.sinks import CsvSink, JsonLinesSink
-from connectors.ports import SinkError
+from connectors.ports import Record, SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -29,7 +29,7 @@ from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.loop import Checkpoints, Loop, Observer, TooManyDeadLettersError
+from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, TooManyDeadLettersError
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
@@ -104,7 +104,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     BrokenPipeError
         Where nobody reads standard output any more.
     DaemonError
-        Where more than half of the records cannot be used.
+        Where more than half of the records cannot be used, or the model knows none of their inputs.
 
     """
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
@@ -112,7 +112,15 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
     letters = DeadLetterLog(request.file)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
-    loop = Loop(plan.source, processor, sinks, {}, _Flushing(sinks), Checkpoints(), stopped=stopped)
+    loop = Loop(
+        _CheckedFeed(plan.source, trained, request.file),
+        processor,
+        sinks,
+        {},
+        _Flushing(sinks),
+        Checkpoints(),
+        stopped=stopped,
+    )
     with plan.source:
         plan.source.open()
         try:
@@ -134,6 +142,35 @@ def _run(loop: Loop, sinks: Sinks) -> None:
             loop.run()
     finally:
         sinks.flush()
+
+
+class _CheckedFeed(Feed):
+    """The feed of an open source whose first record must have an input that the model knows.
+
+    A file that is split at the wrong character has none, and would be predicted all the same.
+    """
+
+    def __init__(self, source: Source, trained: TrainedModel, file: str) -> None:
+        self._source = source
+        self._trained = trained
+        self._file = file
+        self._checked = False
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:
+        records = self._source.poll(max_records, timeout)
+        first = None if self._checked else next((record.x for record in records if record.x), None)
+        if first is not None:
+            self._checked = True
+            if not self._trained.knows_any(first):
+                raise DaemonError(
+                    f"{self._file}: its first record has no input that the model has learnt, "
+                    f"but {', '.join(first):.200}: try another --delimiter or --input-format"
+                )
+        return records
+
+    @property
+    def exhausted(self) -> bool:
+        return self._source.exhausted
 
 
 class _Flushing(Observer):

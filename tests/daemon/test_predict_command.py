@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import logging
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from connectors.memory import MemorySink
+from connectors.ports import Position, SinkError
+from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import _MAIN, Home, Launcher, write_stream
+from tests.daemon.conftest import _MAIN, Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.predicting import predicting
 
@@ -107,6 +113,10 @@ class TestLines:
         status, lines, err = predict("out/state", "new.jsonl")
         assert (status, err) == (0, "")
         assert [line["target"] for line in lines] == ["yes"] * 9
+        (here.folder / "others.jsonl").write_text('{"c": 0.1, "d": 0.2}\n')
+        status, lines, err = predict("out/state", "others.jsonl")
+        assert (status, lines) == (1, [])
+        assert "has no input that the model has learnt, but c, d: " in err
 
     @pytest.mark.parametrize("version", [1, 2, 3])
     @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
@@ -132,6 +142,11 @@ class TestRefusals:
             (["out/state", "nothing.csv"], 1, "nothing.csv: there is no such file"),
             (["other.csv", "other.csv"], 1, "other.csv: not a checkpoint, its first bytes are wrong"),
             (["out/state", "other.csv", "--delimiter", ";;"], 2, "--delimiter: must be one character, got ';;'"),
+            (
+                ["out/state", "other.csv", "--delimiter", ";"],
+                1,
+                "other.csv: its first record has no input that the model has learnt, but a,b,colour,y: try another",
+            ),
             (
                 ["out/state", "other.csv", "--target-type", "x"],
                 2,
@@ -193,49 +208,63 @@ class TestRefusals:
 
 
 class TestAsAFilter:
-    def start(self, home: Home, *arguments: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-c", _MAIN, "predict", *arguments],
-            cwd=home.folder,
-            env=home.environment(),
+    def test_lines_come_while_records_come_and_a_reader_may_leave(self, trained: Home) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, "predict", "out/state", "-"],
+            cwd=trained.folder,
+            env=trained.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-
-    def test_lines_come_while_records_come_and_a_reader_that_leaves_is_no_scandal(self, trained: Home) -> None:
-        process = self.start(trained, "out/state", "-")
         assert process.stdin is not None
         assert process.stdout is not None
+        assert process.stderr is not None
         process.stdin.write(b"a,b,colour,y\n0.1,0.2,red,\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["position"]["offset"] == 13  # before the input ends
         process.stdout.close()
-        for _ in range(2):
+        with contextlib.suppress(BrokenPipeError):  # it may have noticed by then
             process.stdin.write(b"0.1,0.2,red,\n" * 3000)
-            process.stdin.flush()
-        process.stdin.close()
-        assert process.wait(60) == 1
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
+            process.stdin.close()
+        assert (process.wait(60), process.stderr.read()) == (1, b"")
         process.stderr.close()
 
-    def test_a_slow_reader_is_waited_for_and_a_signal_ends_it(self, trained: Home, launcher: Launcher) -> None:
-        row = "0.1,0.2,red,yes\n"
-        (trained.folder / "long.csv").write_text("a,b,colour,y\n" + row * 20_000)
-        writing = self.start(trained, "out/state", "-")
-        assert writing.stdin is not None
-        assert writing.stdout is not None
-        writing.stdin.write(b"a,b,colour,y\n")
-        writing.stdin.write(row.encode())
-        writing.stdin.flush()
-        writing.stdout.readline()
-        writing.send_signal(signal.SIGINT)
-        assert writing.wait(60) == 128 + signal.SIGINT
-        for stream in (writing.stdin, writing.stdout, writing.stderr):
-            assert stream is not None
-            stream.close()
-        running = launcher.start(trained, "predict", "out/state", "long.csv")
-        done = running.wait()
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.count("\n") == 20_000
+    def test_a_signal_ends_it_before_the_file_does(
+        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (trained.folder / "long.csv").write_text("a,b,colour,y\n" + "0.1,0.2,red,yes\n" * 5000)
+        chunk = predict_file._Flushing.chunk
+
+        def interrupted(self: predict_file._Flushing, done: ChunkResult) -> None:
+            chunk(self, done)
+            signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(predict_file._Flushing, "chunk", interrupted)
+        status, lines, _ = predict("out/state", "long.csv")
+        assert status == 128 + signal.SIGINT
+        assert 0 < len(lines) < 5000
+
+    def test_a_slow_reader_is_waited_for(self) -> None:
+        class SlowSink(MemorySink):
+            left = 3
+
+            def flush(self) -> int:
+                if self.left:
+                    self.left -= 1
+                    try:
+                        raise BlockingIOError
+                    except BlockingIOError:
+                        raise SinkError("nobody reads it") from None
+                return super().flush()
+
+            def write(self, lines: Sequence[Any], positions: Sequence[Position] = ()) -> None:
+                super().write(lines, positions)
+                self.flush()
+
+        slow = SlowSink()
+        PatientSink(slow, lambda: False).write([{"a": 1}], [])
+        assert (slow.lines, slow.left) == ([{"a": 1}], 0)
+        slow.left = 1
+        with pytest.raises(SinkError):
+            PatientSink(slow, lambda: True).write([{"a": 2}], [])

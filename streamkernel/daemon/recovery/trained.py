@@ -13,7 +13,7 @@ from typing import Any
 from connectors.files.mark import FileMark
 from connectors.ports import SinkError
 from streamkernel.daemon.base.errors import DaemonError, UnfitError
-from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.base.model import Model, is_ours
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
@@ -21,6 +21,7 @@ from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
+from streamkernel.daemon.stream.input_names import InputNames
 
 __all__ = ["TrainedModel", "load_trained", "refuse_outputs_of", "trained_models"]
 
@@ -59,6 +60,17 @@ class TrainedModel:
     def describe(self) -> str:
         """Return a phrase that names it, such as ``"checkpoint 42, which has learnt 12,000 records"``."""
         return f"checkpoint {self.checkpoint}, which has learnt {self.records:,} records"
+
+    def knows_any(self, x: Mapping[str, Any]) -> bool:
+        """Return whether an input of a record has the name of one that was learnt; True where names are not kept."""
+        if is_ours(self.model):
+            state: dict[str, Any] = self.model.__getstate__()  # type: ignore[assignment]
+            known = {name for _, (_, name), *_ in state["columns"]}
+            return not known or not known.isdisjoint(x)
+        if not self.inputs:
+            return True
+        names = InputNames(0, self.inputs)  # no room for others
+        return names.bound(x, learn=False)[1] < len(x)
 
 
 def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = ()) -> TrainedModel:
