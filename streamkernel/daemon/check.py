@@ -141,6 +141,7 @@ def _trained(plan: Plan, starts: list[resume.Start]) -> str:
     path = plan.config.serve_from or ""
     if group_of(plan.config) is None and starts:
         resume.take_trained(plan, starts[0])
+        resume.refuse_outputs(plan, starts[0])
         trained = starts[0].trained
         assert trained is not None
         return f"model: {path}, {trained.describe()}"

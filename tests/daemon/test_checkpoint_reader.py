@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
@@ -160,6 +162,22 @@ def outcome(attempt: Callable[[], Any]) -> Any:
         return attempt()
     except CheckpointError as error:
         return type(error)
+
+
+def test_a_directory_of_another_user(
+    writer: Writer, reader: CheckpointReader[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer.write(b"one")
+
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StateDirectory, "open", refuse)
+        for attempt in (reader.newest, reader.newer):
+            with pytest.raises(CheckpointError, match="state: cannot be read: Permission denied: be in the group"):
+                attempt()
+    assert reader.newer() == b"one"
 
 
 STEPS = st.lists(st.sampled_from(["write", "damage", "refused", "unfit", "remove", "replace", "clear"]), max_size=12)

@@ -128,6 +128,12 @@ def test_the_share_of_one_partition() -> None:
     assert whole.values["source"]["group"] == "g"
     assert partition_document(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
 
+    served = {**settings, "mode": "predict", "serve_from": "/mnt/learnt/partition-{partition}"}
+    served["initial_model"] = {"checkpoint": "/mnt/{partition}.skc"}
+    values = partition_document(parse(yaml.safe_dump(served)), 7).values
+    assert values["serve_from"] == "/mnt/learnt/partition-7"
+    assert values["initial_model"] == {"checkpoint": "/mnt/7.skc"}
+
     del settings["source"]["group"]  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"source\.group: required"):
         partition_document(parse(yaml.safe_dump(settings)), 0)

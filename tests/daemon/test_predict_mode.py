@@ -13,7 +13,9 @@ from streamkernel.daemon.check import check
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, read
 from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, write_stream
 from tests.daemon.predicting import OWN, predicting
@@ -236,12 +238,22 @@ class TestWithADirectoryOfItsOwn:
             run(prepare(trained.configure(checkpoint=OWN)), fresh=fresh)
 
 
+def test_evaluate_judges_the_trained_model(trained: Home) -> None:
+    plan = prepare(trained.configure(**predicting(predictions={"kind": "jsonl", "path": "out/predictions.jsonl"})))
+    before = trained.result()
+    with StopSignals() as stopped:
+        evaluation = evaluate(plan, stopped)
+    assert evaluation.view.overall["accuracy"] > 0.6
+    assert evaluation.view.account["learnt"] == 0
+    assert trained.result() == before
+
+
 class TestCheck:
     def test_it_says_which_model_predicts(self, trained: Home) -> None:
         findings = check(prepare(trained.configure(**predicting(checkpoint=OWN))))
         assert findings.bad == []
         learnt = trained.header()["account"]["learnt"]
-        assert f"model: out/state, checkpoint 2, which has learnt {learnt} records" in findings.good
+        assert f"model: out/state, checkpoint 2, {learnt} records learnt" in findings.good
         assert "checkpoint: own/state, none yet" in findings.good
 
     def test_it_says_why_there_is_none(self, here: Home) -> None:

@@ -26,6 +26,7 @@ _Listing: TypeAlias = tuple[object, ...]
 
 # Of a directory on a file server, the list may be some seconds old.
 _TRIES, _PAUSE_SECONDS = 100, 0.05
+_GONE = (errno.ENOENT, errno.ESTALE)
 _REMEDY = "put a sound one back, or let the run that learns write the next one"
 
 
@@ -112,15 +113,15 @@ class CheckpointReader(Generic[Used]):
     def _list(self) -> _Listing:
         """Return what differs as soon as there is another newest checkpoint."""
         while True:
-            files = checkpoint_files(self.path) if self.path.is_dir() else [self.path]
             try:
+                files = checkpoint_files(self.path) if self.path.is_dir() else [self.path]
                 newest = files[-1].lstat() if files else None
             except FileNotFoundError:
                 if self.path.is_dir():
                     continue
                 newest = None
             except OSError as error:
-                raise CheckpointError(f"{self.path}: cannot be read: {error.strerror}") from error
+                raise self._unreadable(error) from error
             same = () if newest is None else (newest.st_dev, newest.st_ino, newest.st_size, newest.st_mtime_ns)
             return *files, same
 
@@ -129,10 +130,13 @@ class CheckpointReader(Generic[Used]):
             try:
                 return self._try()
             except CheckpointError as error:
-                if not (left and _is_gone(error) and self.path.is_dir()):
+                cause = error.__cause__
+                if isinstance(cause, PermissionError):
+                    raise self._unreadable(cause) from cause
+                if not (left and isinstance(cause, OSError) and cause.errno in _GONE and self.path.is_dir()):
                     raise
             except OSError as error:
-                raise CheckpointError(f"{self.path}: cannot be read: {error.strerror}") from error
+                raise self._unreadable(error) from error
             time.sleep(_PAUSE_SECONDS)
         raise AssertionError("the last try returns or raises")
 
@@ -175,8 +179,8 @@ class CheckpointReader(Generic[Used]):
             return f"holds a directory for each partition of a group: name one of them, such as {inner}"
         return "holds no checkpoint yet: start the run that learns first"
 
-
-def _is_gone(error: CheckpointError) -> bool:
-    """Return whether a file was removed between being listed and being read."""
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno in (errno.ENOENT, errno.ESTALE)
+    def _unreadable(self, error: OSError) -> CheckpointError:
+        advice = ""
+        if isinstance(error, PermissionError):
+            advice = ": be in the group of the directory, and let the run that learns have checkpoint.mode 0640"
+        return CheckpointError(f"{self.path}: cannot be read: {error.strerror}{advice}")

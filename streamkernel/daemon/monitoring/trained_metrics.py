@@ -18,7 +18,7 @@ class TrainedMetrics:
         counter = partial(Counter, namespace=prefix, registry=registry)
         gauge = partial(Gauge, namespace=prefix, registry=registry)
         self._checkpoint = gauge("model_checkpoint", "Number of the checkpoint whose model predicts.")
-        self._records = gauge("model_checkpoint_records", "Records that the model which predicts has learnt.")
+        self._records = gauge("model_checkpoint_records", "Records learnt by the run that wrote it.")
         self._written = gauge("model_checkpoint_timestamp_seconds", "When the checkpoint was written.")
         self._reloads = counter("model_reloads", "Newer checkpoints taken over while running.")
         self._failures = counter("model_reload_failures", "Looks at newer checkpoints that ended in an error.")

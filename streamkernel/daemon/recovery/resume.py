@@ -10,7 +10,7 @@ from typing import Any
 
 from connectors.ports import Mark, Position
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.errors import DaemonError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
@@ -20,9 +20,9 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_labels, check_source, check_versions, mark_of
-from streamkernel.daemon.recovery.trained import TrainedModel, refuse_outputs_of, trained_models
+from streamkernel.daemon.recovery.trained import TrainedModel, trained_models
 
-__all__ = ["Start", "begin", "check_mode", "restore", "resume", "take_trained"]
+__all__ = ["Start", "begin", "check_mode", "refuse_outputs", "restore", "resume", "take_trained"]
 
 _log = logging.getLogger(__name__)
 
@@ -125,18 +125,43 @@ def resume(plan: Plan, store: CheckpointStore | None) -> Start:
     start = start or restore(plan, None)
     if plan.config.mode == "predict":
         take_trained(plan, start)
+        refuse_outputs(plan, start)
     return start
 
 
 def take_trained(plan: Plan, start: Start) -> None:
-    """Give the start of a run in mode predict the newest trained model."""
+    """Give the start of a run in mode predict the newest trained model.
+
+    Raises
+    ------
+    CheckpointError
+        Where there is none, or it cannot be used.
+
+    """
     assert plan.config.serve_from is not None
     reader = trained_models(plan, plan.config.serve_from)
     trained = reader.newest()
-    refuse_outputs_of(trained, plan, {key: start.mark_of(key, plan.raw.get(key) or {}) for key in plan.config.outputs})
     start.trained, start.newer = trained, reader.newer
     start.model, start.inputs = trained.model, trained.inputs
     _log.info("predicting with %s, %s", reader.path, trained.describe())
+
+
+def refuse_outputs(plan: Plan, start: Start) -> None:
+    """Refuse files that the run which learnt the model goes on writing to: it would find other bytes there.
+
+    Raises
+    ------
+    DaemonError
+        Naming the first of them.
+
+    """
+    for key, output in plan.config.outputs.items():
+        path = getattr(output, "path", "-")
+        own = start.mark_of(key, plan.raw.get(key) or {})
+        if path != "-" and own is None and start.trained is not None and start.trained.writes_to(path):
+            raise DaemonError(
+                f"{key}.path: {path} is an output of the run that learnt the model: give this run a file of its own"
+            )
 
 
 def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:

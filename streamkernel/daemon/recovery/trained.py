@@ -12,7 +12,7 @@ from typing import Any
 
 from connectors.files.mark import FileMark
 from connectors.ports import SinkError
-from streamkernel.daemon.base.errors import DaemonError, UnfitError
+from streamkernel.daemon.base.errors import UnfitError
 from streamkernel.daemon.base.model import Model, is_ours
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.payload import load_model
@@ -23,7 +23,7 @@ from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
 from streamkernel.daemon.stream.input_names import InputNames
 
-__all__ = ["TrainedModel", "load_trained", "refuse_outputs_of", "trained_models"]
+__all__ = ["TrainedModel", "load_trained", "trained_models"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TrainedModel:
     checkpoint
         The number of its checkpoint, which the lines of predictions name.
     records
-        How many records it has learnt.
+        How many records the run that wrote it has learnt.
     written
         When the checkpoint was written, in seconds since 1970.
     inputs
@@ -58,8 +58,8 @@ class TrainedModel:
     outputs: Mapping[str, Mapping[str, Any]]
 
     def describe(self) -> str:
-        """Return a phrase that names it, such as ``"checkpoint 42, which has learnt 12,000 records"``."""
-        return f"checkpoint {self.checkpoint}, which has learnt {self.records:,} records"
+        """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learnt"``."""
+        return f"checkpoint {self.checkpoint}, {self.records:,} records learnt"
 
     def knows_any(self, x: Mapping[str, Any]) -> bool:
         """Return whether an input of a record has the name of one that was learnt; True where names are not kept."""
@@ -71,6 +71,10 @@ class TrainedModel:
             return True
         names = InputNames(0, self.inputs)  # no room for others
         return names.bound(x, learn=False)[1] < len(x)
+
+    def writes_to(self, path: str) -> bool:
+        """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
+        return any(_is_marked(path, output) for output in self.outputs.values())
 
 
 def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = ()) -> TrainedModel:
@@ -120,32 +124,6 @@ def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
 
 def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
     return load_trained(checkpoint, plan.model, plan.config.imports)
-
-
-def refuse_outputs_of(trained: TrainedModel, plan: Plan, own: Mapping[str, Any]) -> None:
-    """Refuse to write to a file that the run which learnt the model goes on in: it would find other bytes there.
-
-    Parameters
-    ----------
-    trained
-        The model, with the marks of that run.
-    plan
-        The configuration.
-    own
-        The marks of this run, by the key of the output; None where there is none.
-
-    Raises
-    ------
-    DaemonError
-        Naming the output.
-
-    """
-    for key, output in plan.config.outputs.items():
-        path = getattr(output, "path", "-")
-        if path != "-" and own.get(key) is None and any(_is_marked(path, one) for one in trained.outputs.values()):
-            raise DaemonError(
-                f"{key}.path: {path} is an output of the run that learnt the model: give this run a file of its own"
-            )
 
 
 def _is_marked(path: str, output: Mapping[str, Any]) -> bool:
