@@ -33,7 +33,7 @@ from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, T
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.described import described_model
+from streamkernel.daemon.wiring.described import described_model, with_numbers
 from streamkernel.daemon.wiring.plan import plan_of
 from streamkernel.daemon.wiring.processor import make_processor
 
@@ -107,6 +107,10 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         Where more than half of the records cannot be used, or the model knows none of their inputs.
 
     """
+    if request.model.suffix in (".yaml", ".yml"):
+        raise ConfigError(
+            [f"MODEL: {request.model} is a configuration: name its checkpoint.directory, or a file in there"]
+        )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
     standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
@@ -213,6 +217,7 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
     for written in (document.raw, document.values):
         written["source"]["path"], written["serve_from"] = request.file, str(request.model)
+        written["model"] = with_numbers(written["model"])
     try:
         return plan_of(request.model, document)
     except ConfigError as error:
@@ -225,14 +230,14 @@ def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> d
     if learnt.get("target") is None and config.get("labels"):
         late = config["labels"]["source"]  # a label that stands in the file is no input
         learnt |= {key: late[key] for key in ("target", "target_type") if key in late}
-    suffixes = [suffix for suffix in PurePath(request.file).suffixes if suffix not in SUFFIXES]
-    named = _KINDS.get(suffixes[-1].lower()) if suffixes else None
-    kind = request.kind or named or learnt["kind"]
+    suffixes = [suffix.lower() for suffix in PurePath(request.file).suffixes if suffix not in SUFFIXES]
+    suffix = suffixes[-1] if suffixes else ""
+    kind = request.kind or _KINDS.get(suffix) or learnt["kind"]
     if kind not in _SECTIONS:
         raise ConfigError(
             [f"--input-format: required, csv or jsonl: neither the name {request.file} nor the checkpoint tells"]
         )
-    if suffixes[-1:] == [".tsv"]:
+    if suffix == ".tsv":
         learnt["delimiter"] = "\t"
     known = _SECTIONS[kind].model_fields.keys()
     wrong = [key for key in request.options if key not in known]

@@ -118,6 +118,14 @@ class TestLines:
         assert (status, lines) == (1, [])
         assert "has no input that the model has learnt, but c, d: " in err
 
+    def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
+        (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
+        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
+        model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
+        run(prepare(here.configure(source=source, model=model)))
+        status, lines, err = predict("out/state", "stream.csv")
+        assert (status, len(lines), err) == (0, 100, "")
+
     @pytest.mark.parametrize("version", [1, 2, 3])
     @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
     def test_a_checkpoint_of_an_older_format(self, version: int, kind: str, tmp_path: Path, predict: Predict) -> None:
@@ -138,6 +146,11 @@ class TestRefusals:
                 ["nothing", "other.csv"],
                 1,
                 "nothing: there is no such directory or file: start the run that learns first",
+            ),
+            (
+                ["config.yaml", "other.csv"],
+                2,
+                "MODEL: config.yaml is a configuration: name its checkpoint.directory, or",
             ),
             (["out/state", "nothing.csv"], 1, "nothing.csv: there is no such file"),
             (["other.csv", "other.csv"], 1, "other.csv: not a checkpoint, its first bytes are wrong"),
