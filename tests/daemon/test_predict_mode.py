@@ -60,6 +60,10 @@ class TestWhatItReads:
         assert untouched(trained.folder / "out/state") == before
         assert view.account["consumed"] == 400
         assert view.account["learnt"] == 0
+        assert (
+            view.checkpoint
+            == f"off; predicting with checkpoint 2, {trained.header()['account']['learnt']} records learnt"
+        )
         assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
 
     def test_it_serves_while_another_process_holds_the_lock(self, trained: Home) -> None:

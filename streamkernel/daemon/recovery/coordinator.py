@@ -273,7 +273,11 @@ class CheckpointCoordinator(Checkpoints):
         return f"everything up to {self._reached} is saved: a restart goes on from there"
 
     def describe(self) -> str:
-        """Return a phrase on the last checkpoint."""
+        """Return a phrase on the last checkpoint, and in mode predict on the one that the model is from."""
+        trained = self.start.trained
+        return self._last() + ("" if trained is None else f"; predicting with {trained.describe()}")
+
+    def _last(self) -> str:
         if self.schedule is None:
             return "off"
         if self.schedule.last is not None:
