@@ -165,7 +165,7 @@ def predict(
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column or key of the label, where there is one.")] = None,
     target_type: Annotated[str | None, typer.Option(help="What the label is: str, int, bool or float.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="What separates the fields of CSV.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="What separates the fields of CSV; \\t is a tab.")] = None,
     encoding: Annotated[str | None, typer.Option(help="How the text of CSV is encoded.")] = None,
     multiline: Annotated[
         bool | None, typer.Option("--multiline/--no-multiline", help="A quoted field of CSV may hold line ends.")
@@ -187,7 +187,7 @@ def predict(
     given = {
         "target": target,
         "target_type": target_type,
-        "delimiter": delimiter,
+        "delimiter": "\t" if delimiter == "\\t" else delimiter,  # a shell leaves it as it is typed
         "encoding": encoding,
         "multiline": multiline,
     }

@@ -95,7 +95,8 @@ class TestLines:
         text = (trained.folder / "other.csv").read_text().replace(",", "\t").replace("colour\ty", "colour\tlabel")
         (trained.folder / "other.tsv").write_text(text)
         (trained.folder / "semicolons").write_text(text.replace("\t", ";"))
-        for arguments in (("other.tsv",), ("semicolons", "--delimiter", ";")):
+        (trained.folder / "tabs").write_text(text)
+        for arguments in (("other.tsv",), ("semicolons", "--delimiter", ";"), ("tabs", "--delimiter", "\\t")):
             _, others, _ = predict("out/state", *arguments, "--target", "label")
             assert [(line["prediction"], line["target"]) for line in others] == [
                 (line["prediction"], line["target"]) for line in lines

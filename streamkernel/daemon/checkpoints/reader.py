@@ -34,7 +34,7 @@ class CheckpointReader(Generic[Used]):
     """The newest usable checkpoint of a directory that another process writes to, and whether there is a newer one.
 
     The directory is not locked, nothing in it is renamed or made, and it may be read-only. A checkpoint that is damaged
-    or refused is passed over for the one before, as the process that writes there would.
+    or refused is passed over for the one before, as the process that writes there would. One thread at a time calls it.
 
     Parameters
     ----------
