@@ -47,6 +47,8 @@ class CsvSource(LineSource):
         The most characters of a string value; more is a fault.
     inputs
         Which columns are inputs, and how they are read; None: all but the target, as above.
+    target_required
+        Whether a file without the column of the target is refused; if not, its records are unlabelled.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class CsvSource(LineSource):
         max_record_bytes: int = 2**20,
         max_string: int = 256,
         inputs: InputSettings | None = None,
+        target_required: bool = True,
     ) -> None:
         super().__init__(path, follow, max_record_bytes)
         if len(delimiter) != 1 or delimiter in '"\r\n':
@@ -94,6 +97,7 @@ class CsvSource(LineSource):
         self.multiline = multiline
         self.max_string = max_string
         self._rules = ColumnRules(inputs or InputSettings(), max_string)
+        self.target_required = target_required
         TargetDecoder(target_type, max_string)  # an unknown type is an error now, not with the header
         self._header_end = 0
 
@@ -122,8 +126,9 @@ class CsvSource(LineSource):
         if not chunk.lines:
             return False
         columns = self._columns(chunk)
+        target = self.target if self.target_required or self.target in columns else None
         self._decoder = CsvRows(
-            columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
+            columns, target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
         )
         self._header_end = chunk.positions[1].offset
         return True
@@ -144,7 +149,7 @@ class CsvSource(LineSource):
         double = [name for name, times in Counter(columns).items() if times > 1]
         if double:
             raise self._failed(f"column names must differ, the header repeats {_listed(double)}")
-        if self.target is not None and self.target not in columns:
+        if self.target_required and self.target is not None and self.target not in columns:
             raise self._failed(
                 f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
             )

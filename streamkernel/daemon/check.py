@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,13 +15,14 @@ from connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.grouped import group_of, partition_directories
+from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
-from streamkernel.daemon.config.schema import KafkaSinkConfig, LimitsConfig, SourceConfig
+from streamkernel.daemon.config.schema import KafkaSinkConfig, SourceConfig
 from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 
@@ -53,12 +55,14 @@ def check(plan: Plan) -> Findings:
     config = plan.config
     grouped = group_of(config) is not None
     for key, source in config.sources.items():
-        findings.add(partial(_source, key.partition(".")[0], source, config.limits, findings.columns))
+        findings.add(partial(_source, plan, key, source, findings.columns))
     if grouped:
         findings.add(partial(_group, plan))
     starts: list[resume.Start] = []
     for directory in _directories(plan):
         findings.add(partial(_checkpoint, plan, directory, starts))
+    if config.mode == "predict":
+        findings.add(partial(_trained, plan, starts))
     if not grouped and starts:
         findings.add(partial(_resumed, plan, starts[0]))
     for key, output in config.outputs.items():
@@ -74,11 +78,12 @@ def check(plan: Plan) -> Findings:
     return findings
 
 
-def _source(key: str, written: SourceConfig, limits: LimitsConfig, columns: list[str]) -> str:
+def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str]) -> str:
+    key = section.partition(".")[0]
     if getattr(written, "path", None) == "-":
         return f"{key}: standard input, not tried"
     # One that keeps nothing beside the checkpoint: the daemon may be at work there.
-    with make_source(written, limits, key) as source:
+    with make_source(written, plan.config.limits, section, mode=plan.config.mode) as source:
         source.open()
         records = source.poll(1, _POLL_SECONDS)
         if source.health_problem is not None:
@@ -126,7 +131,7 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
     for key, written in plan.config.sources.items():
         positions = places[key]
         if positions and getattr(written, "path", "-") != "-":
-            with make_source(written, plan.config.limits, key) as source:
+            with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
                 source.open(positions)
 
 
@@ -135,12 +140,31 @@ def _existing(plan: Plan, key: str, start: resume.Start) -> None:
     make_sink(plan.config.outputs[key], key).find_problem(start.mark_of(key, plan.raw.get(key) or {}))
 
 
-def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) -> str:
+def _trained(plan: Plan, starts: list[resume.Start]) -> str:
+    """Read the trained model of mode predict; in a group, the one of each partition."""
+    path = plan.config.serve_from or ""
+    if group_of(plan.config) is None and starts:
+        resume.take_trained(plan, starts[0])
+        resume.refuse_outputs(plan, starts[0])
+        trained = starts[0].trained
+        assert trained is not None
+        return f"model: {path}, {trained.describe()}"
+    # What a partition has no model for yet fails when it is given to a member.
+    found = sorted(glob.glob("*".join(map(glob.escape, path.split(PLACEHOLDER))))) if PLACEHOLDER in path else [path]
+    for one in found:
+        trained_models(plan, one).newest()
+    return f"model: {', '.join(found) or f'{path}, none yet'}"
+
+
+def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) -> str | None:
     # A model that no checkpoint can hold is found out now, not at the first one.
     try_model(plan)
     if directory is None:
-        starts.append(resume.begin(plan))
-        return f"model: {type(plan.model).__name__}, new"
+        starts.append(resume.restore(plan, None))
+        if plan.config.mode == "predict":
+            return None
+        initial = plan.config.initial_model
+        return f"model: {type(plan.model).__name__}, {'new' if initial is None else f'that of {initial.checkpoint}'}"
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)
     found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)

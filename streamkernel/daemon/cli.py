@@ -1,4 +1,4 @@
-"""The command line: `streamkernel run`, `check`, `evaluate`, `inspect`, `migrate`, `schema` and `warm-up`.
+"""The command line: `streamkernel run`, `check`, `evaluate`, `predict`, `inspect`, `migrate`, `schema` and `warm-up`.
 
 Every command imports what it needs itself: a moment's help must not wait for River.
 """
@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -144,6 +145,57 @@ def evaluate(
             raise DaemonError(f"{json_file}: cannot be written: {error.strerror}") from None
     if plot is not None:
         draw(evaluations, plot)
+
+
+class _Format(StrEnum):
+    jsonl = "jsonl"
+    csv = "csv"
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A checkpoint file or directory.", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="CSV or JSON lines; - is standard input.", show_default=False)
+    ],
+    output: Annotated[_Format, typer.Option("--format", help="How to write the predictions.")] = _Format.jsonl,
+    kind: Annotated[
+        _Format | None,
+        typer.Option("--input-format", help="What FILE holds; by default as its name says."),
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column or key of the label, where there is one.")] = None,
+    target_type: Annotated[str | None, typer.Option(help="What the label is: str, int, bool or float.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="What separates the fields of CSV; \\t is a tab.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="How the text of CSV is encoded.")] = None,
+    multiline: Annotated[
+        bool | None, typer.Option("--multiline/--no-multiline", help="A quoted field of CSV may hold line ends.")
+    ] = None,
+    imports: Annotated[
+        list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
+    ] = None,
+) -> None:
+    """Predict the records of a file with the model of a checkpoint, to standard output.
+
+    What is not said about FILE is as in the configuration that the model was learnt with.
+    """
+    import signal
+
+    from streamkernel.daemon.predict import PredictRequest
+    from streamkernel.daemon.predict import predict as predict_file
+    from streamkernel.daemon.stream.stop import StopSignals
+
+    given = {
+        "target": target,
+        "target_type": target_type,
+        "delimiter": "\t" if delimiter == "\\t" else delimiter,  # a shell leaves it as it is typed
+        "encoding": encoding,
+        "multiline": multiline,
+    }
+    options = {key: value for key, value in given.items() if value is not None}
+    with StopSignals() as stopped:
+        predict_file(PredictRequest(model, file, kind, output, options, imports or []), stopped)
+    if stopped.name is not None:  # not all of the file is predicted
+        raise typer.Exit(128 + signal.Signals[stopped.name])
 
 
 @app.command()

@@ -62,7 +62,7 @@ class _Recorder(Watch):
 
 
 def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
-    """Evaluate one configuration; its outputs, checkpoints and metrics stay untouched.
+    """Evaluate one configuration, in mode predict its trained model; outputs, checkpoints and metrics stay untouched.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         Where the source never ends, or has too many records that cannot be used.
     ConnectorError
         Where the source fails.
+    CheckpointError
+        Where there is no trained model in mode predict, or no initial one where one is asked for.
 
     """
     sources = [(plan.config.source, plan.source)]
@@ -86,7 +88,9 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is followed")
     if any(written.kind == "kafka" for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
-    start = resume.begin(plan)
+    start = resume.restore(plan, None)
+    if plan.config.mode == "predict":
+        resume.take_trained(plan, start)
     processor = make_processor(plan, start)
     sinks = Sinks({"predictions": NullSink(), "dead_letters": NullSink()})
     with contextlib.ExitStack() as stack:

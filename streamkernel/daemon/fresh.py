@@ -19,6 +19,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
+from streamkernel.daemon.recovery.resume import check_mode, resume
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 
@@ -37,12 +38,16 @@ def verify_fresh(plan: Plan, store: CheckpointStore) -> None:
     ConnectorError
         Where a source or an output refuses: it is not there, not readable, or not ours to write to.
     CheckpointError
-        Where the model cannot be restored from a checkpoint.
+        Where the model cannot be restored from a checkpoint, or the checkpoints are those of a run in the other mode.
     ServerError
         Where the metrics cannot be served.
 
     """
+    newest = _newest(path for path in _found(store) if path.suffix == ".skc")
+    if newest is not None:
+        check_mode(newest, plan.config.mode)
     try_model(plan)
+    resume(plan, None)
     for key, source in plan.config.sources.items():
         _open_source(plan, key, source)
     for output in _outputs(plan, store):
@@ -102,7 +107,7 @@ def _open_source(plan: Plan, key: str, written: SourceConfig) -> None:
     if path is not None and (str(path) == "-" or is_special(Path(path))):
         return  # what is taken from there does not come again
     # One that keeps nothing beside the checkpoint: the old one still goes with what is there.
-    with make_source(written, plan.config.limits, key) as source:
+    with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
         source.open()
 
 
@@ -112,11 +117,18 @@ def _found(store: CheckpointStore) -> list[Path]:
 
 def _recorded(paths: Iterable[Path]) -> Mapping[str, Any] | None:
     """Read what the newest sound one of some checkpoints says about the outputs; None where none is sound."""
+    newest = _newest(paths)
+    return None if newest is None else newest["outputs"]
+
+
+def _newest(paths: Iterable[Path]) -> Mapping[str, Any] | None:
+    """Read the header of the newest sound one of some checkpoints; None where none is sound."""
     for path in reversed(list(paths)):
         try:
-            outputs = read(path).header["outputs"]
+            header = read(path).header
+            outputs = header["outputs"]
         except (CheckpointError, KeyError):
             continue
         if isinstance(outputs, dict) and all(isinstance(one, dict) for one in outputs.values()):
-            return outputs
+            return header
     return None

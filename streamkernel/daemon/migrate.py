@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, Checkpoint, read
 from streamkernel.daemon.checkpoints.payload import dump_with_digest, load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
-from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.grouped import partition_directories
-from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
-from streamkernel.daemon.wiring.model import build_model
+from streamkernel.daemon.wiring.described import described_model
 
 __all__ = ["migrate"]
 
@@ -86,23 +83,7 @@ def _load(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Checkpoint, M
     check_header(header)
     check_versions(header)
     payload, waiting = part(checkpoint.payload, header.get("labels"))
-    return checkpoint, load_model(payload, _described(header, imports), imports), waiting
-
-
-def _described(header: Mapping[str, Any], imports: Sequence[str]) -> Model:
-    """Build the model as the configuration described it that the checkpoint was written with."""
-    steps = header["config"].get("model")
-    if not isinstance(steps, list):
-        raise CheckpointError("its header cannot be used: config.model: must be a list of steps")
-    # JSON is YAML: the variables of the environment are put in as in a configuration.
-    document = parse(json.dumps({"model": steps}, ensure_ascii=False), "the configuration in the checkpoint")
-    try:
-        if document.problems:
-            raise ConfigError(document.problems)
-        return build_model(document.values["model"], imports)
-    except ConfigError as error:
-        lines = "; ".join(document.redact(document.as_written(line)) for line in error.lines)
-        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}") from None
+    return checkpoint, load_model(payload, described_model(header, imports), imports), waiting
 
 
 def _verify(path: Path, header: Mapping[str, Any], payload: bytes, imports: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import logging
 
 from connectors.ports import SourceError
-from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
@@ -23,6 +22,7 @@ from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
 from streamkernel.daemon.wiring.model import try_model
 from streamkernel.daemon.wiring.processor import make_processor
+from streamkernel.daemon.wiring.reload import ModelReload
 
 __all__ = ["run"]
 
@@ -98,7 +98,7 @@ def run(
             processor,
             sinks,
             start.positions,
-            watch,
+            watch if start.trained is None else ModelReload(watch, plan, start, processor, exporter),
             checkpoints,
             markers=parts.open_markers(plan, store, stack),
             stopped=stopped,
@@ -141,9 +141,9 @@ def _take_store(
     """Lock the checkpoint directory, and set aside what is in it where the run begins anew."""
     store = parts.make_store(plan)
     if store is None:
+        if fresh and plan.config.mode == "predict":
+            _log.info("--fresh changes nothing: this run keeps nothing, so that each one begins at the beginning")
         return None
-    if fresh and plan.config.mode == "predict":
-        raise DaemonError("--fresh would set the model aside that mode predict serves: leave it out")
     listener.take(store, stopped)
     stack.callback(store.close)
     if fresh:

@@ -221,6 +221,15 @@ def test_resuming_before_the_header_begins_after_it(tmp_path: Path) -> None:
     assert drain(source, {0: Position(identity(b""), 0, 0)}) == [record]
 
 
+@pytest.mark.parametrize(("data", "y"), [(b"a,b\n1,2\n", None), (b"a,y\n1,2\n", "2")])
+def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: bytes, y: str | None) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(data)
+    (record,) = drain(CsvSource(path, target="y", target_required=False))
+    assert (record.x["a"], record.y) == (1.0, y)
+    assert "y" not in record.x
+
+
 @pytest.mark.parametrize(
     ("header", "message"),
     [

@@ -126,7 +126,36 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         ),
         (SOURCE + "model: []", "model: must not be empty"),
         (GOOD + "mode: lern", "mode: must be one of learn, predict, got 'lern', did you mean 'learn'?"),
-        (GOOD + "mode: predict", "checkpoint: required in mode predict, the model that serves is loaded from it"),
+        (
+            GOOD + "mode: predict",
+            "serve_from: required in mode predict, it names the checkpoint directory of the run that learnt",
+        ),
+        (
+            GOOD + "mode: predict\nserve_from: a/b\ncheckpoint: {directory: a/../a/b}",
+            "checkpoint.directory: must differ from serve_from, which is only read: leave it out to keep nothing",
+        ),
+        (
+            GOOD + "mode: predict\nserve_from: a\ninitial_model: {checkpoint: b}",
+            "initial_model: not in mode predict, which reads its model from serve_from",
+        ),
+        (
+            GOOD + "serve_from: a",
+            "serve_from: only in mode predict; a run that learns begins with a trained model by initial_model",
+        ),
+        (
+            GOOD + "reload: 5",
+            "reload: only in mode predict; a run that learns begins with a trained model by initial_model",
+        ),
+        (GOOD + "mode: predict\nserve_from: a\nreload: 0", "reload: must be > 0, got 0"),
+        (
+            GOOD + "initial_model: {checkpoint: a}\ncheckpoint: {directory: ./a}",
+            "initial_model.checkpoint: must differ from checkpoint.directory, from which this run goes on by itself",
+        ),
+        (
+            KAFKA.replace("}", "order: logged}") + "\nmode: predict\ncheckpoint: {directory: a}",
+            "source.order: logged needs a checkpoint.directory of its own, the model being in serve_from, the order is "
+            "kept in its directory",
+        ),
         (
             GOOD + "predictions: {kind: parquet, path: a}",
             "predictions.kind: must be one of jsonl, csv, kafka, none, got 'parquet'",

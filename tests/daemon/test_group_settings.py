@@ -48,7 +48,7 @@ def lines(**changes: Any) -> list[str]:
 
 def test_a_group_is_fine() -> None:
     assert lines() == []
-    assert lines(mode="predict") == []
+    assert lines(mode="predict", serve_from="out/learnt/partition-{partition}") == []
     assert lines(source={**SOURCE, "options": {"session_timeout_ms": 6000, "heartbeat_interval_ms": 1000}}) == []
 
 
@@ -56,6 +56,10 @@ def test_a_group_is_fine() -> None:
     ("changes", "line"),
     [
         ({"checkpoint": None}, "checkpoint: required with source.group, a partition's model changes hands through it"),
+        (
+            {"mode": "predict"},
+            "checkpoint: source.group needs a checkpoint.directory of its own, the model being in serve_from",
+        ),
         ({"source": {**SOURCE, "partitions": [0, 1]}}, "source.partitions: must be all with source.group"),
         ({"source": {**SOURCE, "order": "logged"}}, "source.order: not with source.group"),
         ({"source": {**SOURCE, "group": ""}}, "source.group: must not be empty"),
@@ -123,6 +127,12 @@ def test_the_share_of_one_partition() -> None:
     # The whole stays what it was.
     assert whole.values["source"]["group"] == "g"
     assert partition_document(parse(yaml.safe_dump({**settings, "metrics": None})), 0).values["metrics"] is None
+
+    served = {**settings, "mode": "predict", "serve_from": "/mnt/learnt/partition-{partition}"}
+    served["initial_model"] = {"checkpoint": "/mnt/{partition}.skc"}
+    values = partition_document(parse(yaml.safe_dump(served)), 7).values
+    assert values["serve_from"] == "/mnt/learnt/partition-7"
+    assert values["initial_model"] == {"checkpoint": "/mnt/7.skc"}
 
     del settings["source"]["group"]  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"source\.group: required"):

@@ -1,4 +1,4 @@
-"""What a daemon goes on from, and what a loaded model serves."""
+"""What a daemon goes on from."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamkernel.daemon.base.errors import CheckpointError, DaemonError
-from streamkernel.daemon.base.model import last_step
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import read
-from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
@@ -128,61 +126,3 @@ class TestWhatItGoesOnFrom:
         assert (here.folder / "secret-place/p.jsonl").exists()
         for path in (here.folder / "out/state").glob("*.skc"):
             assert b"secret-place" not in path.read_bytes()
-
-
-class TestPredict:
-    """Mode predict: a loaded model serves, nothing changes."""
-
-    def test_it_needs_a_model(self, here: Home) -> None:
-        with pytest.raises(
-            CheckpointError, match="out/state: holds no checkpoint, and mode predict has no other model"
-        ):
-            run(prepare(here.configure(mode="predict")))
-
-    def test_fresh_does_not_take_its_model_away(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        with pytest.raises(DaemonError, match="--fresh would set the model aside"):
-            run(prepare(here.configure(mode="predict")), fresh=True)
-        assert here.header()["account"]["consumed"] == 600
-
-    def test_the_model_stays_as_it_is(self, here: Home) -> None:
-        run(prepare(here.config), max_records=600)
-        before = here.header()
-        view = run(prepare(here.configure(mode="predict")))
-        after = here.header()
-        assert after["model"] == before["model"]
-        assert after["account"]["consumed"] == 1000
-        assert after["account"]["learnt"] == before["account"]["learnt"]
-        assert view.overall["accuracy"] > 0.6  # the labels that come are judged all the same
-        assert len(here.lines("out/predictions.jsonl")) == after["account"]["predicted"]
-
-    def test_it_may_serve_another_stream(self, here: Home) -> None:
-        run(prepare(here.config))
-        before = here.header()["model"]
-        (here.folder / "other.jsonl").write_text('{"a": 0.1, "b": 0.2}\n{"a": 3, "b": 3}\n')
-        source = {"kind": "jsonl", "path": "other.jsonl"}
-        run(
-            prepare(
-                here.configure(mode="predict", source=source, predictions={"kind": "jsonl", "path": "out/other.jsonl"})
-            )
-        )
-        assert [line["prediction"] for line in here.lines("out/other.jsonl")] == ["yes", "no"]
-        assert here.header()["model"] == before
-
-    def test_a_pipeline_of_river_stays_as_it_is(self, here: Home) -> None:
-        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
-        model = [
-            {"river.compose.Discard": {"args": ["colour"]}},
-            "river.preprocessing.StandardScaler",
-            "river.linear_model.LogisticRegression",
-        ]
-        run(prepare(here.configure(source=source, model=model)), max_records=600)
-        before = self.weights(here)
-        run(prepare(here.configure(source=source, model=model, mode="predict")))
-        assert here.header()["account"]["consumed"] == 1000
-        assert self.weights(here) == before
-
-    def weights(self, here: Home) -> dict[str, float]:
-        newest = sorted((here.folder / "out/state").glob("*.skc"))[-1]
-        model = load_model(read(newest).payload, prepare(here.config).model)
-        return dict(last_step(model).weights)  # type: ignore[attr-defined]

@@ -35,21 +35,3 @@ def test_starts_that_die_leave_the_older_checkpoints(home: Home, launcher: Launc
     assert launcher.call(home, "run", "config.yaml").returncode == 0
     assert reached(home) == [2000, 2500, 3000]
     assert len(home.lines("out/predictions.jsonl")) == home.header()["account"]["predicted"]
-
-
-def test_a_model_that_serves_another_source_does_not_replace_what_was_learnt(home: Home, launcher: Launcher) -> None:
-    write_stream(home.folder / "stream.csv", 1000)
-    write_stream(home.folder / "served.csv", 100, seed=1)
-    home.configure()
-    assert launcher.call(home, "run", "config.yaml").returncode == 0
-    learnt = reached(home)
-    home.configure(
-        source={"kind": "csv", "path": "served.csv", "target": "y", "multiline": True},  # another one to a checkpoint
-        predictions={"kind": "jsonl", "path": "out/served.jsonl"},
-        dead_letters={"kind": "jsonl", "path": "out/served-dead.jsonl"},
-        mode="predict",
-    )
-    done = launcher.call(home, "run", "config.yaml", "--max-records", "1")
-    assert done.returncode == 0, done.stderr
-    assert "another source" in done.stderr
-    assert learnt[-1] in reached(home)

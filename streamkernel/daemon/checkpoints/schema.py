@@ -116,6 +116,11 @@ class _ModelHeader(_Part):
     input_importance: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
 
 
+class _PredictedWith(_Part):
+    checkpoint: _Count
+    records: _Count
+
+
 class _Versions(_Part):
     streamkernel: str
     river: str
@@ -131,6 +136,7 @@ class _Header(_Part):
     labels: _LabelsHeader | None = None
     inputs: Annotated[str, Field(pattern="^([0-9a-f]{16})*$")] = ""
     target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
+    predicted_with: _PredictedWith | None = None
     config: _FittedConfig
     model: _ModelHeader
     versions: _Versions

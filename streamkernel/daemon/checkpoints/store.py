@@ -167,7 +167,13 @@ class CheckpointStore:
         """Return the newest valid checkpoint, None in a directory that has none; see `restore`."""
         return self.restore(lambda checkpoint: checkpoint)
 
-    def restore(self, use: Callable[[Checkpoint], Used], *, aside: bool = True) -> Used | None:
+    def restore(
+        self,
+        use: Callable[[Checkpoint], Used],
+        *,
+        aside: bool = True,
+        remedy: str = "put a sound one back, or start anew with --fresh",
+    ) -> Used | None:
         """Use the newest checkpoint that can be used.
 
         Those that are damaged or refused before it are logged and renamed aside. Where none can be used, all stay.
@@ -179,6 +185,8 @@ class CheckpointStore:
             `UnfitError` where an older one would be, too.
         aside
             Whether to rename what is refused.
+        remedy
+            What the error advises where no checkpoint is valid.
 
         Returns
         -------
@@ -208,7 +216,7 @@ class CheckpointStore:
                     continue
                 self._pass_over(files, refused, aside)
                 return used
-            self._refuse_all(files, refused)
+            self._refuse_all(files, refused, remedy)
             return None
 
     def _pass_over(self, files: StateDirectory, refused: Mapping[str, CheckpointError], aside: bool) -> None:
@@ -222,14 +230,14 @@ class CheckpointStore:
             else:
                 _log.warning("%s; the next older checkpoint is tried", self._named(name, error))
 
-    def _refuse_all(self, files: StateDirectory, refused: Mapping[str, CheckpointError]) -> None:
+    def _refuse_all(self, files: StateDirectory, refused: Mapping[str, CheckpointError], remedy: str) -> None:
         invalid = [name for name in files.names() if name.startswith("checkpoint-") and name.endswith(_INVALID)]
         if refused or invalid:
             name, error = next(iter(refused.items()), (invalid[-1] if invalid else "", None))
             why = f"{name}" if error is None else self._named(name, error)
             raise CheckpointError(
                 f"{self.directory}: none of its {len(invalid) + len(refused)} checkpoints is valid, the newest is "
-                f"{why}: put a sound one back, or start anew with --fresh"
+                f"{why}: {remedy}"
             )
 
     def _named(self, name: str, error: CheckpointError) -> str:

@@ -8,6 +8,7 @@ from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
 from streamkernel.daemon.config.inputs import problems as input_problems
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
+from streamkernel.daemon.config.predicting import conflicts_of_models
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
 
@@ -22,7 +23,7 @@ def conflicts(config: Config) -> list[str]:
         lines.append("labels.source.path: standard input is read by source already")
     for key, source in config.sources.items():
         if getattr(source, "order", None) == "logged" and config.checkpoint is None:
-            lines.append(f"{key}.order: logged needs a checkpoint, the order is kept in its directory")
+            lines.append(f"{key}.order: logged needs {_a_checkpoint(config)}, the order is kept in its directory")
     for key, source in config.sources.items():
         if (columns := getattr(source, "inputs", None)) is not None:
             join_key = None if labels is None else labels.key
@@ -30,9 +31,14 @@ def conflicts(config: Config) -> list[str]:
             lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
-    if config.mode == "predict" and config.checkpoint is None:
-        lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
-    return [*lines, *_of_groups(config), *_of_topics(config)]
+    return [*lines, *conflicts_of_models(config), *_of_groups(config), *_of_topics(config)]
+
+
+def _a_checkpoint(config: Config) -> str:
+    """Return what to call the missing section: in mode predict, one that is there may be that of the model."""
+    if config.mode == "predict":
+        return "a checkpoint.directory of its own, the model being in serve_from"
+    return "a checkpoint"
 
 
 def _of_labels(labels: LabelsConfig, target: str | None) -> Iterator[str]:
@@ -56,7 +62,10 @@ def _of_groups(config: Config) -> Iterator[str]:
         yield from _without_group("source", source)
         return
     if config.checkpoint is None:
-        yield "checkpoint: required with source.group, a partition's model changes hands through it"
+        if config.mode == "predict":
+            yield f"checkpoint: source.group needs {_a_checkpoint(config)}"
+        else:
+            yield "checkpoint: required with source.group, a partition's model changes hands through it"
     if source.partitions != "all":
         yield "source.partitions: must be all with source.group, which shares them out"
     if source.order != "arrival":
@@ -99,7 +108,7 @@ def _of_topics(config: Config) -> Iterator[str]:
 
 def _of_transactions(key: str, output: KafkaSinkConfig, config: Config) -> Iterator[str]:
     if config.checkpoint is None:
-        yield f"{key}.transactional_id: needs a checkpoint, with each of which a transaction is committed"
+        yield f"{key}.transactional_id: needs {_a_checkpoint(config)}, with each of which a transaction is committed"
         return
     timeout = output.options.transaction_timeout_ms or TRANSACTION_TIMEOUT_MS
     if timeout < 2000 * config.checkpoint.every_seconds:

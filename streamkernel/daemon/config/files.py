@@ -40,8 +40,9 @@ def problems(config: Config, path: Path) -> list[str]:
             lines.append(f"{key}: must differ from {taken[place]}, they are the same file")
         elif (log := _log_of(config, Path(written))) is not None:
             lines.append(f"{key}: must not be named like a rotated part of {log}, it would be read as one")
-        elif config.checkpoint is not None and written != _STANDARD:
-            lines += _kept(key, Path(written), place, Path(config.checkpoint.directory))
+        elif written != _STANDARD:
+            for name, directory in _directories(config):
+                lines += _kept(key, Path(written), place, name, Path(directory))
         taken.setdefault(place, key)
     return lines
 
@@ -111,10 +112,20 @@ def _missing(path: str) -> _Place:
     return (status.st_dev, status.st_ino, name)
 
 
-def _kept(key: str, path: Path, place: _Place, directory: Path) -> Iterable[str]:
-    """Yield a line where an output is among the files of the checkpoint directory."""
+def _directories(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield every directory with checkpoints, with the key that names it."""
+    if config.checkpoint is not None:
+        yield "checkpoint.directory", config.checkpoint.directory
+    if config.serve_from is not None:
+        yield "serve_from", config.serve_from
+    if config.initial_model is not None:
+        yield "initial_model.checkpoint", config.initial_model.checkpoint
+
+
+def _kept(key: str, path: Path, place: _Place, name: str, directory: Path) -> Iterable[str]:
+    """Yield a line where an output is a directory with checkpoints, or among its files."""
     if place == _place(str(directory), _STANDARD_OUTPUT):
-        yield f"{key}: must differ from checkpoint.directory"
+        yield f"{key}: must differ from {name}"
         return
     real, kept = Path(os.path.realpath(path)), Path(os.path.realpath(directory))
     try:
@@ -123,4 +134,4 @@ def _kept(key: str, path: Path, place: _Place, directory: Path) -> Iterable[str]
         names = []
     places = [_place(str(kept / one), _STANDARD_OUTPUT) for one in names]
     if place in places or (real.parent == kept and _RESERVED.fullmatch(real.name)):
-        yield f"{key}: must not be a file that the daemon keeps in checkpoint.directory"
+        yield f"{key}: must not be a file that the daemon keeps in {name}"

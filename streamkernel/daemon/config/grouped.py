@@ -57,7 +57,9 @@ def _shared(tree: dict[str, Any], partition: int) -> dict[str, Any]:
     for name in GROUP_OPTIONS:
         (source.get("options") or {}).pop(name, None)
     tree["checkpoint"]["directory"] = str(Path(tree["checkpoint"]["directory"]) / f"partition-{partition}")
-    for section, key in OWN_NAMES:
+    if tree.get("serve_from"):
+        tree["serve_from"] = str(tree["serve_from"]).replace(PLACEHOLDER, str(partition))
+    for section, key in (*OWN_NAMES, ("initial_model", "checkpoint")):
         if key in (tree.get(section) or {}):
             tree[section][key] = str(tree[section][key]).replace(PLACEHOLDER, str(partition))
     metrics = tree.get("metrics", {})

@@ -23,7 +23,11 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
         "dead_letters": "dead_letters are off: records that cannot be used are counted and thrown away",
     }
     lines += [off[key] for key, output in config.outputs.items() if output is None or output.kind == "none"]
-    if config.checkpoint is None:
+    if config.checkpoint is None and config.mode == "predict":
+        lines.append(
+            "no checkpoint.directory of its own beside serve_from: each run begins at the beginning of its source"
+        )
+    elif config.checkpoint is None:
         lines.append("checkpoint is off: nothing is saved, a restart learns from the first record again")
     else:
         lines += [

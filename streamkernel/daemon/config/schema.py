@@ -19,6 +19,7 @@ __all__ = [
     "CsvSinkConfig",
     "CsvSourceConfig",
     "DeadLettersConfig",
+    "InitialModelConfig",
     "JsonlSinkConfig",
     "JsonlSourceConfig",
     "KafkaSinkConfig",
@@ -132,7 +133,9 @@ class RiverSourceConfig(Section):
 class _FileSinkConfig(Section):
     path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
     existing: Literal["refuse", "append", "replace"] = Field(
-        default="refuse", description="What becomes of a file that holds something and that no checkpoint knows."
+        default="refuse",
+        description="What becomes of a file that holds something and that no checkpoint knows. In mode predict without "
+        "a checkpoint.directory of its own, replace is the default.",
     )
 
 
@@ -193,6 +196,15 @@ class CheckpointConfig(Section):
     keep: Positive = Field(default=3, description="How many checkpoints stay.")
     mode: Annotated[Literal["0600", "0640"], BeforeValidator(_octal)] = Field(
         default="0600", description="Permissions of the files; 0640: the directory's group may read them."
+    )
+
+
+class InitialModelConfig(Section):
+    """The trained model that a run begins with where it has no checkpoint of its own yet."""
+
+    checkpoint: Path = Field(
+        description="A checkpoint directory or file of another run, of which the model is taken, and nothing else; it "
+        "is only read."
     )
 
 
@@ -292,8 +304,18 @@ class Config(Section):
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the records come from.")]
     model: Annotated[list[Step], Field(min_length=1, description="A River pipeline, top to bottom.")]
     mode: Literal["learn", "predict"] = Field(
-        default="learn", description="predict: a loaded model serves, nothing changes."
+        default="learn", description="predict: a trained model is read from serve_from, and stays as it is."
     )
+    serve_from: Path | None = Field(
+        default=None,
+        description="The checkpoint directory or file with the model for mode predict; it is only read. Left out: "
+        "checkpoint.directory is, and the run keeps nothing.",
+    )
+    reload: Annotated[Number, Field(gt=0)] | None = Field(
+        default=None,
+        description="In mode predict, how often to look for a newer checkpoint, in seconds; null: the model stays.",
+    )
+    initial_model: InitialModelConfig | None = None
     predictions: Annotated[SinkConfig, Field(discriminator="kind")] | None = Field(
         default=None, description="Where the predictions are written."
     )

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from connectors.kafka.base.options import OUTPUT_RESERVED, RESERVED
 from streamkernel.daemon.config.conflicts import conflicts
 from streamkernel.daemon.config.document import Document
+from streamkernel.daemon.config.predicting import with_mode_defaults
 from streamkernel.daemon.config.problems import dotted, hint, shown
 from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.secrets import is_secret
@@ -44,6 +45,7 @@ def validate(document: Document) -> tuple[Config | None, list[str]]:
         config = Config.model_validate(document.values)
     except ValidationError as error:
         return None, [_line(details, document.raw) for details in error.errors(include_url=False)]
+    config = with_mode_defaults(config)
     return config, conflicts(config)
 
 

@@ -25,8 +25,10 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.lag import LagCollector
 from streamkernel.daemon.monitoring.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
+from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["Exporter"]
@@ -80,6 +82,8 @@ class Exporter(CheckpointObserver):
         The join of late labels; None where there are none.
     source, labels
         Where the records and the late labels come from, asked at each scrape for how many are known of; None: unknown.
+    trained
+        Of mode predict, the model with the checkpoint it is from.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class Exporter(CheckpointObserver):
         late: LabelJoin | None = None,
         source: Source | None = None,
         labels: Source | None = None,
+        trained: TrainedModel | None = None,
     ) -> None:
         # The time each counter was made is of no use here and doubles the number of series.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -147,6 +152,10 @@ class Exporter(CheckpointObserver):
             else self._model.ignored_inputs
         )
         self._labels = LabelMetrics(late, _PREFIX, self.registry) if late is not None else None
+        self._trained: TrainedMetrics | None = None
+        if trained is not None:
+            self._trained = TrainedMetrics(_PREFIX, self.registry)
+            self._trained.set(trained)
 
     def chunk(self, processed: ChunkResult) -> None:
         """Count a chunk."""
@@ -179,6 +188,18 @@ class Exporter(CheckpointObserver):
         self._loss_sum.value = loss_sum
         for name, value in rolling.items():
             self._rolling[name].set(value)
+
+    def predicts_with(self, trained: TrainedModel) -> None:
+        """Note that another model predicts from now on."""
+        if self._model is not None:
+            self._model.follow(trained.model)
+        if self._trained is not None:
+            self._trained.reloaded(trained)
+
+    def reload_failed(self) -> None:
+        """Count a newer checkpoint that could not be used."""
+        if self._trained is not None:
+            self._trained.failed()
 
     def memory(self, size: int) -> None:
         """Set the memory of the model, in bytes."""

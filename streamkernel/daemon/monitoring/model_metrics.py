@@ -40,6 +40,11 @@ class ModelMetrics:
             if hasattr(self._step, name):
                 self._count(name, self.ignored_inputs)
 
+    def follow(self, model: Model) -> None:
+        """Read another model of the same classes and arguments from now on; what that one has counted is not added."""
+        self._step = last_step(model)
+        self._seen = {name: int(getattr(self._step, name)) for name in self._counters}
+
     def refresh(self) -> None:
         """Bring all up to date."""
         self._features.set(self._step.n_features)

@@ -133,7 +133,9 @@ class CheckpointCoordinator(Checkpoints):
         """Take the header and the payload of a checkpoint; the model is serialised once, also for its digest."""
         labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
         payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
-        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest)
+        trained = self.start.trained
+        source = None if trained is None else {"checkpoint": trained.checkpoint, "records": trained.records}
+        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest, source)
         return about, payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -271,7 +273,11 @@ class CheckpointCoordinator(Checkpoints):
         return f"everything up to {self._reached} is saved: a restart goes on from there"
 
     def describe(self) -> str:
-        """Return a phrase on the last checkpoint."""
+        """Return a phrase on the last checkpoint, and in mode predict on the one that the model is from."""
+        trained = self.start.trained
+        return self._last() + ("" if trained is None else f"; predicting with {trained.describe()}")
+
+    def _last(self) -> str:
         if self.schedule is None:
             return "off"
         if self.schedule.last is not None:

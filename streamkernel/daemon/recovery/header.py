@@ -21,7 +21,16 @@ from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.stream.processor import Processor
 
-__all__ = ["check_labels", "check_source", "check_versions", "describe_model", "header", "mark_of", "versions"]
+__all__ = [
+    "PREDICTED_WITH",
+    "check_labels",
+    "check_source",
+    "check_versions",
+    "describe_model",
+    "header",
+    "mark_of",
+    "versions",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +43,10 @@ _SOURCE_KEYS = (
 )
 # What of an output says where it goes. Which cluster a topic is on, and whether it is the same one, is in the mark.
 _OUTPUT_KEYS = ("kind", "path", "topic")
+
+
+PREDICTED_WITH = "predicted_with"
+"""The key of a header, of a run in mode predict alone: which checkpoint of another directory gave its model."""
 
 
 # A version is read from files, which takes as long as all the rest of a header.
@@ -97,6 +110,7 @@ def header(
     marks: Mapping[str, Mark | None],
     labels: Mapping[str, Any] | None = None,
     digest: str | None = None,
+    predicted_with: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Return the header of a checkpoint.
 
@@ -114,6 +128,8 @@ def header(
         What `labels.snapshot.dump` gives for the header; None where there are no late labels.
     digest
         That of the model's state; None where it has none.
+    predicted_with
+        Number and learnt records of the checkpoint that a run in mode predict has its model from; None: the run learns.
 
     """
     sections = _fitted_sections(plan)
@@ -130,6 +146,7 @@ def header(
         **({} if labels is None else {"labels": labels}),
         **({"inputs": inputs} if inputs else {}),
         **({"target_moments": list(moments)} if moments.n else {}),
+        **({} if predicted_with is None else {PREDICTED_WITH: dict(predicted_with)}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": describe_model(model, digest),
@@ -203,8 +220,15 @@ def _refuse(differences: list[str]) -> None:
         raise UnfitError(f"{'; '.join(differences)}: change it back, or start anew with --fresh")
 
 
-def check_versions(header: Mapping[str, Any]) -> None:
+def check_versions(header: Mapping[str, Any], otherwise: str = "start anew with --fresh") -> None:
     """Refuse a checkpoint of another major version, warn of one of another minor version.
+
+    Parameters
+    ----------
+    header
+        That of the checkpoint.
+    otherwise
+        What to do where the other version is not to be installed.
 
     Raises
     ------
@@ -217,7 +241,7 @@ def check_versions(header: Mapping[str, Any]) -> None:
         if before.split(".")[0] != now.split(".")[0]:
             raise UnfitError(
                 f"the checkpoint was written with {name} {before}, this is {name} {now}: "
-                f"install {name} {before}, or start anew with --fresh"
+                f"install {name} {before}, or {otherwise}"
             )
         if before.split(".")[1:2] != now.split(".")[1:2]:
             _log.warning("the checkpoint was written with %s %s, this is %s %s", name, before, name, now)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.ports import Mark, Position
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.errors import DaemonError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import Checkpoint
@@ -20,9 +20,10 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.recovery.header import check_labels, check_source, check_versions, mark_of
+from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_labels, check_source, check_versions, mark_of
+from streamkernel.daemon.recovery.trained import TrainedModel, trained_models
 
-__all__ = ["Start", "begin", "restore", "resume"]
+__all__ = ["Start", "begin", "check_mode", "refuse_outputs", "restore", "resume", "take_trained"]
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +54,11 @@ class Start:
         Those of the numbers that a model of River's has learnt.
     written
         When it was written, in seconds since 1970; NaN where there was none.
+    trained
+        Of mode predict, the model as it was read from the directory of the run that learnt it, kept up to date; None in
+        mode learn.
+    newer
+        Of mode predict, gives a newer model, None where there is none.
 
     """
 
@@ -67,6 +73,8 @@ class Start:
     inputs: str = ""
     target_moments: Moments = field(default_factory=Moments)
     written: float = math.nan
+    trained: TrainedModel | None = None
+    newer: Callable[[], TrainedModel | None] = lambda: None
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
         """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
@@ -74,7 +82,24 @@ class Start:
 
 
 def begin(plan: Plan) -> Start:
-    """Return the start of a run that begins anew: the new model, and nothing taken yet."""
+    """Return the start of a run that begins anew: a new model or the initial one, and nothing taken yet.
+
+    Raises
+    ------
+    CheckpointError
+        Where there is no initial model, or it does not fit.
+
+    """
+    start = _nothing_taken(plan)
+    if plan.config.initial_model is not None:
+        path = plan.config.initial_model.checkpoint
+        trained = trained_models(plan, path).newest()
+        start.model, start.inputs, start.target_moments = trained.model, trained.inputs, trained.target_moments
+        _log.info("the model is that of %s, %s", path, trained.describe())
+    return start
+
+
+def _nothing_taken(plan: Plan) -> Start:
     labels = plan.config.labels
     if labels is None:
         return Start(plan.model)
@@ -88,57 +113,88 @@ def begin(plan: Plan) -> Start:
 def resume(plan: Plan, store: CheckpointStore | None) -> Start:
     """Go on from the newest checkpoint that can be used, or begin where there is none.
 
+    In mode predict, the checkpoint says how far the run is, and the model is read from the directory that it is served
+    from.
+
     Raises
     ------
     CheckpointError
-        Where the newest one does not fit the configuration, none of several is valid, or there is none for mode
+        Where the newest one does not fit the configuration, none of several is valid, or there is no model for mode
         predict.
+    DaemonError
+        Where an output of mode predict is one of the run that learnt the model.
 
     """
     start = None if store is None else store.restore(lambda checkpoint: restore(plan, checkpoint))
-    return start or restore(plan, None)
+    start = start or restore(plan, None)
+    if plan.config.mode == "predict":
+        take_trained(plan, start)
+        refuse_outputs(plan, start)
+    return start
+
+
+def take_trained(plan: Plan, start: Start) -> None:
+    """Give the start of a run in mode predict the newest trained model.
+
+    Raises
+    ------
+    CheckpointError
+        Where there is none, or it cannot be used.
+
+    """
+    assert plan.config.serve_from is not None
+    reader = trained_models(plan, plan.config.serve_from)
+    trained = reader.newest()
+    start.trained, start.newer = trained, reader.newer
+    start.model, start.inputs, start.target_moments = trained.model, trained.inputs, trained.target_moments
+    _log.info("predicting with %s, %s", reader.path, trained.describe())
+
+
+def refuse_outputs(plan: Plan, start: Start) -> None:
+    """Refuse files that the run which learnt the model goes on writing to: it would find other bytes there.
+
+    Raises
+    ------
+    DaemonError
+        Naming the first of them.
+
+    """
+    for key, output in plan.config.outputs.items():
+        path = getattr(output, "path", "-")
+        own = start.mark_of(key, plan.raw.get(key) or {})
+        if path != "-" and own is None and start.trained is not None and start.trained.writes_to(path):
+            raise DaemonError(
+                f"{key}.path: {path} is an output of the run that learnt the model: give this run a file of its own"
+            )
 
 
 def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
-    """Go on from a checkpoint, or begin where there is none.
+    """Go on from a checkpoint, or begin where there is none; in mode predict without a model, which is not in it.
 
     Raises
     ------
     UnfitError
         Where the checkpoint does not fit the configuration.
     CheckpointError
-        Where what it holds is refused, or there is none for mode predict.
+        Where what it holds is refused.
 
     """
-    serving = plan.config.mode == "predict"
+    predicts = plan.config.mode == "predict"
     if checkpoint is None:
-        if serving:
-            raise CheckpointError(
-                f"{plan.raw['checkpoint']['directory']}: holds no checkpoint, and mode predict has no other model: "
-                "run with mode learn first"
-            )
-        return begin(plan)
+        return _nothing_taken(plan) if predicts else begin(plan)
     header = checkpoint.header
     check_header(header)
+    check_mode(header, plan.config.mode)
     check_versions(header)
-    try:
-        check_source(header, plan)
-        moved = False
-    except UnfitError:
-        if not serving:
-            raise
-        moved = True  # a model learnt from one source may serve another
+    check_source(header, plan)
     labels = header.get("labels")
     payload, waiting = snapshot.part(checkpoint.payload, labels)
-    start = begin(plan)
-    start.model = load_model(payload, plan.model, plan.config.imports)
+    start = _nothing_taken(plan)
+    if not predicts:
+        start.model = load_model(payload, plan.model, plan.config.imports)
+        start.inputs = header.get("inputs", "")
+        start.target_moments = Moments(*(header.get("target_moments") or ()))
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
-    start.inputs = header.get("inputs", "")
-    start.target_moments = Moments(*(header.get("target_moments") or ()))
-    if moved:
-        _log.info("the model was learnt from another source: this one is read from its beginning")
-        start.whole = False
-        return start
     start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
     start.positions = {place[1]: Position(*place) for place in header["positions"]}
@@ -147,6 +203,26 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         if start.whole and start.join is not None:
             snapshot.restore(start.join, labels, waiting)
     return start
+
+
+def check_mode(header: Mapping[str, Any], mode: str) -> None:
+    """Refuse the checkpoint of a run in the other mode, which kept other things.
+
+    Raises
+    ------
+    UnfitError
+        Saying which directory to name where.
+
+    """
+    if mode == "predict" and PREDICTED_WITH not in header:
+        raise UnfitError(
+            "checkpoint.directory is that of a run that learns: name it in serve_from, and give this run a directory "
+            "of its own, or none"
+        )
+    if mode == "learn" and PREDICTED_WITH in header:
+        raise UnfitError(
+            "checkpoint.directory is that of a run in mode predict, which learnt nothing: give this run one of its own"
+        )
 
 
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:

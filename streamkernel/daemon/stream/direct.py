@@ -12,7 +12,7 @@ from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["DirectStage"]
+__all__ = ["DirectStage", "KeylessStage"]
 
 
 class DirectStage:
@@ -86,3 +86,18 @@ class DirectStage:
         # There is one pass a chunk: nothing was added before.
         done.targets, done.predictions, done.probabilities = targets, result.predictions, result.probabilities
         done.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
+
+
+class KeylessStage(DirectStage):
+    """A direct stage for a model that was learnt from late labels: the field that joined them is no input of it."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def begin(self, records: Sequence[Record], done: ChunkResult) -> Sequence[Record]:
+        for record in records:
+            record.x.pop(self.key, None)
+        return super().begin(records, done)
+
+    def rows(self, record: Record) -> list[tuple[dict[str, Any], Label | None]]:
+        return [({name: value for name, value in record.x.items() if name != self.key}, record.y)]

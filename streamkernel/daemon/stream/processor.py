@@ -67,6 +67,8 @@ class Processor:
         Those so far; added to.
     stage
         Makes events of records.
+    checkpoint
+        The number of the checkpoint that the model is from, which each line of predictions names; None: it learns.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class Processor:
     rate: DeadLetterRate
     counts: RecordCounts
     stage: Stage
+    checkpoint: int | None = None
     overrun: bool = field(default=False, init=False)
 
     @property
@@ -122,6 +125,9 @@ class Processor:
 
     def _closed(self, done: ChunkResult) -> ChunkResult:
         """Add a chunk to the counts and scores, and return it."""
+        if self.checkpoint is not None:
+            for line in done.lines:
+                line["checkpoint"] = self.checkpoint
         self.overrun |= self.stage.close(done)
         counts = done.counts
         counts.learnt = counts.learnt - done.n_ignored if self.learner.learn else 0

@@ -19,6 +19,7 @@ def make_source(
     limits: settings.LimitsConfig,
     key: str = "source",
     checkpoint: settings.CheckpointConfig | None = None,
+    mode: str = "learn",
 ) -> Source:
     """Return a source, unopened.
 
@@ -30,6 +31,8 @@ def make_source(
         Where they stand in the configuration.
     checkpoint
         Where it may keep what a restart needs beside the checkpoint; None: nowhere.
+    mode
+        What its records are for: in mode predict, they need not have the column of the target.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def make_source(
         if isinstance(source, settings.CsvSourceConfig):
             from connectors.files.csv import CsvSource
 
-            return CsvSource(**given)
+            return CsvSource(**given, target_required=mode == "learn" or key != "source")
         if isinstance(source, settings.JsonlSourceConfig):
             from connectors.files.jsonlines import JsonLinesSource
 

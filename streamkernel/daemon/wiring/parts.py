@@ -36,7 +36,8 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
     """Return the exporter of the metrics; None where none are served."""
     if plan.config.metrics is None:
         return None
-    return Exporter(start.model, plan.report, plan.config.metrics.window, start.join, plan.source, plan.labels)
+    window = plan.config.metrics.window
+    return Exporter(start.model, plan.report, window, start.join, plan.source, plan.labels, start.trained)
 
 
 def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:

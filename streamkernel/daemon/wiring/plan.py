@@ -69,7 +69,7 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
     sources, problems = {}, []
     for key, source in config.sources.items():
         try:
-            sources[key] = make_source(source, config.limits, key, config.checkpoint)
+            sources[key] = make_source(source, config.limits, key, config.checkpoint, config.mode)
         except ConfigError as error:
             problems += error.lines
     for key, sink in config.outputs.items():

@@ -1,22 +1,25 @@
-"""Constructs the processor of a run and the feed of its loop."""
+"""Constructs the processor of a run, its learner and the feed of its loop."""
 
 from __future__ import annotations
 
-from streamkernel.daemon.base.model import last_step
+from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
-from streamkernel.daemon.stream.direct import DirectStage
+from streamkernel.daemon.stream.direct import DirectStage, KeylessStage
 from streamkernel.daemon.stream.input_names import InputNames
+from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.processor import Processor, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
 
-__all__ = ["feed_of", "make_processor"]
+__all__ = ["feed_of", "make_learner", "make_processor"]
 
 
 def make_processor(plan: Plan, start: resume.Start) -> Processor:
@@ -24,11 +27,12 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
     shown = plan.config.metrics or MetricsConfig()
     max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
-    # Where a step of ours has a limit of its own, that of the steps before it is no lower.
-    max_inputs = max(plan.config.limits.max_inputs, getattr(last_step(start.model), "max_inputs", 0))
-    names = InputNames(max_inputs, start.inputs)
-    learner = learner_for(start.model, plan.config.mode == "learn", names, start.target_moments)
+    learner = make_learner(plan, start.model, start.inputs, start.target_moments)
     stage: Stage = DirectStage()
+    if start.trained is not None:
+        learner = ReplaceableLearner(learner)
+        if start.trained.label_key is not None:
+            stage = KeylessStage(start.trained.label_key)
     if start.join is not None:
         rate = DeadLetterRate(bad.max_rate, bad.max_rate_window, start.join.recent_dead)
         stage = JoinStage(start.join, learner, rate)
@@ -39,7 +43,15 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
         DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
         start.counts,
         stage,
+        None if start.trained is None else start.trained.checkpoint,
     )
+
+
+def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:
+    """Return the learner of a model that has learnt these inputs, as `InputNames.to_text` gives them, and targets."""
+    # Where a step of ours has a limit of its own, that of the steps before it is no lower.
+    max_inputs = max(plan.config.limits.max_inputs, getattr(last_step(model), "max_inputs", 0))
+    return learner_for(model, plan.config.mode == "learn", InputNames(max_inputs, inputs), target_moments)
 
 
 def feed_of(plan: Plan, start: resume.Start) -> Feed:

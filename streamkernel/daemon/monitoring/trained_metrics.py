@@ -1,0 +1,39 @@
+"""The Prometheus metrics of a run in mode predict: which checkpoint its model is from, and how old that is."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from streamkernel.daemon.recovery.trained import TrainedModel
+
+__all__ = ["TrainedMetrics"]
+
+
+class TrainedMetrics:
+    """The metrics of a trained model and of its reloads, with a prefix to their names, in a registry."""
+
+    def __init__(self, prefix: str, registry: CollectorRegistry) -> None:
+        counter = partial(Counter, namespace=prefix, registry=registry)
+        gauge = partial(Gauge, namespace=prefix, registry=registry)
+        self._checkpoint = gauge("model_checkpoint", "Number of the checkpoint whose model predicts.")
+        self._records = gauge("model_checkpoint_records", "Records learnt by the run that wrote it.")
+        self._written = gauge("model_checkpoint_timestamp_seconds", "When the checkpoint was written.")
+        self._reloads = counter("model_reloads", "Newer checkpoints taken over while running.")
+        self._failures = counter("model_reload_failures", "Looks at newer checkpoints that ended in an error.")
+
+    def set(self, trained: TrainedModel) -> None:
+        """Show the model that predicts."""
+        self._checkpoint.set(trained.checkpoint)
+        self._records.set(trained.records)
+        self._written.set(trained.written)
+
+    def reloaded(self, trained: TrainedModel) -> None:
+        """Count a model taken over while running, and show it."""
+        self._reloads.inc()
+        self.set(trained)
+
+    def failed(self) -> None:
+        """Count a newer checkpoint that could not be used."""
+        self._failures.inc()

@@ -1,0 +1,257 @@
+"""Predictions for one file from a checkpoint, without a configuration: what `streamkernel predict MODEL FILE` does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+from connectors.files.compressed import SUFFIXES
+from connectors.files.sinks import CsvSink, JsonLinesSink
+from connectors.ports import Record, SinkError, Source
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.model import Task, task_of
+from streamkernel.daemon.checkpoints.file import Checkpoint
+from streamkernel.daemon.checkpoints.reader import CheckpointReader
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.fields import Section
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
+from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, TooManyDeadLettersError
+from streamkernel.daemon.stream.patient import PatientSink
+from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.described import described_model, with_numbers
+from streamkernel.daemon.wiring.plan import plan_of
+from streamkernel.daemon.wiring.processor import make_processor
+
+__all__ = ["PredictRequest", "predict"]
+
+_SECTIONS: Mapping[str, type[Section]] = {"csv": CsvSourceConfig, "jsonl": JsonlSourceConfig}
+_KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+_ADVICE = {
+    "csv_width": "try another --delimiter, or --multiline",
+    "encoding": "try another --encoding",
+    "not_json": "try --input-format csv",
+    "not_an_object": "try --input-format csv",
+    "target": "try another --target-type",
+}
+_OF_SOURCE = re.compile(r"^source\.(\w+)")
+_FLUSH_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class PredictRequest:
+    """What to predict, and with which model.
+
+    Attributes
+    ----------
+    model
+        A checkpoint file or directory.
+    file
+        A CSV or JSON-lines file; ``"-"`` is standard input.
+    kind
+        ``"csv"`` or ``"jsonl"``; None: what the file's name says, else what the model was learnt from.
+    output
+        ``"jsonl"`` or ``"csv"``.
+    options
+        Keys of the source's section, such as ``target``, in the place of those that the checkpoint was written with.
+    imports
+        Packages whose classes the model may have beside River's and ours.
+
+    """
+
+    model: Path
+    file: str
+    kind: str | None = None
+    output: str = "jsonl"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    imports: Sequence[str] = ()
+
+
+def predict(request: PredictRequest, stopped: StopSignals) -> None:
+    """Predict the records of a file, and write a line for each of them to standard output.
+
+    Records that cannot be used are told on standard error: the first of them each, and all as counts.
+
+    Parameters
+    ----------
+    request
+        What to predict.
+    stopped
+        Whether to stop early.
+
+    Raises
+    ------
+    ConfigError
+        Where an option cannot be.
+    CheckpointError
+        Where there is no model, or it cannot be used.
+    ConnectorError
+        Where the file cannot be read, or standard output not be written.
+    BrokenPipeError
+        Where nobody reads standard output any more.
+    DaemonError
+        Where more than half of the records cannot be used, or the model knows none of their inputs.
+
+    """
+    if request.model.suffix in (".yaml", ".yml"):
+        raise ConfigError(
+            [f"MODEL: {request.model} is a configuration: name its checkpoint.directory, or a file in there"]
+        )
+    plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
+    processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
+    standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
+    letters = DeadLetterLog(request.file)
+    sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
+    loop = Loop(
+        _CheckedFeed(plan.source, trained, request.file),
+        processor,
+        sinks,
+        {},
+        _Flushing(sinks),
+        Checkpoints(),
+        stopped=stopped,
+    )
+    with plan.source:
+        plan.source.open()
+        try:
+            _run(loop, sinks)
+        except SinkError as error:
+            if isinstance(error.__context__, BrokenPipeError):
+                raise error.__context__ from None
+            raise
+        finally:
+            letters.summarise(processor.counts.consumed)
+    if 2 * processor.counts.dead > processor.counts.consumed:
+        raise DaemonError(f"{request.file}: more than half of its records cannot be used{_advice(letters.reasons)}")
+
+
+def _run(loop: Loop, sinks: Sinks) -> None:
+    """Run the loop, and write all there is, also of a source that fails."""
+    try:
+        with contextlib.suppress(TooManyDeadLettersError):
+            loop.run()
+    finally:
+        sinks.flush()
+
+
+class _CheckedFeed(Feed):
+    """The feed of an open source whose first record must have an input that the model knows.
+
+    A file that is split at the wrong character has none, and would be predicted all the same.
+    """
+
+    def __init__(self, source: Source, trained: TrainedModel, file: str) -> None:
+        self._source = source
+        self._trained = trained
+        self._file = file
+        self._checked = False
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:
+        records = self._source.poll(max_records, timeout)
+        first = None if self._checked else next((record.x for record in records if record.x), None)
+        if first is not None:
+            self._checked = True
+            if not self._trained.knows_any(first):
+                raise DaemonError(
+                    f"{self._file}: its first record has no input that the model has learnt, "
+                    f"but {', '.join(first):.200}: try another --delimiter or --input-format"
+                )
+        return records
+
+    @property
+    def exhausted(self) -> bool:
+        return self._source.exhausted
+
+
+class _Flushing(Observer):
+    """Writes lines some times a second: whoever reads them may wait for each."""
+
+    def __init__(self, sinks: Sinks) -> None:
+        self._sinks = sinks
+        self._flushed = time.monotonic()
+        self._written = False
+
+    def chunk(self, done: ChunkResult) -> None:
+        self._written |= bool(done.lines)
+
+    def turn(self) -> None:
+        if self._written and time.monotonic() - self._flushed >= _FLUSH_SECONDS:
+            self._sinks.flush()
+            self._flushed, self._written = time.monotonic(), False
+
+
+def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, TrainedModel]:
+    """Make the plan and the model of a checkpoint; raises `CheckpointError` where it cannot be used."""
+    header = checkpoint.header
+    check_header(header)
+    trained = load_trained(checkpoint, described_model(header, request.imports), request.imports)
+    return _plan(request, header, trained), trained
+
+
+def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedModel) -> Plan:
+    """Make the plan of a run over the file, read as what the model was learnt from as far as nothing else is said."""
+    tree = {
+        "source": {**_source(request, header["config"], task_of(trained.model)), "path": "-"},
+        "model": header["config"]["model"],
+        "mode": "predict",
+        "serve_from": "-",
+        "predictions": {"kind": request.output, "path": "-"},
+        "metrics": None,
+        "imports": [*request.imports],
+    }
+    # JSON is YAML: the variables of the environment are put in as in a configuration, but not in the names of files.
+    document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
+    for written in (document.raw, document.values):
+        written["source"]["path"], written["serve_from"] = request.file, str(request.model)
+        written["model"] = with_numbers(written["model"])
+    try:
+        return plan_of(request.model, document)
+    except ConfigError as error:
+        raise ConfigError([_OF_SOURCE.sub(lambda found: _option(found[1]), line) for line in error.lines]) from None
+
+
+def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
+    """Return the section of the source without its path."""
+    learnt = dict(config["source"])
+    if learnt.get("target") is None and config.get("labels"):
+        late = config["labels"]["source"]  # a label that stands in the file is no input
+        learnt |= {key: late[key] for key in ("target", "target_type") if key in late}
+    suffixes = [suffix.lower() for suffix in PurePath(request.file).suffixes if suffix not in SUFFIXES]
+    suffix = suffixes[-1] if suffixes else ""
+    kind = request.kind or _KINDS.get(suffix) or learnt["kind"]
+    if kind not in _SECTIONS:
+        raise ConfigError(
+            [f"--input-format: required, csv or jsonl: neither the name {request.file} nor the checkpoint tells"]
+        )
+    if suffix == ".tsv":
+        learnt["delimiter"] = "\t"
+    known = _SECTIONS[kind].model_fields.keys()
+    wrong = [key for key in request.options if key not in known]
+    if wrong:
+        raise ConfigError([f"{_option(key)}: has no meaning for {kind}" for key in wrong])
+    section = {key: value for key, value in {**learnt, **request.options}.items() if key in known}
+    return {"target_type": "float" if task == "regression" else "str", **section, "kind": kind}
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def _advice(reasons: Mapping[str, int]) -> str:
+    most = max(reasons, key=lambda reason: reasons[reason])
+    advice = _ADVICE.get(most)
+    return f", most of them for the reason {most}" + ("" if advice is None else f": {advice}")

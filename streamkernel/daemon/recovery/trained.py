@@ -1,0 +1,149 @@
+"""A trained model out of the checkpoint of another run: the model alone, without positions, counters and marks."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from connectors.files.mark import FileMark
+from connectors.ports import SinkError
+from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.model import Model, is_ours
+from streamkernel.daemon.base.moments import Moments
+from streamkernel.daemon.checkpoints.file import Checkpoint
+from streamkernel.daemon.checkpoints.payload import load_model
+from streamkernel.daemon.checkpoints.reader import CheckpointReader
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.labels.snapshot import part
+from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
+from streamkernel.daemon.stream.input_names import InputNames
+
+__all__ = ["TrainedModel", "load_trained", "trained_models"]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model, and what its checkpoint says of it.
+
+    Attributes
+    ----------
+    model
+        The model.
+    checkpoint
+        The number of its checkpoint, which the lines of predictions name.
+    records
+        How many records the run that wrote it has learnt.
+    written
+        When the checkpoint was written, in seconds since 1970.
+    inputs
+        The names that a model of River's has learnt, as `InputNames.to_text` gives them.
+    target_moments
+        Those of the numbers that a model of River's has learnt.
+    label_key
+        The field by which the run that learnt joined late labels: no input of the model; None where there was none.
+    outputs
+        What the checkpoint says of the outputs of the run that learnt.
+
+    """
+
+    model: Model
+    checkpoint: int
+    records: int
+    written: float
+    inputs: str
+    target_moments: Moments
+    label_key: str | None
+    outputs: Mapping[str, Mapping[str, Any]]
+
+    def describe(self) -> str:
+        """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learnt"``."""
+        return f"checkpoint {self.checkpoint}, {self.records:,} records learnt"
+
+    def knows_any(self, x: Mapping[str, Any]) -> bool:
+        """Return whether an input of a record has the name of one that was learnt; True where names are not kept."""
+        if is_ours(self.model):
+            state: dict[str, Any] = self.model.__getstate__()  # type: ignore[assignment]
+            known = {name for _, (_, name), *_ in state["columns"]}
+            return not known or not known.isdisjoint(x)
+        if not self.inputs:
+            return True
+        names = InputNames(0, self.inputs)  # no room for others
+        return names.bound(x, learn=False)[1] < len(x)
+
+    def writes_to(self, path: str) -> bool:
+        """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
+        return any(_is_marked(path, output) for output in self.outputs.values())
+
+
+def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = ()) -> TrainedModel:
+    """Return the model of a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint
+        Of a run in mode learn, in any format.
+    model_from_config
+        A new model of the same classes and arguments; it stays new.
+    imports
+        Packages whose classes may be restored beside River's and ours.
+
+    Raises
+    ------
+    UnfitError
+        The checkpoint is sound and cannot be used: another model, other versions, or a run in mode predict wrote it.
+    CheckpointError
+        What it holds is refused.
+
+    """
+    header = checkpoint.header
+    check_header(header)
+    if PREDICTED_WITH in header:
+        raise UnfitError(
+            "holds the positions of a run in mode predict: name the checkpoint directory of the run that learnt"
+        )
+    check_versions(header, "train the model anew")
+    labels = header.get("labels")
+    payload, _ = part(checkpoint.payload, labels)
+    return TrainedModel(
+        load_model(payload, copy.deepcopy(model_from_config), imports),
+        checkpoint.number,
+        header["account"]["learnt"],
+        header["written"],
+        header.get("inputs", ""),
+        Moments(*(header.get("target_moments") or ())),
+        None if labels is None else header["config"]["labels"]["key"],
+        header["outputs"],
+    )
+
+
+def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
+    """Return the reader of the trained models at a path, which have the classes and arguments of a configuration."""
+    return CheckpointReader(Path(path), partial(_load_for, plan))
+
+
+def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
+    return load_trained(checkpoint, plan.model, plan.config.imports)
+
+
+def _is_marked(path: str, output: Mapping[str, Any]) -> bool:
+    """Return whether a file is the one that the mark of an output speaks of, or a copy of it."""
+    try:
+        mark = FileMark.from_json(Path(path), output.get("mark"))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (SinkError, OSError):  # of a topic; or there is no such file, or none that can be read
+        return False
+    try:
+        if mark is None or mark.head is None:  # a mark of format 1 knows a length
+            return mark is not None and output.get("path") == path
+        alike = mark.difference(Path(path), descriptor) is None
+        return alike and (mark.length > 0 or os.fstat(descriptor).st_ino == mark.inode)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,99 @@
+"""Reloads the model of a run in mode predict when the run that learns has written a newer checkpoint."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.loop import Observer
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.replaceable import ReplaceableLearner
+from streamkernel.daemon.wiring.processor import make_learner
+
+__all__ = ["ModelReload"]
+
+_log = logging.getLogger(__name__)
+
+
+class ModelReload(Observer):
+    """An observer of the loop that looks for a newer checkpoint at times, and has the processor predict with its model.
+
+    Where the newer one cannot be used, the log says so once, and the model stays.
+
+    Parameters
+    ----------
+    observer
+        Is told everything, too.
+    plan
+        The configuration; its `reload` says how often to look, in seconds, and None never to.
+    start
+        What the run started from; its trained model is kept up to date.
+    processor
+        Predicts with the model.
+    exporter
+        The metrics; None where none are served.
+    clock
+        Gives seconds, and never goes back.
+
+    """
+
+    def __init__(
+        self,
+        observer: Observer,
+        plan: Plan,
+        start: Start,
+        processor: Processor,
+        exporter: Exporter | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._observer = observer
+        self._plan = plan
+        self._start = start
+        self._processor = processor
+        self._exporter = exporter
+        self._clock = clock
+        self._looked = clock()
+        self._said = ""
+
+    def chunk(self, done: ChunkResult) -> None:
+        """Take note of a chunk that is done."""
+        self._observer.chunk(done)
+
+    def turn(self) -> None:
+        """Take note that the loop is alive, and look for a newer checkpoint when it is time."""
+        seconds = self._plan.config.reload
+        if seconds is not None and self._clock() - self._looked >= seconds:
+            self._look()
+            self._looked = self._clock()
+        self._observer.turn()
+
+    def _look(self) -> None:
+        try:
+            newer = self._start.newer()
+        except CheckpointError as error:
+            if str(error) != self._said:
+                self._said = str(error)
+                _log.error("%s; predictions go on with the checkpoint before", error)
+            if self._exporter is not None:
+                self._exporter.reload_failed()
+            return
+        self._said = ""
+        if newer is not None:
+            self._take(newer)
+
+    def _take(self, trained: TrainedModel) -> None:
+        learner = self._processor.learner
+        assert isinstance(learner, ReplaceableLearner)
+        learner.replace(make_learner(self._plan, trained.model, trained.inputs, trained.target_moments))
+        self._processor.checkpoint = trained.checkpoint
+        self._start.trained, self._start.model = trained, trained.model
+        if self._exporter is not None:
+            self._exporter.predicts_with(trained)
+        _log.info("predicting with %s", trained.describe())

@@ -1,0 +1,284 @@
+"""`streamkernel predict MODEL FILE`: lines on standard output, dead letters on standard error, exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import logging
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.memory import MemorySink
+from connectors.ports import Position, SinkError
+from streamkernel.daemon import predict as predict_file
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.patient import PatientSink
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import _MAIN, Home, write_stream
+from tests.daemon.labels_stream import sections, write_pair
+from tests.daemon.predicting import predicting
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+Predict = Callable[..., tuple[int, list[dict[str, Any]], str]]
+
+
+@pytest.fixture
+def trained(here: Home) -> Home:
+    run(prepare(here.config), max_records=600)
+    write_stream(here.folder / "other.csv", 300, seed=1)
+    return here
+
+
+@pytest.fixture
+def predict(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Predict:
+    """Run the command, and give status, lines and what stands on standard error, log lines last."""
+
+    def call(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+        capfd.readouterr()
+        caplog.clear()
+        status = main(["predict", *arguments])
+        sys.stdout.flush()
+        out, err = capfd.readouterr()
+        lines = list(csv.DictReader(out.splitlines())) if "csv" in arguments else map(json.loads, out.splitlines())
+        said = [f"{one.getMessage()}\n" for one in caplog.records if one.levelno >= logging.WARNING]
+        return status, list(lines), err + "".join(said)
+
+    return call
+
+
+class TestLines:
+    def test_they_are_those_of_mode_predict(self, trained: Home, predict: Predict) -> None:
+        status, lines, err = predict("out/state", "other.csv")
+        view = run(prepare(trained.configure(**predicting())))
+        assert status == 0
+        assert lines == trained.lines("own/predictions.jsonl")
+        letters = trained.lines("own/dead.jsonl")
+        assert err.splitlines()[-1].startswith(f"other.csv: {view.account['dead']} of 300 records have no prediction: ")
+        for letter, line in zip(letters, err.splitlines()[:-1], strict=True):
+            assert line.startswith(f"other.csv, offset {letter['position']['offset']}: {letter['reason']}: ")
+
+    @pytest.mark.usefixtures("trained")
+    def test_as_csv(self, predict: Predict) -> None:
+        _, lines, _ = predict("out/state", "other.csv")
+        status, rows, _ = predict("out/state/checkpoint-000000000002.skc", "other.csv", "--format", "csv")
+        assert status == 0
+        assert [row["prediction"] for row in rows] == [line["prediction"] for line in lines]
+        assert {row["checkpoint"] for row in rows} == {"2"}
+
+    def test_another_format_than_the_one_learnt_from(self, trained: Home, predict: Predict) -> None:
+        _, lines, _ = predict("out/state", "other.csv")
+        rows = list(csv.DictReader((trained.folder / "other.csv").read_text().splitlines()))
+        with (trained.folder / "other.jsonl").open("w") as file:
+            for row in rows:
+                if row["y"] is not None and row["a"] != "inf":
+                    numbers = {name: float(row[name]) for name in "ab" if row[name]}
+                    words = {name: row[name] for name in ("colour", "y") if row[name]}
+                    file.write(json.dumps(numbers | words) + "\n")
+        (trained.folder / "other.txt").write_bytes((trained.folder / "other.jsonl").read_bytes())
+        for arguments in (("other.jsonl",), ("other.txt", "--input-format", "jsonl")):
+            status, others, err = predict("out/state", *arguments)
+            assert (status, err) == (0, "")
+            assert [line["probabilities"] for line in others] == [line["probabilities"] for line in lines]
+
+    def test_options_are_taken_before_the_checkpoint(self, trained: Home, predict: Predict) -> None:
+        _, lines, _ = predict("out/state", "other.csv")
+        text = (trained.folder / "other.csv").read_text().replace(",", "\t").replace("colour\ty", "colour\tlabel")
+        (trained.folder / "other.tsv").write_text(text)
+        (trained.folder / "semicolons").write_text(text.replace("\t", ";"))
+        (trained.folder / "tabs").write_text(text)
+        for arguments in (("other.tsv",), ("semicolons", "--delimiter", ";"), ("tabs", "--delimiter", "\\t")):
+            _, others, _ = predict("out/state", *arguments, "--target", "label")
+            assert [(line["prediction"], line["target"]) for line in others] == [
+                (line["prediction"], line["target"]) for line in lines
+            ]
+
+    def test_the_key_and_label_of_late_labels_are_no_inputs(self, here: Home, predict: Predict) -> None:
+        write_pair(here.folder, "jsonl", 1000)
+        model = ["river.preprocessing.StandardScaler", "river.linear_model.SoftmaxRegression"]
+        discard = {"river.compose.Discard": {"args": ["colour"]}}
+        run(prepare(here.configure(**{**sections(), "model": [discard, *model]})))
+        record = {"a": 0.1, "b": 0.2, "y": "yes"}
+        (here.folder / "new.jsonl").write_text(
+            "".join(json.dumps({"id": f"new {n}", **record}) + "\n" for n in range(9))
+        )
+        status, lines, err = predict("out/state", "new.jsonl")
+        assert (status, err) == (0, "")
+        assert [line["target"] for line in lines] == ["yes"] * 9
+        (here.folder / "others.jsonl").write_text('{"c": 0.1, "d": 0.2}\n')
+        status, lines, err = predict("out/state", "others.jsonl")
+        assert (status, lines) == (1, [])
+        assert "has no input that the model has learnt, but c, d: " in err
+
+    def test_an_argument_may_be_a_number_that_json_does_not_have(self, here: Home, predict: Predict) -> None:
+        (here.folder / "stream.csv").write_text("a,y\n" + "1,true\n2,false\n" * 50)
+        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
+        model = [{"river.linear_model.ALMAClassifier": {"B": float("inf")}}]
+        run(prepare(here.configure(source=source, model=model)))
+        status, lines, err = predict("out/state", "stream.csv")
+        assert (status, len(lines), err) == (0, 100, "")
+
+    @pytest.mark.parametrize("version", [1, 2, 3])
+    @pytest.mark.parametrize("kind", ["growing", "adaptive-regressor", "river", "late-labels"])
+    def test_a_checkpoint_of_an_older_format(self, version: int, kind: str, tmp_path: Path, predict: Predict) -> None:
+        folder = GOLDEN / f"checkpoints-v{version}" / kind
+        (tmp_path / "new.jsonl").write_text('{"a": 1.0}\n{"b": 0.5}\n')
+        (file,) = [*folder.rglob("*.skc")][-1:]
+        status, lines, err = predict(str(file), str(tmp_path / "new.jsonl"))
+        assert status == 0, err
+        assert len(lines) == 2
+
+
+@pytest.mark.usefixtures("trained")
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("arguments", "status", "why"),
+        [
+            (
+                ["nothing", "other.csv"],
+                1,
+                "nothing: there is no such directory or file: start the run that learns first",
+            ),
+            (
+                ["config.yaml", "other.csv"],
+                2,
+                "MODEL: config.yaml is a configuration: name its checkpoint.directory, or",
+            ),
+            (["out/state", "nothing.csv"], 1, "nothing.csv: there is no such file"),
+            (["other.csv", "other.csv"], 1, "other.csv: not a checkpoint, its first bytes are wrong"),
+            (["out/state", "other.csv", "--delimiter", ";;"], 2, "--delimiter: must be one character, got ';;'"),
+            (
+                ["out/state", "other.csv", "--delimiter", ";"],
+                1,
+                "other.csv: its first record has no input that the model has learnt, but a,b,colour,y: try another",
+            ),
+            (
+                ["out/state", "other.csv", "--target-type", "x"],
+                2,
+                "--target-type: must be one of str, int, bool, float",
+            ),
+            (
+                ["out/state", "other.csv", "--target-type", "float"],
+                2,
+                "--target-type: must be str, int or bool for a cl",
+            ),
+            (["out/state", "other.jsonl", "--delimiter", ";"], 2, "--delimiter: has no meaning for jsonl"),
+            (["out/state", "other.csv", "--format", "xml"], 2, "'xml' is not one of"),
+            (["out/state"], 2, "Missing argument"),
+        ],
+    )
+    def test_each_is_one_sentence(self, predict: Predict, arguments: list[str], status: int, why: str) -> None:
+        found, lines, err = predict(*arguments)
+        assert (found, lines) == (status, [])
+        assert why in err
+        assert "Traceback" not in err
+
+    def test_what_a_topic_or_data_set_was_learnt_from_says_no_format(self, here: Home, predict: Predict) -> None:
+        source = {"kind": "river", "dataset": "Phishing"}
+        off = {"kind": "none"}
+        checkpoint = {"directory": "out/phishing"}
+        plan = prepare(here.configure(source=source, checkpoint=checkpoint, predictions=off, dead_letters=off))
+        run(plan, max_records=50)
+        status, _, err = predict("out/phishing", "-")
+        assert status == 2
+        assert err.startswith("--input-format: required, csv or jsonl: neither the name - nor the checkpoint tells")
+
+    @pytest.mark.parametrize(
+        ("records", "arguments", "advice"),
+        [
+            (20, ["--multiline"], "most of them for the reason csv_width: try another --delimiter, or --multiline"),
+            (5000, [], "most of them for the reason csv_width"),
+            (20, ["--input-format", "jsonl"], "most of them for the reason not_json: try --input-format csv"),
+        ],
+    )
+    def test_a_file_that_is_another_is_a_failure(
+        self, trained: Home, predict: Predict, records: int, arguments: list[str], advice: str
+    ) -> None:
+        (trained.folder / "wrong.csv").write_text("a,b,colour,y\n" + "1,2\x1b[2J\n" * records + "1,2,red,yes\n")
+        status, lines, err = predict("out/state", "wrong.csv", *arguments)
+        assert status == 1
+        assert len(lines) <= 1
+        assert len(err.splitlines()) == 12  # ten of them, the count and the failure
+        assert "; the first 10 are shown" in err
+        assert advice in err.splitlines()[-1]
+        assert "\x1b" not in err
+
+    def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(self, trained: Home, predict: Predict) -> None:
+        newest = sorted((trained.folder / "out/state").glob("*.skc"))[-1]
+        newest.write_bytes(newest.read_bytes()[:-3])
+        status, lines, err = predict("out/state", "other.csv")
+        assert status == 0
+        assert {line["checkpoint"] for line in lines} == {1}
+        assert "the next older checkpoint is tried" in err
+
+
+class TestAsAFilter:
+    def test_lines_come_while_records_come_and_a_reader_may_leave(self, trained: Home) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, "predict", "out/state", "-"],
+            cwd=trained.folder,
+            env=trained.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"a,b,colour,y\n0.1,0.2,red,\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["position"]["offset"] == 13  # before the input ends
+        process.stdout.close()
+        with contextlib.suppress(BrokenPipeError):  # it may have noticed by then
+            process.stdin.write(b"0.1,0.2,red,\n" * 3000)
+            process.stdin.close()
+        assert (process.wait(60), process.stderr.read()) == (1, b"")
+        process.stderr.close()
+
+    def test_a_signal_ends_it_before_the_file_does(
+        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (trained.folder / "long.csv").write_text("a,b,colour,y\n" + "0.1,0.2,red,yes\n" * 5000)
+        chunk = predict_file._Flushing.chunk
+
+        def interrupted(self: predict_file._Flushing, done: ChunkResult) -> None:
+            chunk(self, done)
+            signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(predict_file._Flushing, "chunk", interrupted)
+        status, lines, _ = predict("out/state", "long.csv")
+        assert status == 128 + signal.SIGINT
+        assert 0 < len(lines) < 5000
+
+    def test_a_slow_reader_is_waited_for(self) -> None:
+        class SlowSink(MemorySink):
+            left = 3
+
+            def flush(self) -> int:
+                if self.left:
+                    self.left -= 1
+                    try:
+                        raise BlockingIOError
+                    except BlockingIOError:
+                        raise SinkError("nobody reads it") from None
+                return super().flush()
+
+            def write(self, lines: Sequence[Any], positions: Sequence[Position] = ()) -> None:
+                super().write(lines, positions)
+                self.flush()
+
+        slow = SlowSink()
+        PatientSink(slow, lambda: False).write([{"a": 1}], [])
+        assert (slow.lines, slow.left) == ([{"a": 1}], 0)
+        slow.left = 1
+        with pytest.raises(SinkError):
+            PatientSink(slow, lambda: True).write([{"a": 2}], [])

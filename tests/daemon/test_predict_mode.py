@@ -1,0 +1,265 @@
+"""Mode predict: a trained model is read from another run's directory, which stays as it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.checkpoints.file import FORMAT_VERSION, read
+from streamkernel.daemon.checkpoints.payload import load_model
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, write_stream
+from tests.daemon.predicting import OWN, predicting
+
+
+@pytest.fixture
+def trained(here: Home) -> Home:
+    """A home in which a run has learnt 600 records, and with a file of others."""
+    run(prepare(here.config), max_records=600)
+    write_stream(here.folder / "other.csv", 400, seed=1)
+    return here
+
+
+def untouched(folder: Path) -> dict[str, tuple[int, ...]]:
+    """What tells whether anything in a folder was made, renamed, removed, opened for writing or given other rights."""
+    paths = [folder, *sorted(folder.iterdir())]
+    return {
+        path.name: (one.st_ino, one.st_mode, one.st_mtime_ns, one.st_ctime_ns)
+        for path in paths
+        for one in [path.stat()]
+    }
+
+
+def predict(home: Home, **sections: Any) -> Any:
+    return run(prepare(home.configure(**predicting(**sections))))
+
+
+class TestWhatItReads:
+    def test_it_needs_a_model(self, here: Home) -> None:
+        with pytest.raises(CheckpointError, match="out/state: there is no such directory or file: start the run"):
+            predict(here)
+        (here.folder / "out/state").mkdir(parents=True)
+        with pytest.raises(
+            CheckpointError, match="out/state: holds no checkpoint yet: start the run that learns first"
+        ):
+            predict(here)
+
+    @pytest.mark.parametrize("spelling", [{}, {"serve_from": None, "checkpoint": {"directory": "out/state"}}])
+    def test_the_directory_is_only_read(self, trained: Home, spelling: dict[str, Any]) -> None:
+        before = untouched(trained.folder / "out/state")
+        view = predict(trained, **spelling)
+        assert untouched(trained.folder / "out/state") == before
+        assert view.account["consumed"] == 400
+        assert view.account["learnt"] == 0
+        assert (
+            view.checkpoint
+            == f"off; predicting with checkpoint 2, {trained.header()['account']['learnt']} records learnt"
+        )
+        assert len(trained.lines("own/predictions.jsonl")) == view.account["predicted"] > 300
+
+    def test_it_serves_while_another_process_holds_the_lock(self, trained: Home) -> None:
+        store = CheckpointStore(trained.folder / "out/state")
+        store.lock()
+        predict(trained)
+        store.close()
+
+    def test_the_run_that_learns_goes_on_as_if_nothing_had_been(self, trained: Home) -> None:
+        predict(trained)
+        trained.configure()
+        run(prepare(trained.config))
+        assert trained.header()["account"]["consumed"] == 1000
+        result = trained.result()
+        run(prepare(trained.configure()), fresh=True)
+        assert trained.result() == result
+
+    def test_one_file_may_be_named(self, trained: Home) -> None:
+        predict(trained, serve_from="out/state/checkpoint-000000000001.skc")
+        assert {line["checkpoint"] for line in trained.lines("own/predictions.jsonl")} == {1}
+
+    def test_a_pipeline_of_river_predicts_what_it_has_learnt(self, trained: Home) -> None:
+        source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
+        model = [
+            {"river.compose.Discard": {"args": ["colour"]}},
+            "river.preprocessing.StandardScaler",
+            "river.linear_model.LogisticRegression",
+        ]
+        learning = {"source": source, "model": model, "checkpoint": {"directory": "out/river"}}
+        outputs = {"predictions": {"kind": "none"}, "dead_letters": {"kind": "none"}}
+        run(prepare(trained.configure(**learning, **outputs)))
+        (newest,) = sorted((trained.folder / "out/river").glob("*.skc"))[-1:]
+        restored = load_model(read(newest).payload, prepare(trained.config).model)
+        (trained.folder / "other.csv").write_text("a,b,colour\n1.0,2.0,red\n0.1,-0.1,\n")
+        source = {**source, "path": "other.csv"}
+        predict(trained, serve_from="out/river", model=model, source=source)
+        for line, x in zip(
+            trained.lines("own/predictions.jsonl"),
+            [{"a": 1.0, "b": 2.0, "colour": "red"}, {"a": 0.1, "b": -0.1}],
+            strict=True,
+        ):
+            assert line["probabilities"]["true"] == restored.predict_proba_one(x)[True]
+
+    @pytest.mark.parametrize(
+        ("sections", "why"),
+        [
+            (
+                {"model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 512}}]},
+                "out/state: the checkpoint holds another model than the configuration: model[0].max_features: "
+                "checkpoint has 256, configuration says 512",
+            ),
+            ({"serve_from": "stream.csv"}, "stream.csv: not a checkpoint, its first bytes are wrong"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, trained: Home, sections: dict[str, Any], why: str) -> None:
+        with pytest.raises(CheckpointError) as caught:
+            predict(trained, **sections)
+        assert str(caught.value) == why
+
+    def test_a_newer_format_is_refused(self, trained: Home) -> None:
+        (newest,) = sorted((trained.folder / "out/state").glob("*.skc"))[-1:]
+        data = bytearray(newest.read_bytes())
+        data[8:12] = (FORMAT_VERSION + 1).to_bytes(4, "little")
+        import hashlib
+
+        newest.write_bytes(bytes(data[:-32]) + hashlib.sha256(bytes(data[:-32])).digest())
+        with pytest.raises(CheckpointError, match="update streamkernel"):
+            predict(trained)
+
+    def test_of_a_damaged_checkpoint_the_one_before_is_taken_and_nothing_renamed(
+        self, trained: Home, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        newest = sorted((trained.folder / "out/state").glob("*.skc"))[-1]
+        newest.write_bytes(newest.read_bytes()[:-100])
+        before = untouched(trained.folder / "out/state")
+        predict(trained)
+        assert untouched(trained.folder / "out/state") == before
+        assert {line["checkpoint"] for line in trained.lines("own/predictions.jsonl")} == {1}
+        assert "the next older checkpoint is tried" in caplog.text
+
+    def test_the_positions_of_a_run_that_predicts_are_no_model(self, trained: Home) -> None:
+        predict(trained, checkpoint=OWN)
+        with pytest.raises(CheckpointError, match="own/state: holds the positions of a run in mode predict: name the"):
+            predict(trained, serve_from="own/state")
+
+
+class TestWithoutADirectory:
+    def test_each_run_begins_at_the_beginning_and_replaces_its_outputs(self, trained: Home) -> None:
+        predict(trained)
+        first = (trained.folder / "own/predictions.jsonl").read_bytes()
+        view = predict(trained)
+        assert view.account["consumed"] == 400
+        assert (trained.folder / "own/predictions.jsonl").read_bytes() == first
+
+    @pytest.mark.parametrize(("existing", "times"), [("append", 2), ("replace", 1)])
+    def test_the_configuration_may_say_otherwise(self, trained: Home, existing: str, times: int) -> None:
+        output = {"kind": "jsonl", "path": "own/predictions.jsonl", "existing": existing}
+        accounts = [predict(trained, predictions=output).account["predicted"] for _ in range(2)]
+        assert len(trained.lines("own/predictions.jsonl")) == times * accounts[0]
+
+    def test_existing_files_may_be_refused(self, trained: Home) -> None:
+        output = {"kind": "jsonl", "path": "own/predictions.jsonl", "existing": "refuse"}
+        predict(trained, predictions=output)
+        with pytest.raises(Exception, match="existing: append or existing: replace"):
+            predict(trained, predictions=output)
+
+    def test_fresh_changes_nothing(self, trained: Home) -> None:
+        before = trained.header()
+        run(prepare(trained.configure(**predicting())), fresh=True)
+        assert trained.header() == before
+
+    @pytest.mark.parametrize("key", ["predictions", "dead_letters"])
+    def test_the_outputs_of_the_run_that_learnt_are_not_touched(self, trained: Home, key: str) -> None:
+        path = {"predictions": "out/predictions.jsonl", "dead_letters": "out/dead.jsonl"}[key]
+        before = (trained.folder / path).read_bytes()
+        assert before
+        with pytest.raises(
+            DaemonError, match=rf"{key}\.path: {path} is an output of the run that learnt the model: give"
+        ):
+            predict(trained, **{key: {"kind": "jsonl", "path": path}})
+        os.link(trained.folder / path, trained.folder / "link")
+        with pytest.raises(DaemonError, match="give this run a file of its own"):
+            predict(trained, **{key: {"kind": "jsonl", "path": "link", "existing": "replace"}})
+        assert (trained.folder / path).read_bytes() == before
+
+    def test_labels_are_judged_and_may_be_missing(self, trained: Home) -> None:
+        view = predict(trained)
+        assert view.overall["accuracy"] > 0.6
+        assert {line["target"] for line in trained.lines("own/predictions.jsonl")} == {"yes", "no", None}
+        labelled = {line["position"]["offset"]: line["prediction"] for line in trained.lines("own/predictions.jsonl")}
+        rows = (trained.folder / "other.csv").read_text().splitlines()
+        (trained.folder / "other.csv").write_text("".join(f"{row.rpartition(',')[0]}\n" for row in rows))
+        predict(trained)
+        lines = trained.lines("own/predictions.jsonl")
+        assert {line["target"] for line in lines} == {None}
+        assert [line["prediction"] for line in lines if line["position"]["offset"]][-50:] == [*labelled.values()][-50:]
+
+
+class TestWithADirectoryOfItsOwn:
+    def test_it_goes_on_where_it_was(self, trained: Home) -> None:
+        predict(trained)
+        whole = (trained.folder / "own/predictions.jsonl").read_bytes()
+        own = predicting(checkpoint=OWN, predictions={"kind": "jsonl", "path": "own/parts.jsonl"})
+        own["dead_letters"] = {"kind": "none"}
+        for _ in range(5):
+            run(prepare(trained.configure(**own)), max_records=90)
+        assert (trained.folder / "own/parts.jsonl").read_bytes() == whole
+        header = trained.header("own/state")
+        learnt = trained.header()
+        assert header["predicted_with"] == {"checkpoint": learnt["number"], "records": learnt["account"]["learnt"]}
+        assert header["model"] == learnt["model"]
+        assert header["account"]["consumed"] == 400
+
+    def test_fresh_begins_it_anew(self, trained: Home) -> None:
+        predict(trained, checkpoint=OWN)
+        view = run(prepare(trained.configure(**predicting(checkpoint=OWN))), fresh=True)
+        assert view.taken == 400
+        assert (trained.folder / "own/predictions.jsonl.old").exists()
+
+    @pytest.mark.parametrize("fresh", [False, True])
+    def test_the_two_modes_do_not_share_a_directory(self, trained: Home, fresh: bool) -> None:
+        (trained.folder / "copy").mkdir()
+        for path in (trained.folder / "out/state").glob("*.skc"):
+            (trained.folder / "copy" / path.name).write_bytes(path.read_bytes())
+        before = trained.header()
+        wrong = predicting(serve_from="copy", checkpoint={"directory": "out/state"})
+        with pytest.raises(
+            CheckpointError, match=r"checkpoint\.directory is that of a run that learns: name it in serve_from"
+        ):
+            run(prepare(trained.configure(**wrong)), fresh=fresh)
+        assert trained.header() == before
+        predict(trained, checkpoint=OWN)
+        with pytest.raises(
+            CheckpointError, match="is that of a run in mode predict, which learnt nothing: give this run"
+        ):
+            run(prepare(trained.configure(checkpoint=OWN)), fresh=fresh)
+
+
+def test_evaluate_judges_the_trained_model(trained: Home) -> None:
+    plan = prepare(trained.configure(**predicting(predictions={"kind": "jsonl", "path": "out/predictions.jsonl"})))
+    before = trained.result()
+    with StopSignals() as stopped:
+        evaluation = evaluate(plan, stopped)
+    assert evaluation.view.overall["accuracy"] > 0.6
+    assert evaluation.view.account["learnt"] == 0
+    assert trained.result() == before
+
+
+class TestCheck:
+    def test_it_says_which_model_predicts(self, trained: Home) -> None:
+        findings = check(prepare(trained.configure(**predicting(checkpoint=OWN))))
+        assert findings.bad == []
+        learnt = trained.header()["account"]["learnt"]
+        assert f"model: out/state, checkpoint 2, {learnt} records learnt" in findings.good
+        assert "checkpoint: own/state, none yet" in findings.good
+
+    def test_it_says_why_there_is_none(self, here: Home) -> None:
+        findings = check(prepare(here.configure(**predicting(source={"kind": "csv", "path": "stream.csv"}))))
+        assert findings.bad == ["out/state: there is no such directory or file: start the run that learns first"]
