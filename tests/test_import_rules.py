@@ -33,7 +33,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle"},
         {"runtime"},
-        {"check", "evaluate", "migrate", "partition"},
+        {"check", "evaluate", "init", "migrate", "partition", "replay"},
         {"cli"},
     ],
     "connectors": [

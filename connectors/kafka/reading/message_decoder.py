@@ -66,6 +66,12 @@ class MessageDecoder:
             records = list(map(self._with_extras, records, messages))
         return records
 
+    def record(self, value: bytes, position: Position, following: Position) -> Record:
+        """Return the record of a value alone: of what is included beside it, nothing is there."""
+        if len(value) > self._max_record_bytes:
+            return self._odd(value, position, following)
+        return self._decoder.record(value, position, following)
+
     def _unequal(
         self, values: Sequence[bytes | None], sizes: Sequence[int], starts: list[Position], ends: list[Position]
     ) -> list[Record]:

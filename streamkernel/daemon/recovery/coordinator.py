@@ -133,7 +133,8 @@ class CheckpointCoordinator(Checkpoints):
         """Take the header and the payload of a checkpoint; the model is serialised once, also for its digest."""
         labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
         payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
-        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest)
+        replayed = self.start.replayed.to_json()
+        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest, replayed)
         return about, payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:

@@ -7,7 +7,7 @@ import json
 import logging
 import platform
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -97,6 +97,7 @@ def header(
     marks: Mapping[str, Mark | None],
     labels: Mapping[str, Any] | None = None,
     digest: str | None = None,
+    replayed: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Return the header of a checkpoint.
 
@@ -114,6 +115,8 @@ def header(
         What `labels.snapshot.dump` gives for the header; None where there are no late labels.
     digest
         That of the model's state; None where it has none.
+    replayed
+        What `ReplayedLetters.to_json` gives; nothing where no dead letter was replayed.
 
     """
     sections = _fitted_sections(plan)
@@ -128,6 +131,7 @@ def header(
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in marks.items() if plan.raw.get(key)},
         **({} if labels is None else {"labels": labels}),
         **({"inputs": inputs} if inputs else {}),
+        **({"replayed": replayed} if replayed else {}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": describe_model(model, digest),

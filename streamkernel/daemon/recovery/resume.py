@@ -20,6 +20,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import check_labels, check_source, check_versions, mark_of
+from streamkernel.daemon.recovery.replayed import ReplayedLetters
 
 __all__ = ["Start", "begin", "restore", "resume"]
 
@@ -50,6 +51,8 @@ class Start:
         The names that a model of River's has learnt, as `InputNames.to_text` gives them.
     written
         When it was written, in seconds since 1970; NaN where there was none.
+    replayed
+        The dead letters that were replayed.
 
     """
 
@@ -63,6 +66,7 @@ class Start:
     whole: bool = True
     inputs: str = ""
     written: float = math.nan
+    replayed: ReplayedLetters = field(default_factory=ReplayedLetters)
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
         """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
@@ -136,6 +140,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         return start
     start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
+    start.replayed = ReplayedLetters.from_json(header.get("replayed", []))
     start.positions = {place[1]: Position(*place) for place in header["positions"]}
     if labels:
         start.whole = _labels_fit(header, plan)
