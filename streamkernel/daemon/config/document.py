@@ -86,7 +86,7 @@ def dump(raw: Mapping[str, Any]) -> str:
     "source:\\n  path: ${HOME}/a.csv\\nmodel:\\n- '1e5'\\n- 1.0e-07\\n"
 
     """
-    return yaml.dump(dict(raw), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return yaml.dump(dict(raw), Dumper=_Dumper, sort_keys=False)
 
 
 def read(path: Path, environment: Mapping[str, str] = os.environ, overrides: Sequence[Override] = ()) -> Document:

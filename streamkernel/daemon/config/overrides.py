@@ -89,8 +89,8 @@ def _put(node: yaml.Node, path: tuple[str | int, ...], depth: int, value: yaml.N
         raise ConfigError([f"{dotted(path)}: --set: {dotted(path[:depth])} is no mapping"])
     pairs = list(node.value)
     names = [str(key.value) for key, _ in pairs]
-    step = depth > 0 and isinstance(path[depth - 1], int) and len(names) == 1 and "." in names[0]
-    if step and part != names[0]:  # model[0].seed: the name of the class is no part of the key
+    made = path[0] == "model" and depth > 0 and len(names) == 1 and "." in names[0]
+    if made and part != names[0]:  # model[0].seed: the name of the class is no part of the key
         pairs[0] = (pairs[0][0], _put(pairs[0][1], path, depth, value))
     elif part in names:
         place = names.index(part)

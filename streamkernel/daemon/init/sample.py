@@ -8,6 +8,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -65,16 +66,14 @@ def read_sample(path: Path) -> Sample:
         Where it cannot be read, or holds neither CSV with a header nor JSON lines.
 
     """
-    data, whole = _first_bytes(path)
-    if not data.strip():
-        raise SampleError(f"{path}: holds nothing: init needs its first lines")
+    data = _first_bytes(path)
     if data.startswith(_UTF_16):
         raise SampleError(f"{path}: is UTF-16: convert it, such as by iconv -f utf-16 -t utf-8")
     if b"\0" in data:
         raise SampleError(f"{path}: is no text: init takes CSV and JSON lines")
     text, encoding = _decoded(data.removeprefix(BYTE_ORDER_MARK))
-    if not whole:
-        text = text[: text.rfind("\n") + 1] or text
+    if not text.strip():
+        raise SampleError(f"{path}: holds nothing: init needs its first lines")
     first = text.lstrip()[0]
     if first == "[":
         raise SampleError(f"{path}: holds a JSON array: write one object a line, such as by jq -c '.[]'")
@@ -86,32 +85,29 @@ def read_sample(path: Path) -> Sample:
         raise SampleError(f"{path}: cannot be read as CSV: {error}") from None
 
 
-def _first_bytes(path: Path) -> tuple[bytes, bool]:
-    """Return the first bytes of a file, and whether they are all of it."""
+def _first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file, up to the end of a line where there is more."""
     data = bytearray()
     try:
         file = open_file(path)
         try:
-            while len(data) < _MOST_BYTES and not file.ended:
+            while len(data) <= _MOST_BYTES and not file.ended:
                 data += file.read(time.monotonic())
-            return bytes(data[:_MOST_BYTES]), file.ended and len(data) <= _MOST_BYTES
         finally:
             file.close()
     except SourceError as error:
         raise SampleError(str(error)) from None
+    if len(data) > _MOST_BYTES:
+        del data[data.rfind(b"\n", 0, _MOST_BYTES) + 1 or _MOST_BYTES :]
+    return bytes(data)
 
 
 def _decoded(data: bytes) -> tuple[str, str]:
-    """Return the text of bytes that may end within a character, and its encoding."""
-    try:
-        return data.decode(), "utf-8"
-    except UnicodeDecodeError as error:
-        if error.start > len(data) - 4 and error.reason == "unexpected end of data":
-            return data[: error.start].decode(), "utf-8"
-    try:
-        return data.decode("cp1252"), "cp1252"
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), "latin-1"
+    """Return the text of bytes, and its encoding."""
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding), encoding
+    return data.decode("latin-1"), "latin-1"
 
 
 def _json_lines(path: Path, text: str, encoding: str) -> Sample:
