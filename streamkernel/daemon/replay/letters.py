@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from connectors.files.bytes import File
 from connectors.files.compressed import open_file
-from connectors.files.lines import Lines
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.recovery.replayed import LetterPlace
 
@@ -22,6 +22,7 @@ __all__ = ["DeadLetter", "LetterError", "read_letters"]
 
 # A record may be written with six characters a byte, and has some words about it.
 _CHARACTERS, _ABOUT_BYTES = 6, 2**16
+_LONGEST_FIELD = 2**31 - 1
 
 _Whole = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -148,11 +149,10 @@ def _objects(path: Path, longest: int) -> Iterator[tuple[int, Any]]:
 
 def _csv_objects(path: Path, texts: Iterator[str]) -> Iterator[tuple[int, Any]]:
     reader = csv.DictReader(texts, strict=True)
-    csv.field_size_limit(2**31 - 1)  # a record may be as long as it likes, up to the limit of a line
     try:
         if not {"position", "raw"} <= set(reader.fieldnames or ()):
             raise _no_letter(path, 1, "neither a JSON object nor a header of CSV with the columns position and raw")
-        for row in reader:
+        for row in _rows(reader):
             values: dict[str, Any] = {name: value for name, value in row.items() if name and value is not None}
             values["position"] = json.loads(values.get("position", ""))
             yield reader.line_num, values
@@ -160,19 +160,42 @@ def _csv_objects(path: Path, texts: Iterator[str]) -> Iterator[tuple[int, Any]]:
         raise _no_letter(path, reader.line_num, f"{error!s:.100}") from None
 
 
+def _rows(reader: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield rows whose fields are as long as records may be; the limit of the csv module is that of the process."""
+    while True:
+        before = csv.field_size_limit(_LONGEST_FIELD)
+        try:
+            row = next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is None:
+            return
+        yield row
+
+
 def _texts(path: Path, longest: int) -> Iterator[str]:
+    """Yield the lines of a file with their ends."""
     file = open_file(path)
     try:
-        lines = Lines(file, longest)
-        line = 0
-        while (chunk := lines.take(256, deadline=0.0)).lines:
-            for data in chunk.lines:
-                line += 1
-                if chunk.too_long:
-                    raise _no_letter(path, line, f"longer than {longest:,} bytes: raise limits.max_record_bytes")
-                try:
-                    yield data.decode() + "\n"
-                except UnicodeDecodeError as error:
-                    raise _no_letter(path, line, f"byte {error.start} is not UTF-8") from None
+        for line, data in enumerate(_lines(file, longest), start=1):
+            if len(data) > longest:
+                raise _no_letter(path, line, f"longer than {longest:,} bytes: raise limits.max_record_bytes")
+            try:
+                yield data.decode("utf-8-sig" if line == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise _no_letter(path, line, f"byte {error.start} is not UTF-8") from None
     finally:
         file.close()
+
+
+def _lines(file: File, longest: int) -> Iterator[bytes]:
+    """Yield lines with their ends; the last one is as much as was read where it is longer than that."""
+    rest = bytearray()
+    while not file.ended and len(rest) <= longest:
+        *lines, last = file.read(deadline=0.0).split(b"\n")
+        for line in lines:
+            yield bytes(rest) + line + b"\n"
+            rest.clear()
+        rest += last
+    if rest:
+        yield bytes(rest)
