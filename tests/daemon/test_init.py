@@ -142,6 +142,7 @@ def test_quoted_line_ends(tmp_path: Path) -> None:
         (b"PAR1\x00\x01", "is no text"),
         (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
         (b"a," + b"x" * 200_000 + b"\n", "cannot be read as CSV"),
+        (b"a,${y}\n1,2\n", "begins a variable in a configuration"),
     ],
 )
 def test_a_file_it_can_make_nothing_of(tmp_path: Path, data: bytes, said: str) -> None:

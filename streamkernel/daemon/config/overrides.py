@@ -52,7 +52,7 @@ def parse_override(argument: str) -> Override:
         path.append(found["name"] if found["index"] is None else int(found["index"]))
         rest = rest[found.end() :].removeprefix(".")
     if not equals or rest or not path or isinstance(path[0], int):
-        raise ConfigError([f"--set: must be key=value with a key like source.path or model[0].seed, got {argument!r}"])
+        raise ConfigError([f"--set: must be key=value with a key like source.path or model[0].seed, got {key!r}"])
     return Override(tuple(path), text)
 
 

@@ -39,6 +39,9 @@ def configuration_for(path: Path, target: str | None = None) -> str:
     sample = read_sample(path)
     found = find_target(sample, target)
     inputs = [column for column in describe_columns(sample) if column.name != found.name]
+    for name in (str(path), found.name):
+        if "${" in name:
+            raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
     lines = [*_source(sample, found), *_model(inputs, found), *_outputs(sample), *_limits(inputs)]
     return "\n".join(lines) + "\n"
 
@@ -72,7 +75,7 @@ def _model(inputs: Sequence[Column], target: Target) -> Iterator[str]:
     if len(inputs) > _MOST_SHOWN:
         yield f"#   and {len(inputs) - _MOST_SHOWN:,} more"
     yield "model:"
-    identifying = [column.name for column in inputs if column.identifies]
+    identifying = [column.name for column in inputs if column.identifies and "${" not in column.name]
     if identifying:
         yield "  # These name a record rather than describe it. Leaving them out is faster, and mostly more accurate:"
         yield f"  # - river.compose.Discard: {{args: [{', '.join(map(_text, identifying))}]}}"
