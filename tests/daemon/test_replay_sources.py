@@ -146,7 +146,7 @@ def test_too_many_are_refused(
     source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"}
     configured(folder, source=source, model=RIVER, dead_letters=DEAD)
     assert cli.main(["run", "config.yaml"]) == 0
-    monkeypatch.setattr("streamkernel.daemon.replay.run.MOST_REPLAYED", 2)
+    monkeypatch.setattr("streamkernel.daemon.replay.selection.MOST_REPLAYED", 2)
     assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
     assert "a checkpoint keeps the places of 2 replayed letters, and 0 are there" in capsys.readouterr().err
 

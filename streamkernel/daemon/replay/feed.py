@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from connectors.ports import Fault, Position, Record, Source
+from connectors.ports import Fault, Position, Record
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.recovery.replayed import LetterPlace
 from streamkernel.daemon.replay.letters import DeadLetter
 from streamkernel.daemon.replay.report import ReplayReport
+from streamkernel.daemon.replay.sources import SourceState
 
-__all__ = ["ReplayFeed", "ReplayedRecord", "SourceState", "is_replayed", "place_of"]
+__all__ = ["ReplayFeed", "ReplayedRecord", "is_replayed", "place_of"]
 
 _STREAM = "replay:"
 _LABELS = "labels:"
@@ -41,25 +42,6 @@ def place_of(origin: Position) -> LetterPlace:
     source: Literal["labels", "records"] = "labels" if origin.stream.startswith(_LABELS) else "records"
     repeat = origin.stream.removeprefix(_LABELS).removeprefix(f"{_STREAM}#")
     return LetterPlace(source, origin.partition, int(repeat) if repeat.isdecimal() else 0, origin.offset)
-
-
-class SourceState(NamedTuple):
-    """A source of a configuration.
-
-    Attributes
-    ----------
-    source
-        What decodes its records.
-    positions
-        Where each of its partitions goes on, which a replay leaves as it is.
-    topic
-        Whether it is a topic.
-
-    """
-
-    source: Source
-    positions: Mapping[int, Position]
-    topic: bool
 
 
 class ReplayedRecord(NamedTuple):

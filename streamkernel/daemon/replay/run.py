@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from connectors.ports import Position, Source, SourceError
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError, DirectoryInUseError
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.schema import check_header
@@ -19,27 +16,23 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.grouped import group_of
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSinkConfig, KafkaSourceConfig
+from streamkernel.daemon.config.schema import KafkaSinkConfig
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
-from streamkernel.daemon.recovery.replayed import MOST_REPLAYED, LetterPlace
 from streamkernel.daemon.replay.books import ReplayBooks
-from streamkernel.daemon.replay.feed import ReplayFeed, SourceState
-from streamkernel.daemon.replay.letters import DeadLetter, read_letters
+from streamkernel.daemon.replay.feed import ReplayFeed
 from streamkernel.daemon.replay.outputs import open_outputs
 from streamkernel.daemon.replay.report import ReplayReport
+from streamkernel.daemon.replay.selection import LetterSelection
+from streamkernel.daemon.replay.sources import open_sources
 from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
-from streamkernel.daemon.wiring.connectors import make_source
 from streamkernel.daemon.wiring.processor import make_processor
 
 __all__ = ["replay"]
 
-_log = logging.getLogger(__name__)
-
-_SECTIONS = {"records": "source", "labels": "labels.source"}
 # How a record is decoded may be mended for a replay; what it is may not.
 _MENDABLE = ("delimiter", "encoding", "multiline")
 
@@ -72,13 +65,14 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
         plan, start = _restore(plan, store)
         sinks = open_outputs(plan, start, path, stack)
         report = ReplayReport(path)
-        letters = _Letters(plan, start, path)
+        letters = LetterSelection(plan, start, path)
         wanted = letters.count(report)
         if sinks.mended and report.n_ahead:
             raise DaemonError(
                 f"{path}: the last {report.n_ahead:,} letters are of records that the daemon reads again after it was "
                 "killed, and then writes again: remove these lines, and replay again"
             )
+        sources = open_sources(plan, start, wanted, stack)
         processor = make_processor(plan, start)
         coordinator = CheckpointCoordinator(plan, store, processor, sinks, start)
         books = ReplayBooks(processor, start, report)
@@ -88,7 +82,7 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
             coordinator.schedule.resumed(processor.taken, whole=False)
         feed = ReplayFeed(
             letters.wanted(),
-            _sources(plan, start, wanted, stack),
+            sources,
             report,
             books.hand,
             lambda record: isolation.kills(processor.learner, processor.stage.rows(record), stopped),
@@ -125,77 +119,6 @@ class _ReplayCheckpoints(Checkpoints):
         if self._books.changed and self._coordinator.schedule is not None:
             self._coordinator.schedule.moved()
             self._coordinator.finish()
-
-
-@dataclass
-class _Letters:
-    """The letters of a file, by what is to be done with them."""
-
-    plan: Plan
-    start: resume.Start
-    path: Path
-
-    def count(self, report: ReplayReport) -> Counter[str]:
-        """Count the letters by their source that are to be replayed, and report the others.
-
-        Raises
-        ------
-        DaemonError
-            Where they are not of this checkpoint, or too many to be kept in it.
-
-        """
-        wanted: Counter[str] = Counter()
-        for letter, new in self._letters():
-            place = letter.place
-            if new:
-                wanted[place.source] += 1
-            elif place in self.start.replayed:
-                report.n_before += 1
-            elif self._is_ahead(place):
-                report.n_ahead += 1
-            if wanted.total() + len(self.start.replayed) > MOST_REPLAYED:
-                raise DaemonError(
-                    f"{self.path}: a checkpoint keeps the places of {MOST_REPLAYED:,} replayed letters, and "
-                    f"{len(self.start.replayed):,} are there: with so many, mend the configuration and start anew with "
-                    "streamkernel run --fresh"
-                )
-        join = self.start.join
-        dead = {"records": self.start.counts.dead, "labels": 0 if join is None else join.counts.dead}
-        for source, number in wanted.items():
-            if number > dead[source]:
-                raise DaemonError(
-                    f"{self.path}: holds {number:,} letters of {source} that were not replayed, and the checkpoint "
-                    f"counts {dead[source]:,}: it is the file of another run; give the one that goes with "
-                    f"{self.plan.raw['checkpoint']['directory']}"
-                )
-        return wanted
-
-    def wanted(self) -> Iterator[DeadLetter]:
-        """Yield the letters that are to be replayed."""
-        return (letter for letter, new in self._letters() if new)
-
-    def _letters(self) -> Iterator[tuple[DeadLetter, bool]]:
-        """Yield each letter, and whether it is to be replayed: not where it was, or stands there a second time."""
-        limit = self.plan.config.limits.max_record_bytes
-        taken: set[LetterPlace] = set()
-        for letter in read_letters(self.path, limit, self._repeats):
-            place = letter.place
-            new = place not in self.start.replayed and place not in taken and not self._is_ahead(place)
-            if new:
-                taken.add(place)
-            yield letter, new
-
-    def _repeats(self, source: str) -> bool:
-        """Return whether the offsets of a source begin anew: of a file that is rotated, or a pipe."""
-        written = self.plan.config.sources.get(_SECTIONS[source])
-        return getattr(written, "follow", False) or str(getattr(written, "path", "")) == "-"
-
-    def _is_ahead(self, place: LetterPlace) -> bool:
-        """Return whether the daemon has yet to read a record, or reads it again."""
-        join = self.start.join
-        positions = self.start.positions if place.source == "records" else {} if join is None else join.positions
-        here = positions.get(place.partition)
-        return here is None or (place.offset >= here.offset and not self._repeats(place.source))
 
 
 def _check_configuration(plan: Plan) -> None:
@@ -263,40 +186,3 @@ def _with_decoding_of(raw: Mapping[str, Any], saved: Mapping[str, Any]) -> dict[
 
 def _decoding(source: Mapping[str, Any]) -> dict[str, Any]:
     return {key: source[key] for key in _MENDABLE if key in source}
-
-
-def _sources(plan: Plan, start: resume.Start, wanted: Mapping[str, int], stack: ExitStack) -> dict[str, SourceState]:
-    """Make what decodes the letters of each source that has any."""
-    made = {}
-    for name in wanted:
-        key = _SECTIONS[name]
-        written = plan.config.sources[key]
-        # One that keeps nothing beside the checkpoint, and waits for nothing.
-        still = written.model_copy(update={"follow": False}) if hasattr(written, "follow") else written
-        source = stack.enter_context(make_source(still, plan.config.limits, key))
-        positions: Mapping[int, Position] = start.positions
-        if name == "labels" and start.join is not None:
-            positions = dict(start.join.positions)
-        if isinstance(written, CsvSourceConfig):
-            _read_header(source, written.path, key)
-        if isinstance(written, KafkaSourceConfig) and written.include:
-            _log.warning(
-                "%s.include: a dead letter holds the value of its message alone, so these inputs are absent", key
-            )
-        made[name] = SourceState(source, positions, isinstance(written, KafkaSourceConfig))
-    return made
-
-
-def _read_header(source: Source, path: str, key: str) -> None:
-    """Open a CSV file, whose first line says what the fields of its records are."""
-    problem = "standard input is gone"
-    if path != "-":
-        try:
-            source.open()
-            return
-        except SourceError as error:
-            problem = str(error)
-    raise DaemonError(
-        f"{problem}: the names of the columns stand in its first line: give a file that begins with it, such as by "
-        f"--set {key}.path=FILE"
-    )
