@@ -158,7 +158,7 @@ class RiverSource(Source):
         try:
             pair = json.loads(raw)
             values, target = dict(pair["x"]), pair["y"]
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             fault = Fault("not_json", 'must be a JSON object with the keys "x" and "y"')
             return Record({}, None, position, following, raw, fault)
         return self._record(values, target, position, following)

@@ -38,11 +38,17 @@ def test_each_line_stands_there_once(
     rows = [b"{bad" if n in BAD else {"a": n / 10, "y": n % 2 == 0} for n in range(RECORDS)]
     produce(broker.bootstrap, source, rows, partition=lambda number: number % 2)
     home = Home(tmp_path)
+    name = output if transactional else None
     servers = {"bootstrap_servers": broker.bootstrap}
     home.configure(
         source={"kind": "kafka", "topic": source, **servers, "target": "y", "target_type": "bool"},
         model=["river.linear_model.LogisticRegression"],
-        predictions={"kind": "kafka", "topic": output, **servers} | ({"transactional_id": output} * transactional),
+        predictions={
+            "kind": "kafka",
+            "topic": output,
+            **servers,
+            "transactional_id": output if transactional else None,
+        },
     )
 
     def call(*arguments: str, **environment: str) -> int:
