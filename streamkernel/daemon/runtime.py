@@ -9,6 +9,7 @@ from connectors.ports import SourceError
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.fresh import set_aside, verify_fresh
@@ -142,7 +143,8 @@ def _way_back(plan: Plan) -> str:
     path = getattr(plan.config.dead_letters, "path", "-")
     if path == "-" or plan.config.checkpoint is None or plan.config.mode == "predict":
         return ""
-    return f"the dead letters are in {path}: mend them, then streamkernel replay {path} {plan.path} learns them"
+    config = "CONFIG" if str(plan.path) == STANDARD_INPUT else plan.path
+    return f"the dead letters are in {path}: mend them, then streamkernel replay {path} {config} learns them"
 
 
 def _obstacle(plan: Plan) -> str | None:

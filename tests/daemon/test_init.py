@@ -75,6 +75,7 @@ def test_it_runs_as_written(
         (["0", "1"], "int", "Classifier"),
         ([str(n) for n in range(40)], "float", "Regressor"),
         (["0.5", "1"], "float", "Regressor"),
+        ([*(str(n / 2) for n in range(40)), "n/a", "inf"], "float", "Regressor"),
     ],
 )
 def test_the_model_suits_the_target(tmp_path: Path, values: list[str], kind: str, estimator: str) -> None:

@@ -47,7 +47,7 @@ def test_each_line_stands_there_once(
             "kind": "kafka",
             "topic": output,
             **servers,
-            "transactional_id": output if transactional else None,
+            "transactional_id": name,
         },
     )
 

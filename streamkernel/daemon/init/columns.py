@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y
 _MOST_LABELS = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES, _FEWEST_TO_TELL = 0.9, 20
+_NUMBERS = 0.9
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _kind(values: list[Any], column: Column) -> Literal["str", "int", "bool", "f
         return "bool"
     if column.holds == "texts":
         return "str"
-    whole = all(float(value).is_integer() for value in values)
+    whole = all(number.is_integer() for value in values if (number := _number(value)) is not None)
     return "int" if whole and column.n_different <= _MOST_LABELS else "float"
 
 
@@ -123,9 +123,14 @@ def _column(sample: Sample, name: str, values: list[Any]) -> Column:
     return Column(name, "texts", len(values), different, max(len(str(value)) for value in values))
 
 
-def _are_numbers(values: Iterable[Any]) -> bool:
+def _are_numbers(values: list[Any]) -> bool:
+    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
+    return sum(_number(value) is not None for value in values) >= _NUMBERS * len(values)
+
+
+def _number(value: Any) -> float | None:
     try:
-        # As a source reads them: 1_000 is a word.
-        return all(math.isfinite(float(value)) and "_" not in str(value) for value in values)
+        number = float(value)
     except (ValueError, OverflowError):
-        return False
+        return None
+    return number if math.isfinite(number) and "_" not in str(value) else None
