@@ -13,7 +13,8 @@ from streamkernel.daemon.base.errors import CheckpointError, DaemonError, Direct
 from streamkernel.daemon.checkpoints.file import Checkpoint
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
-from streamkernel.daemon.config.grouped import group_of
+from streamkernel.daemon.config.document import dump, parse
+from streamkernel.daemon.config.grouped import group_of, partition_document
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import KafkaSinkConfig
@@ -21,6 +22,7 @@ from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 from streamkernel.daemon.replay.books import ReplayBooks
 from streamkernel.daemon.replay.feed import ReplayFeed
+from streamkernel.daemon.replay.letters import read_letters
 from streamkernel.daemon.replay.outputs import open_outputs
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.selection import LetterSelection
@@ -29,6 +31,7 @@ from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
+from streamkernel.daemon.wiring.plan import plan_of
 from streamkernel.daemon.wiring.processor import make_processor
 
 __all__ = ["replay"]
@@ -41,6 +44,7 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
     """Predict and learn the mended dead letters of a file, each once, by the model of a configuration.
 
     They are learnt after all that the checkpoint holds, in the order of the file. Those that are still dead stay in it.
+    Of a group, the letters of each partition go to its own checkpoint.
 
     Parameters
     ----------
@@ -59,17 +63,31 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
     """
     _check_configuration(plan)
     _check_file(plan, path)
+    report = ReplayReport(path)
+    if group_of(plan.config) is None:
+        _replay(plan, path, report)
+        return report
+    # Each partition has a model, a checkpoint and outputs of its own.
+    for partition in sorted({one.place.partition for one in read_letters(path, plan.config.limits.max_record_bytes)}):
+        if not report.stopped:
+            document = partition_document(parse(dump(plan.raw), str(plan.path)), partition)
+            _replay(plan_of(plan.path, document), path, report, partition)
+    return report
+
+
+def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None = None) -> None:
+    """Replay the letters of a file, or those of one partition, into a checkpoint, and report what became of them."""
     with ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         store = _lock(plan, stack)
         plan, start = _restore(plan, store)
         sinks = open_outputs(plan, start, path, stack)
-        report = ReplayReport(path)
-        letters = LetterSelection(plan, start, path)
+        letters = LetterSelection(plan, start, path, partition)
+        ahead_before = report.n_ahead
         wanted = letters.count(report)
-        if sinks.mended and report.n_ahead:
+        if sinks.mended and report.n_ahead > ahead_before:
             raise DaemonError(
-                f"{path}: the last {report.n_ahead:,} letters are of records that the daemon reads again after it was "
+                f"{path}: the last {report.n_ahead - ahead_before:,} letters are of records that the daemon reads again after it was "
                 "killed, and then writes again: remove these lines, and replay again"
             )
         sources = open_sources(plan, start, wanted, stack)
@@ -94,7 +112,6 @@ def replay(plan: Plan, path: Path) -> ReplayReport:
         )
         report.stopped = loop.run() == "stopped"
         checkpoints.finish()
-        return report
 
 
 class _ReplayCheckpoints(Checkpoints):
@@ -127,11 +144,6 @@ def _check_configuration(plan: Plan) -> None:
         problems.append("checkpoint: required by replay, which learns into the newest checkpoint of its directory")
     if plan.config.mode == "predict":
         problems.append("mode: must be learn for replay: a model that only serves is given mended records as a source")
-    if group_of(plan.config) is not None:
-        problems.append(
-            "source.group: not for replay: replay into one partition N with a configuration of its own, without group, "
-            "with source.partitions: [N], checkpoint.directory: DIRECTORY/partition-N, and its outputs"
-        )
     if problems:
         raise ConfigError(problems)
 

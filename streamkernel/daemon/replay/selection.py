@@ -28,12 +28,15 @@ class LetterSelection:
         The configuration, and the checkpoint they are replayed into.
     path
         The file.
+    partition
+        The one whose letters are looked at; None: those of all.
 
     """
 
     plan: Plan
     start: Start
     path: Path
+    partition: int | None = None
 
     def count(self, report: ReplayReport) -> Counter[str]:
         """Count the letters by their source that are to be replayed, and report the others.
@@ -80,6 +83,8 @@ class LetterSelection:
         taken: set[LetterPlace] = set()
         for letter in read_letters(self.path, limit, self._repeats):
             place = letter.place
+            if self.partition not in (None, place.partition):
+                continue
             new = place not in self.start.replayed and place not in taken and not self._is_ahead(place)
             if new:
                 taken.add(place)
