@@ -249,14 +249,9 @@ def init(
     ] = None,
 ) -> None:
     """Print a configuration for a file, made from its first lines."""
-    from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.init.configuration import configuration_for
-    from streamkernel.daemon.init.sample import SampleError
 
-    try:
-        print(configuration_for(file, target), end="")
-    except SampleError as error:
-        raise DaemonError(str(error)) from None
+    print(configuration_for(file, target), end="")
 
 
 @app.command()

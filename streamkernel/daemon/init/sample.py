@@ -16,6 +16,7 @@ from typing import Any, Literal
 from connectors.files.compressed import open_file
 from connectors.files.lines import BYTE_ORDER_MARK
 from connectors.ports import SourceError
+from streamkernel.daemon.base.errors import DaemonError
 
 __all__ = ["Sample", "SampleError", "read_sample"]
 
@@ -25,7 +26,7 @@ _DELIMITERS = ",;\t|"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-class SampleError(ValueError):
+class SampleError(DaemonError):
     """A file that no configuration can be made for; the message says why and what to do."""
 
 

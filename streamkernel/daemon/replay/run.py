@@ -83,11 +83,12 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
         plan, start = _restore(plan, store)
         sinks = open_outputs(plan, start, path, stack)
         letters = LetterSelection(plan, start, path, partition)
-        ahead_before = report.n_ahead
+        n_ahead_before = report.n_ahead
         wanted = letters.count(report)
-        if sinks.mended and report.n_ahead > ahead_before:
+        n_ahead = report.n_ahead - n_ahead_before
+        if sinks.mended and n_ahead:
             raise DaemonError(
-                f"{path}: the last {report.n_ahead - ahead_before:,} letters are of records that the daemon reads again after it was "
+                f"{path}: the last {n_ahead:,} letters are of records that the daemon reads again after it was "
                 "killed, and then writes again: remove these lines, and replay again"
             )
         sources = open_sources(plan, start, wanted, stack)
