@@ -197,6 +197,24 @@ class Source(Connector):
 
         """
 
+    def decode(self, raw: bytes, position: Position, following: Position) -> Record:  # noqa: ARG002
+        """Return the record of raw bytes, decoded as `poll` decodes its own: for one that is to be read once more.
+
+        Parameters
+        ----------
+        raw
+            The record as it may stand in the source, without a line end.
+        position, following
+            Its `position` and its `next`.
+
+        Raises
+        ------
+        SourceError
+            Where a record cannot be decoded without the others, as by default.
+
+        """
+        raise SourceError(f"{self.describe()}: a record of it cannot be decoded by itself")
+
     @property
     @abstractmethod
     def exhausted(self) -> bool:

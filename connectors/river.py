@@ -20,7 +20,7 @@ from river.datasets import base, synth
 
 from connectors.columns.uses import type_of
 from connectors.decode import UndecodableError, decode_inputs, shown
-from connectors.ports import ColumnUse, Label, Position, Record, Source, SourceError
+from connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
 _Pair: TypeAlias = tuple[Mapping[Any, Any], Any]
@@ -153,6 +153,16 @@ class RiverSource(Source):
             )
         except UndecodableError as error:
             return Record({}, None, position, following, data, error.fault)
+
+    def decode(self, raw: bytes, position: Position, following: Position) -> Record:
+        """Return the record of what `Record.raw` of another one holds; see `Source.decode`."""
+        try:
+            pair = json.loads(raw)
+            values, target = dict(pair["x"]), pair["y"]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            fault = Fault("not_json", 'must be a JSON object with the keys "x" and "y"')
+            return Record({}, None, position, following, raw, fault)
+        return self._record(values, target, position, following)
 
     def _target(self, value: Any) -> Label | None:
         if value is None or (isinstance(value, float) and math.isnan(value)):

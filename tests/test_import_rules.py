@@ -33,7 +33,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle"},
         {"runtime"},
-        {"check", "evaluate", "migrate", "partition", "predict"},
+        {"check", "evaluate", "init", "migrate", "partition", "predict", "replay"},
         {"cli"},
     ],
     "connectors": [

@@ -128,9 +128,27 @@ class LineSource(Source):
         chunk = lines.take(limit, deadline)
         if not chunk.too_long:
             return self._decoder.records(chunk.lines, chunk.positions[:-1], chunk.positions[1:])
-        detail = f"{chunk.too_long:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
         start, following = chunk.positions
-        return [Record({}, None, start, following, chunk.lines[0], Fault("too_long", detail))]
+        return [self._too_long(chunk.lines[0], chunk.too_long, start, following)]
+
+    def _too_long(self, raw: bytes, length: int, start: Position, following: Position) -> Record:
+        detail = f"{length:,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
+        return Record({}, None, start, following, raw, Fault("too_long", detail))
+
+    def decode(self, raw: bytes, position: Position, following: Position) -> Record:
+        """Return the record of raw bytes; see `Source.decode`. The names of the columns of CSV stand in its file.
+
+        Raises
+        ------
+        SourceError
+            Where CSV is not open, or has no header that could be read before its records.
+
+        """
+        if self._decoder is None:
+            raise SourceError(f"{self._place}: there is no header that says what the fields of a record are")
+        if len(raw) > self.max_record_bytes:
+            return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
+        return self._decoder.record(raw, position, following)
 
     def _next_file(self) -> bool:
         """Begin the file that follows the one read to its end, where there is one."""

@@ -1,4 +1,4 @@
-"""The command line: `streamkernel run`, `check`, `evaluate`, `predict`, `inspect`, `migrate`, `schema` and `warm-up`.
+"""The command line: `streamkernel run`, `check`, `evaluate`, `predict`, `replay`, `inspect`, `migrate` and others.
 
 Every command imports what it needs itself: a moment's help must not wait for River.
 """
@@ -27,11 +27,41 @@ app = typer.Typer(
     name="streamkernel",
     help="Kernel machines that learn from an endless stream.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-_Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="The YAML configuration.", show_default=False)]
+_Config = Annotated[
+    Path,
+    typer.Argument(metavar="CONFIG", help="The YAML configuration; '-' is standard input.", show_default=False),
+]
+_Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Put a value into the configuration; may be repeated."),
+]
+
+
+class Shell(StrEnum):
+    """The shells that commands and options are completed in."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"streamkernel {version('streamkernel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
 
 
 @app.command()
@@ -39,6 +69,7 @@ def run(
     config: _Config,
     max_records: Annotated[int | None, typer.Option(min=0, help="Stop after this many records.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and begin anew.")] = False,
+    settings: _Set = None,
     partition: Annotated[int | None, typer.Option(hidden=True)] = None,
     member: Annotated[int, typer.Option(hidden=True)] = 0,
 ) -> None:
@@ -56,7 +87,7 @@ def run(
     from streamkernel.daemon.runtime import run as run_daemon
     from streamkernel.daemon.stream.stop import Stopped
 
-    plan = _prepare(config)
+    plan = _prepare(config, settings)
     if group_of(plan.config) is not None:
         from streamkernel.daemon.group.member import run_member
 
@@ -73,20 +104,16 @@ def run(
     except Stopped as stop:
         _log.info("%s", stop)
         return
-    outputs = (plan.config.predictions, plan.config.dead_letters)
-    # Lines that go to standard output are for the next program: no table between them.
-    Console(stderr=any(getattr(output, "path", None) == "-" for output in outputs)).print(
-        summary_table({plan.path.stem: view})
-    )
+    Console(stderr=_prints_lines(plan)).print(summary_table({plan.path.stem: view}))
 
 
 @app.command()
-def check(config: _Config) -> None:
+def check(config: _Config, settings: _Set = None) -> None:
     """Validate everything, try the connections, and say what becomes of each column; start nothing."""
     from streamkernel.daemon.check import check as check_plan
     from streamkernel.daemon.monitoring.visible import visible
 
-    plan = _prepare(config)
+    plan = _prepare(config, settings)
     findings = check_plan(plan)
     for line in findings.good + findings.columns:
         print(visible(plan.redact(line)))
@@ -104,6 +131,7 @@ def evaluate(
     ],
     plot: Annotated[Path | None, typer.Option(help="Draw progressive loss and features into this PNG file.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures into this file.")] = None,
+    settings: _Set = None,
 ) -> None:
     """Validate progressively on a source that ends: predict, then learn, write nothing."""
     from rich.console import Console
@@ -121,7 +149,7 @@ def evaluate(
         from streamkernel.daemon.monitoring.plot import require_matplotlib
 
         require_matplotlib()  # before the work, not after it
-    plans = [_prepare(config) for config in configs]
+    plans = [_prepare(config, settings) for config in configs]
     for plan in plans:
         for option, file in (("--json", json_file), ("--plot", plot)):
             key = None if file is None else overwritten(plan.config, plan.path, file)
@@ -199,6 +227,25 @@ def predict(
 
 
 @app.command()
+def replay(
+    dead_letters: Annotated[
+        Path, typer.Argument(metavar="DEAD_LETTERS", help="A file of dead letters, mended.", show_default=False)
+    ],
+    config: _Config,
+    settings: _Set = None,
+) -> None:
+    """Predict and learn mended dead letters, each once, while the daemon is stopped."""
+    from streamkernel.daemon.monitoring.visible import visible
+    from streamkernel.daemon.replay.run import replay as replay_letters
+
+    plan = _prepare(config, settings)
+    report = replay_letters(plan, dead_letters)
+    print(visible(plan.redact(report.sentence())), file=sys.stderr if _prints_lines(plan) else sys.stdout)
+    if report.n_still_dead:
+        raise typer.Exit(1)
+
+
+@app.command()
 def inspect(
     checkpoint: Annotated[
         Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint file or directory.", show_default=False)
@@ -243,6 +290,28 @@ def schema() -> None:
 
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     print(_to_json({**dialect, **Config.model_json_schema()}))
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or JSON lines.", show_default=False)],
+    target: Annotated[
+        str | None, typer.Option(help="What is to be predicted; by default the column that looks most like it.")
+    ] = None,
+) -> None:
+    """Print a configuration for a file, made from its first lines."""
+    from streamkernel.daemon.init.configuration import configuration_for
+
+    print(configuration_for(file, target), end="")
+
+
+@app.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.", show_default=False)],
+) -> None:
+    """Print the script by which a shell completes commands and options."""
+    os.environ["_STREAMKERNEL_COMPLETE"] = f"source_{shell.value}"  # how a shell asks for it
+    app(args=[], prog_name="streamkernel")
 
 
 @app.command("warm-up")
@@ -291,13 +360,21 @@ def _failed(error: Exception) -> int:
     return 1
 
 
-def _prepare(path: Path) -> Plan:
+def _prepare(path: Path, settings: Sequence[str] | None = None) -> Plan:
+    """Read and check a configuration, with what `--set` puts into it, and start the log as it says."""
+    from streamkernel.daemon.config.overrides import parse_override
     from streamkernel.daemon.monitoring.log import start_logging
     from streamkernel.daemon.wiring.plan import prepare
 
-    plan = prepare(path)
+    plan = prepare(path, os.environ, [parse_override(one) for one in settings or ()])
     start_logging(plan.config.log, plan.redact)
     return plan
+
+
+def _prints_lines(plan: Plan) -> bool:
+    """Return whether lines go to standard output: they are for the next program, and nothing else comes between."""
+    outputs = (plan.config.predictions, plan.config.dead_letters)
+    return any(getattr(output, "path", None) == "-" for output in outputs)
 
 
 def _to_json(value: Any) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 from connectors.memory import NullSink
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.view import growth_of
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
@@ -100,10 +102,16 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
                 raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
         total = plan.source.total
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
-            recorder = _Recorder(processor, None, show=show)
-            Loop(
-                feed_of(plan, start), processor, sinks, start.positions, recorder, _NoCheckpoints(), stopped=stopped
-            ).run()
+            dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+            recorder = _Recorder(processor, None, show=show, dead_letters=dead_letters)
+            feed = feed_of(plan, start)
+            try:
+                loop = Loop(feed, processor, sinks, start.positions, recorder, _NoCheckpoints(), stopped=stopped)
+                why = loop.run()
+            finally:
+                dead_letters.summarise()
+            if why == "exhausted":
+                verify_ending(processor)
             recorder.point()
             recorder.evaluation.view = recorder.refresh()
     evaluation = recorder.evaluation

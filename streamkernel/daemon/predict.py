@@ -25,7 +25,7 @@ from streamkernel.daemon.config.fields import Section
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
-from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.chunk_result import ChunkResult
@@ -114,7 +114,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
     standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
-    letters = DeadLetterLog(request.file)
+    letters = DeadLetterPrinter(request.file)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
     loop = Loop(
         _CheckedFeed(plan.source, trained, request.file),

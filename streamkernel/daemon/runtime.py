@@ -8,15 +8,18 @@ import logging
 from connectors.ports import SourceError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
+from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.progress import show_progress
 from streamkernel.daemon.monitoring.view import View, status_page
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
+from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
@@ -81,7 +84,8 @@ def run(
         offset = start.positions[0].offset if 0 in start.positions else 0
         total = plan.source.total[0] if plan.source.total is not None else None
         show = stack.enter_context(show_progress(plan.path.stem, total, offset, listener.alone))
-        watch = Watch(processor, exporter, checkpoints.describe, show, offset)
+        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+        watch = Watch(processor, exporter, checkpoints.describe, show, offset, dead_letters)
         health.trouble = watch.trouble
         health.obstacle = lambda: _obstacle(plan)
         health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
@@ -105,10 +109,15 @@ def run(
             at_work=stopped.at_work,
             max_records=max_records,
         )
-        why = _run_to_the_end(loop, checkpoints, health)
+        try:
+            why = _run_to_the_end(loop, checkpoints, health)
+        finally:
+            dead_letters.summarise(_way_back(plan) if listener.alone else "")
         if start.join is not None:
             _log.info("%d records wait for their labels", len(start.join.pending))
         _log.info("%s; %s", _ENDS.get(why, f"{stopped.name} came"), checkpoints.safe())
+        if why == "exhausted":
+            verify_ending(processor)
         return watch.refresh()
 
 
@@ -127,6 +136,15 @@ def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Heal
     finally:
         health.ready = False
     return why
+
+
+def _way_back(plan: Plan) -> str:
+    """Return how dead letters that are kept come back; nothing where they do not."""
+    path = getattr(plan.config.dead_letters, "path", "-")
+    if path == "-" or plan.config.checkpoint is None or plan.config.mode == "predict":
+        return ""
+    config = "CONFIG" if str(plan.path) == STANDARD_INPUT else plan.path
+    return f"the dead letters are in {path}: mend them, then streamkernel replay {path} {config} learns them"
 
 
 def _obstacle(plan: Plan) -> str | None:

@@ -67,6 +67,12 @@ class MessageDecoder:
             records = list(map(self._with_extras, records, messages))
         return records
 
+    def record(self, value: bytes, position: Position, following: Position) -> Record:
+        """Return the record of a value alone: of what is included beside it, nothing is there."""
+        if len(value) > self._max_record_bytes:
+            return self._odd(value, position, following)
+        return self._decoder.record(value, position, following)
+
     def columns(self, record: Record) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used, with what came beside its value."""
         uses = [use for use in self._decoder.columns(record.raw) if not use.name.startswith("kafka.")]

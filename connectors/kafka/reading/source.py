@@ -225,6 +225,10 @@ class KafkaSource(Source):
             else:
                 buffers.wait(remaining, self._order.wanted)
 
+    def decode(self, raw: bytes, position: Position, following: Position) -> Record:
+        """Return the record of the value of a message; see `Source.decode`."""
+        return self._decoder.record(raw, position, following)
+
     def _take(self, buffers: Buffers, most: int) -> PartitionBatch | None:
         order = self._order
         if isinstance(order, SingleOrder) and len(buffers.partitions) > 1:

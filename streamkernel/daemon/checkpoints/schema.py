@@ -67,6 +67,15 @@ def _place(place: list[Any]) -> list[Any]:
     raise ValueError("must be a stream, a partition and an offset")
 
 
+def _replayed(group: list[Any]) -> list[Any]:
+    match group:
+        case ["records" | "labels", int(partition), int(repeat), list(offsets)]:
+            numbers = [partition, repeat, *offsets]
+            if all(type(one) is int and 0 <= one <= _MOST for one in numbers):
+                return group
+    raise ValueError("must be a source, a partition, a number and offsets")
+
+
 def _one_place_each(positions: list[Any]) -> list[Any]:
     partitions = [partition for _, partition, _ in positions]
     if len(set(partitions)) < len(partitions):
@@ -137,6 +146,7 @@ class _Header(_Part):
     inputs: Annotated[str, Field(pattern="^([0-9a-f]{16})*$")] = ""
     target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
     predicted_with: _PredictedWith | None = None
+    replayed: list[Annotated[list[Any], AfterValidator(_replayed)]] = []
     config: _FittedConfig
     model: _ModelHeader
     versions: _Versions

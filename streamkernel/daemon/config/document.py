@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from streamkernel.daemon.config.overrides import Override, override
 from streamkernel.daemon.config.problems import ConfigError, dotted
 from streamkernel.daemon.config.secrets import Redactor, secrets
 
-__all__ = ["Document", "parse", "read"]
+__all__ = ["STANDARD_INPUT", "Document", "dump", "parse", "read"]
+
+STANDARD_INPUT = "-"
+"""The path of a configuration that is read from standard input."""
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 _LONGEST_WORD = 3
@@ -60,13 +65,34 @@ class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader, with the floats of YAML 1.2: it takes ``1e-6`` for a string otherwise."""
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z"), list("-+.0123456789")
-)
+class _Dumper(yaml.SafeDumper):
+    """Its counterpart: a text that the loader would take for a float is written in quotes."""
 
 
-def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
-    """Return the document of a YAML file; variables are looked up in the environment.
+for _either in (_Loader, _Dumper):
+    _either.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
+        list("-+.0123456789"),
+    )
+
+
+def dump(raw: Mapping[str, Any]) -> str:
+    """Return a tree as the text of a configuration, from which `parse` reads the same.
+
+    Examples
+    --------
+    >>> dump({"source": {"path": "${HOME}/a.csv"}, "model": ["1e5", 1e-7]})
+    "source:\\n  path: ${HOME}/a.csv\\nmodel:\\n- '1e5'\\n- 1.0e-07\\n"
+
+    """
+    return yaml.dump(dict(raw), Dumper=_Dumper, sort_keys=False)
+
+
+def read(path: Path, environment: Mapping[str, str] = os.environ, overrides: Sequence[Override] = ()) -> Document:
+    """Return the document of a YAML file, of standard input where the path is ``-``, with values put into it.
+
+    Variables are looked up in the environment.
 
     Raises
     ------
@@ -74,17 +100,26 @@ def read(path: Path, environment: Mapping[str, str] = os.environ) -> Document:
         Where the file cannot be read or is not YAML.
 
     """
+    standard = str(path) == STANDARD_INPUT
+    name = "standard input" if standard else str(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = (sys.stdin.buffer.read() if standard else path.read_bytes()).decode("utf-8-sig")
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+        raise ConfigError([f"{name}: cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start})"]) from None
-    return parse(text, str(path), environment)
+        raise ConfigError([f"{name}: is not UTF-8 text (byte {error.start})"]) from None
+    return parse(text, name, environment, overrides)
 
 
-def parse(text: str, name: str = "configuration", environment: Mapping[str, str] = os.environ) -> Document:
+def parse(
+    text: str,
+    name: str = "configuration",
+    environment: Mapping[str, str] = os.environ,
+    overrides: Sequence[Override] = (),
+) -> Document:
     """Return the document of a text, which errors call by a name; variables are looked up in the environment.
+
+    Overrides are put into it before that, one after the other.
 
     Raises
     ------
@@ -99,7 +134,7 @@ def parse(text: str, name: str = "configuration", environment: Mapping[str, str]
 
     """
     try:
-        raw, values, problems, taken = _load(text, environment)
+        raw, values, problems, taken = _load(text, environment, overrides)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -117,7 +152,9 @@ def parse(text: str, name: str = "configuration", environment: Mapping[str, str]
     return Document(raw, values, problems, Redactor(secrets(raw, values)), taken)
 
 
-def _load(text: str, environment: Mapping[str, str]) -> tuple[Any, Any, list[str], dict[str, dict[str, str]]]:
+def _load(
+    text: str, environment: Mapping[str, str], overrides: Sequence[Override] = ()
+) -> tuple[Any, Any, list[str], dict[str, dict[str, str]]]:
     """Return the tree as it is written and as it is meant, the mistakes in it, and the variables taken by their key."""
     loader = _Loader(text)
     taken: dict[str, dict[str, str]] = {}
@@ -126,6 +163,7 @@ def _load(text: str, environment: Mapping[str, str]) -> tuple[Any, Any, list[str
         node = loader.get_single_node()
         if node is None:
             return None, None, [], {}
+        node = override(node, overrides, _Loader)
         scalars = list(
             _walk(node, (), problems, {})
         )  # first: a tree that is built has the keys of `<<` in its mappings

@@ -32,6 +32,14 @@ def problems(config: Config, path: Path) -> list[str]:
         if place := _place(read, _STANDARD_INPUT):
             taken.setdefault(place, key)
     lines = []
+    if str(path) == _STANDARD:
+        own = _place(_STANDARD, _STANDARD_INPUT)
+        lines += [
+            f"{key}.path: standard input holds the configuration: give that as a file, or name another source"
+            for key, section in config.sources.items()
+            if (given := getattr(section, "path", None)) == _STANDARD
+            or (own is not None and given is not None and _place(given, _STANDARD_INPUT) == own)
+        ]
     for key, written in _outputs(config):
         place = _place(written, _STANDARD_OUTPUT)
         if place is None:

@@ -159,7 +159,9 @@ class NoSinkConfig(Section):
 
 class _Rate(Section):
     max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
-        default=0.5, description="Stop when more than this share of the last max_rate_window records were dead letters."
+        default=0.5,
+        description="Stop when more than this share of the last max_rate_window records, or of all of a shorter source "
+        "that ends, were dead letters.",
     )
     max_rate_window: Positive = Field(default=1000, description="How many records max_rate looks back.")
 

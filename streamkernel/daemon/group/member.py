@@ -12,6 +12,7 @@ from pathlib import Path
 
 from connectors.kafka.group.membership import Membership
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.document import dump
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSourceConfig, MetricsConfig
 from streamkernel.daemon.group.child import Child
@@ -46,7 +47,7 @@ def run_member(plan: Plan) -> None:
 
     """
     # Partitions come and go for months: each is to be begun with what was checked when the member started.
-    text = plan.path.read_bytes()
+    text = dump(plan.raw).encode()
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         membership = make_membership(plan)

@@ -1,68 +1,80 @@
-"""Dead letters on standard error, for whoever has no file for them: the first ones, and how many there were."""
+"""Log lines on dead letters: the first of each reason at once, then one a minute, and at the end all by reason."""
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from connectors.ports import Position, Sink
-from streamkernel.daemon.monitoring.visible import visible
+from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["DeadLetterLog"]
 
-_MOST_SHOWN = 10
-_MOST_RAW = 120
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 60.0
+_WHAT = {"source": "records", "labels.source": "labels"}
 
 
-class DeadLetterLog(Sink):
-    """A sink that prints the first ten dead letters to standard error, a line each, and counts all of them.
+@dataclass
+class _Reason:
+    """The dead letters of one reason, of records or of labels, and the detail of the first."""
+
+    first: str
+    count: int = 0
+    unlogged: int = 0
+    next_line: float = -math.inf
+
+
+class DeadLetterLog:
+    """Logs dead letters at a bounded rate, and sums them up with what to do.
 
     Parameters
     ----------
-    name
-        What the records are from.
-
-    Attributes
-    ----------
-    reasons
-        How many there were, by reason.
+    kinds
+        The kind of the source of each section: ``"source"``, and with late labels ``"labels.source"``.
+    clock
+        Gives seconds, and never goes back.
 
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = "standard input" if name == "-" else name
-        self.reasons: Counter[str] = Counter()
+    def __init__(self, kinds: dict[str, str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._kinds = kinds
+        self._clock = clock
+        self._reasons: dict[tuple[str, str], _Reason] = {}
 
-    def open(self, mark: Mapping[str, Any] | int | None = None) -> None:
-        """Do nothing."""
+    def chunk(self, done: ChunkResult) -> None:
+        """Take note of the dead letters of a chunk."""
+        for letter in done.letters:
+            where, reason = letter["position"], letter["reason"]
+            section = "labels.source" if where.get("source") == "labels" else "source"
+            found = self._reasons.setdefault((section, reason), _Reason(letter["detail"]))
+            found.count += 1
+            found.unlogged += 1
+            if self._clock() >= found.next_line:
+                self._log_line(found, _WHAT[section], letter)
 
-    def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:  # noqa: ARG002
-        """Print dead letters, as long as there were few."""
-        for letter in lines[: max(0, _MOST_SHOWN - self.reasons.total())]:
-            offset, raw = letter["position"]["offset"], letter["raw"]
-            cut = "..." if len(raw) > _MOST_RAW else ""
-            text = f"{self._name}, offset {offset}: {letter['reason']}: {letter['detail']}: {raw[:_MOST_RAW]}{cut}"
-            print(visible(text), file=sys.stderr)
-        self.reasons.update(letter["reason"] for letter in lines)
+    def _log_line(self, found: _Reason, what: str, letter: Mapping[str, Any]) -> None:
+        where = letter["position"]
+        place = f"offset {where['offset']}" + (f" of partition {where['partition']}" if where["partition"] else "")
+        if found.unlogged == 1:
+            _log.warning("a dead letter of the %s at %s: %s: %s", what, place, letter["reason"], letter["detail"])
+        else:
+            _log.warning(
+                "%d dead letters of the %s, the last at %s: %s: %s",
+                *(found.unlogged, what, place, letter["reason"], letter["detail"]),
+            )
+        found.unlogged, found.next_line = 0, self._clock() + _PAUSE_SECONDS
 
-    def summarise(self, records: int) -> None:
-        """Print how many of the records were dead letters, by reason, if any was."""
-        dead = self.reasons.total()
-        if dead:
-            counts = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.most_common())
-            shown = f"; the first {_MOST_SHOWN} are shown" if dead > _MOST_SHOWN else ""
-            text = f"{self._name}: {dead:,} of {records:,} records have no prediction: {counts}{shown}"
-            print(visible(text), file=sys.stderr)
-
-    def flush(self) -> None:
-        """Return None: there is nothing to record."""
-
-    @property
-    def exactly_once(self) -> bool:
-        """False: what is on standard error cannot be taken back."""
-        return False
-
-    def close(self) -> None:
-        """Do nothing."""
+    def summarise(self, advice: str = "") -> None:
+        """Log how many dead letters there were of each reason, and what to do about them; then the advice, if any."""
+        for (section, reason), found in sorted(self._reasons.items(), key=lambda item: -item[1].count):
+            advised = remedy(reason, section, self._kinds.get(section, ""), found.first)
+            letters = "dead letter" if found.count == 1 else "dead letters"
+            _log.warning("%d %s of the %s: %s: %s", found.count, letters, _WHAT[section], reason, advised)
+        if self._reasons and advice:
+            _log.info("%s", advice)

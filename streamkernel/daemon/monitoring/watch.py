@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
+from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.notices import Notices
 from streamkernel.daemon.monitoring.view import View, growth_of
@@ -42,6 +43,8 @@ class Watch:
         Takes each new view, for the progress bar.
     offset
         Where the source is read from.
+    dead_letters
+        Logs dead letters.
 
     """
 
@@ -52,6 +55,7 @@ class Watch:
         checkpoint: Callable[[], str] = lambda: "off",
         show: Callable[[View], None] = lambda _: None,
         offset: int = 0,
+        dead_letters: DeadLetterLog | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._processor = processor
@@ -69,6 +73,7 @@ class Watch:
         self._offset = offset
         self._last_record = math.nan
         self._notices = Notices(clock)
+        self._dead_letters = dead_letters or DeadLetterLog({}, clock)
         self.view = View()
         self.refresh()
 
@@ -78,6 +83,7 @@ class Watch:
             self._offset = processed.next.offset
         self._last_record = time.time()
         self._notices.chunk(processed, self._offset)
+        self._dead_letters.chunk(processed)
         if self._exporter is not None:
             self._exporter.chunk(processed)
 

@@ -133,9 +133,9 @@ class CheckpointCoordinator(Checkpoints):
         """Take the header and the payload of a checkpoint; the model is serialised once, also for its digest."""
         labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
         payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
-        trained = self.start.trained
+        trained, replayed = self.start.trained, self.start.replayed.to_json()
         source = None if trained is None else {"checkpoint": trained.checkpoint, "records": trained.records}
-        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest, source)
+        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest, source, replayed)
         return about, payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:

@@ -7,7 +7,7 @@ import json
 import logging
 import platform
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -111,6 +111,7 @@ def header(
     labels: Mapping[str, Any] | None = None,
     digest: str | None = None,
     predicted_with: Mapping[str, int] | None = None,
+    replayed: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Return the header of a checkpoint.
 
@@ -130,6 +131,8 @@ def header(
         That of the model's state; None where it has none.
     predicted_with
         Number and learnt records of the checkpoint that a run in mode predict has its model from; None: the run learns.
+    replayed
+        What `ReplayedLetters.to_json` gives; nothing where no dead letter was replayed.
 
     """
     sections = _fitted_sections(plan)
@@ -147,6 +150,7 @@ def header(
         **({"inputs": inputs} if inputs else {}),
         **({"target_moments": list(moments)} if moments.n else {}),
         **({} if predicted_with is None else {PREDICTED_WITH: dict(predicted_with)}),
+        **({"replayed": replayed} if replayed else {}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": describe_model(model, digest),

@@ -21,6 +21,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_labels, check_source, check_versions, mark_of
+from streamkernel.daemon.recovery.replayed import ReplayedLetters
 from streamkernel.daemon.recovery.trained import TrainedModel, trained_models
 
 __all__ = ["Start", "begin", "check_mode", "refuse_outputs", "restore", "resume", "take_trained"]
@@ -59,6 +60,8 @@ class Start:
         mode learn.
     newer
         Of mode predict, gives a newer model, None where there is none.
+    replayed
+        The dead letters that were replayed.
 
     """
 
@@ -75,6 +78,7 @@ class Start:
     written: float = math.nan
     trained: TrainedModel | None = None
     newer: Callable[[], TrainedModel | None] = lambda: None
+    replayed: ReplayedLetters = field(default_factory=ReplayedLetters)
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
         """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
@@ -197,6 +201,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
+    start.replayed = ReplayedLetters.from_json(header.get("replayed", []))
     start.positions = {place[1]: Position(*place) for place in header["positions"]}
     if labels:
         start.whole = _labels_fit(header, plan)

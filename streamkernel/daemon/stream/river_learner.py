@@ -77,7 +77,7 @@ class RiverLearner(Learner):
                 raise
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
-                learned.refused[place] = ("refused", f"{type(error).__name__}: {error}")
+                learned.refused[place] = ("refused", _why(error, x))
                 done.append((None, None, math.nan, math.nan))
             learned.stopped = stopped()
             if learned.stopped or (until_refused and learned.refused):
@@ -160,6 +160,19 @@ class RiverLearner(Learner):
         if given is None:
             return float(label != y)
         return float(log_losses([y], [given])[0])
+
+
+def _why(error: BaseException, x: Mapping[str, Any]) -> str:
+    """Return why a model refuses a record, and what to do where that is for an input that the record lacks."""
+    text = f"{type(error).__name__}: {error}"
+    name = error.args[0] if isinstance(error, KeyError) and len(error.args) == 1 else None
+    if not isinstance(name, str) or name in x:
+        return text
+    return (
+        f"{text:.200}: the record has no input of this name (an empty cell is none), and a step of the model asks for "
+        "it: fill the cell, or let the step do without: river.compose.Discard, with the columns to leave out, takes "
+        "what is there, where Select asks for each"
+    )
 
 
 def _label(found: Any) -> Any:

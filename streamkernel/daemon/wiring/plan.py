@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from connectors.ports import Source
 from streamkernel.daemon.base.model import Model, Task, task_of
 from streamkernel.daemon.config.document import Document, read
 from streamkernel.daemon.config.files import problems as file_problems
+from streamkernel.daemon.config.overrides import Override
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, RiverSourceConfig
@@ -21,8 +22,8 @@ from streamkernel.daemon.wiring.model import build_model
 __all__ = ["plan_of", "prepare"]
 
 
-def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
-    """Return what the configuration at a path asks for; nothing is opened, written or started.
+def prepare(path: Path, environment: Mapping[str, str] = os.environ, overrides: Sequence[Override] = ()) -> Plan:
+    """Return what the configuration at a path asks for, with overrides; nothing is opened, written or started.
 
     Variables are looked up in the environment.
 
@@ -32,7 +33,7 @@ def prepare(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
         With every mistake there is, one line each.
 
     """
-    return plan_of(path, read(path, environment))
+    return plan_of(path, read(path, environment, overrides))
 
 
 def plan_of(path: Path, document: Document) -> Plan:

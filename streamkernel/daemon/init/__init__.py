@@ -1,0 +1,1 @@
+"""What `streamkernel init` does: a configuration made from the first lines of a file."""

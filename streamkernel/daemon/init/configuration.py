@@ -1,0 +1,111 @@
+"""The text of a configuration for a file: commented, and to be run as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from streamkernel.daemon.config.schema import LimitsConfig
+from streamkernel.daemon.init.columns import Column, Target, describe_columns, find_target
+from streamkernel.daemon.init.sample import Sample, SampleError, read_sample
+
+__all__ = ["configuration_for"]
+
+_PLAIN = re.compile(r"[A-Za-z_][\w./-]*\Z", re.ASCII)
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})  # to YAML, these are no texts
+_MOST_SHOWN = 50
+
+
+def configuration_for(path: Path, target: str | None = None) -> str:
+    """Return a configuration for a CSV or JSON-lines file, made from its first records.
+
+    Parameters
+    ----------
+    path
+        The file.
+    target
+        The column to be predicted; None: the one that looks most like it.
+
+    Raises
+    ------
+    SampleError
+        Where the file cannot be read, or lacks what a configuration needs.
+
+    """
+    if str(path) == "-":
+        raise SampleError("init reads a file, to which the configuration leads: standard input is none")
+    sample = read_sample(path)
+    found = find_target(sample, target)
+    inputs = [column for column in describe_columns(sample) if column.name != found.name]
+    for name in (str(path), found.name):
+        if "${" in name:
+            raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
+    lines = [*_source(sample, found), *_model(inputs, found), *_outputs(sample), *_limits(inputs)]
+    return "\n".join(lines) + "\n"
+
+
+def _source(sample: Sample, target: Target) -> Iterator[str]:
+    yield f"# A configuration for {_shown(sample.path.name)}, made from its first {len(sample.records):,} records."
+    yield "# Try it with `streamkernel check`, start it with `streamkernel run`."
+    yield "source:"
+    yield f"  kind: {sample.kind}"
+    yield f"  path: {_text(str(sample.path))}"
+    why = "guessed: name another column if this is not what you want to predict" if target.guessed else "is predicted"
+    yield f"  target: {_text(target.name)}  # {why}"
+    if target.kind == "float":
+        yield "  target_type: float  # a number: str, int or bool, with a classifier, if these are labels"
+    else:
+        yield f"  target_type: {target.kind}  # a label: float, with a regressor, if it is an amount"
+    if sample.kind == "csv":
+        yield f"  delimiter: {json.dumps(sample.delimiter)}"
+        yield f"  encoding: {sample.encoding}"
+        yield f"  multiline: {json.dumps(sample.multiline)}  # whether a quoted field may hold line ends"
+    yield "  follow: false  # true: wait for more at the end of the file"
+    yield ""
+
+
+def _model(inputs: Sequence[Column], target: Target) -> Iterator[str]:
+    yield "# All other columns are inputs: numbers are scaled, each text is an indicator, an empty cell is the mean."
+    for column in inputs[:_MOST_SHOWN]:
+        different = "" if column.holds in ("nothing", "nested values") else f", {column.n_different:,} different"
+        nested = ": a record with these cannot be used" if column.holds == "nested values" else ""
+        yield f"#   {_shown(column.name)}: {column.holds}{different}{nested}"
+    if len(inputs) > _MOST_SHOWN:
+        yield f"#   and {len(inputs) - _MOST_SHOWN:,} more"
+    yield "model:"
+    identifying = [column.name for column in inputs if column.identifies and "${" not in column.name]
+    if identifying:
+        yield "  # These name a record rather than describe it. Leaving them out is faster, and mostly more accurate:"
+        yield f"  # - river.compose.Discard: {{args: [{', '.join(map(_text, identifying))}]}}"
+    estimator = "AdaptiveKernelRegressor" if target.kind == "float" else "AdaptiveKernelClassifier"
+    yield f"  - streamkernel.{estimator}: {{seed: 1}}"
+    yield ""
+
+
+def _outputs(sample: Sample) -> Iterator[str]:
+    folder = f"out/{re.sub(r'[^A-Za-z0-9_-]+', '-', sample.path.name.partition('.')[0]).strip('-') or 'stream'}"
+    yield f"predictions: {{kind: jsonl, path: {folder}/predictions.jsonl}}"
+    yield "# Records that cannot be used, with the reason: mend them and learn them with `streamkernel replay`."
+    yield f"dead_letters: {{kind: jsonl, path: {folder}/dead-letters.jsonl}}"
+    yield "# A run that was stopped or killed goes on from here: each record is learnt once."
+    yield f"checkpoint: {{directory: {folder}/state}}"
+    yield "metrics: {port: 0}  # a free port, which the log names: a status page and metrics for Prometheus"
+
+
+def _limits(inputs: Sequence[Column]) -> Iterator[str]:
+    longest = max((column.longest for column in inputs), default=0)
+    if longest > LimitsConfig().max_string:
+        yield ""
+        yield f"limits: {{max_string: {2 * longest}}}  # the longest text, in characters: there are some of {longest:,}"
+
+
+def _text(text: str) -> str:
+    """Return a text as YAML reads it."""
+    return text if _PLAIN.match(text) and text.lower() not in _WORDS else json.dumps(text)
+
+
+def _shown(name: str) -> str:
+    """Return a name in one line of a comment."""
+    return json.dumps(name[:80], ensure_ascii=False).strip('"') if name.isprintable() else ascii(name[:80])

@@ -1,0 +1,174 @@
+"""The first records of a file, and how it is written: format, encoding, delimiter, line ends in quotes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from connectors.files.compressed import open_file
+from connectors.files.lines import BYTE_ORDER_MARK
+from connectors.ports import SourceError
+from streamkernel.daemon.base.errors import DaemonError
+
+__all__ = ["Sample", "SampleError", "read_sample"]
+
+_MOST_BYTES = 2**20
+_MOST_RECORDS = 1000
+_DELIMITERS = ",;\t|"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class SampleError(DaemonError):
+    """A file that no configuration can be made for; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first records of a file.
+
+    Attributes
+    ----------
+    path
+        The file.
+    kind
+        Its format.
+    records
+        Its first records as they stand there, at most 1,000: the fields of CSV are texts.
+    columns
+        The names of its columns or keys, in order.
+    encoding, delimiter, multiline
+        How CSV is written.
+
+    """
+
+    path: Path
+    kind: Literal["csv", "jsonl"]
+    records: Sequence[Mapping[str, Any]]
+    columns: Sequence[str]
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    multiline: bool = False
+
+
+def read_sample(path: Path) -> Sample:
+    """Read the first records of a file, compressed where it ends in .gz or .zst.
+
+    Raises
+    ------
+    SampleError
+        Where it cannot be read, or holds neither CSV with a header nor JSON lines.
+
+    """
+    data = _first_bytes(path)
+    if data.startswith(_UTF_16):
+        raise SampleError(f"{path}: is UTF-16: convert it, such as by iconv -f utf-16 -t utf-8")
+    if b"\0" in data:
+        raise SampleError(f"{path}: is no text: init takes CSV and JSON lines")
+    text, encoding = _decoded(data.removeprefix(BYTE_ORDER_MARK))
+    if not text.strip():
+        raise SampleError(f"{path}: holds nothing: init needs its first lines")
+    first = text.lstrip()[0]
+    if first == "[":
+        raise SampleError(f"{path}: holds a JSON array: write one object a line, such as by jq -c '.[]'")
+    if first == "{":
+        return _json_lines(path, text, encoding)
+    try:
+        return _csv(path, text, encoding)
+    except csv.Error as error:
+        raise SampleError(f"{path}: cannot be read as CSV: {error}") from None
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file, up to the end of a line where there is more."""
+    data = bytearray()
+    try:
+        file = open_file(path)
+        try:
+            while len(data) <= _MOST_BYTES and not file.ended:
+                data += file.read(time.monotonic())
+        finally:
+            file.close()
+    except SourceError as error:
+        raise SampleError(str(error)) from None
+    if len(data) > _MOST_BYTES:
+        del data[data.rfind(b"\n", 0, _MOST_BYTES) + 1 or _MOST_BYTES :]
+    return bytes(data)
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    """Return the text of bytes, and its encoding."""
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding), encoding
+    return data.decode("latin-1"), "latin-1"
+
+
+def _json_lines(path: Path, text: str, encoding: str) -> Sample:
+    if encoding != "utf-8":
+        raise SampleError(
+            f"{path}: is not UTF-8, as JSON lines must be: convert it, such as by iconv -f latin1 -t utf-8"
+        )
+    records: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and len(records) < _MOST_RECORDS:
+            records.append(record)
+    if not records:
+        raise SampleError(f"{path}: no line of its beginning is a JSON object: write one a line")
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    return Sample(path, "jsonl", records, columns)
+
+
+def _csv(path: Path, text: str, encoding: str) -> Sample:
+    delimiter = _delimiter(text)
+    rows = [row for row in _rows(text, delimiter) if row]
+    multiline = any("\n" in field for row in rows for field in row)
+    columns = rows[0]
+    _check_header(path, columns)
+    records = [dict(zip(columns, row, strict=True)) for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(columns)]
+    if not records:
+        raise SampleError(f"{path}: no line after the header has its {len(columns)} fields: init needs some records")
+    return Sample(path, "csv", records, columns, encoding, delimiter, multiline)
+
+
+def _delimiter(text: str) -> str:
+    """Return the character that cuts the most rows into as many fields as the header, two at least."""
+    scores = {}
+    for delimiter in _DELIMITERS:
+        widths = Counter(len(row) for row in _rows(text, delimiter) if row)
+        width = len(next(iter(_rows(text, delimiter)), []))
+        scores[delimiter] = (widths[width] / widths.total(), width) if width > 1 else (0.0, 0)
+    return max(scores, key=lambda one: scores[one])  # the first of those that are as good
+
+
+def _rows(text: str, delimiter: str) -> Iterable[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+
+def _check_header(path: Path, columns: Sequence[str]) -> None:
+    if all(map(_is_number, columns)):
+        raise SampleError(
+            f"{path}: its first line holds numbers where the names of the columns are expected: write them"
+        )
+    double = [name for name, times in Counter(columns).items() if times > 1]
+    if double:
+        raise SampleError(f"{path}: column names must differ, the header repeats {double[0]!r}: rename one")
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,48 @@
+"""What to do about dead letters, by their reason."""
+
+from __future__ import annotations
+
+__all__ = ["remedy"]
+
+_NOT_UTF_8 = "convert what comes to UTF-8, such as by iconv -f latin1 -t utf-8"
+_REMEDIES = {
+    "not_json": "write one JSON object a line; {section}.kind: csv reads CSV",
+    "not_an_object": "write each record as a JSON object, names and values",
+    "csv_width": "set {section}.delimiter to what separates the fields, and {section}.multiline: true where a quoted "
+    "field holds line ends",
+    "too_long": "raise limits.max_record_bytes",
+    "target": "set {section}.target_type to what {section}.target holds",
+    "infinite": "leave the value out, or the cell empty, where there is none",
+    "nested": "write numbers and texts, each under a name of its own",
+    "string_too_long": "raise limits.max_string",
+    "corrupt": "look at who writes to the topic: these bytes cannot be decompressed or read",
+    "key": "write the field that labels.key names with each label",
+    "kills_process": "a library of the model ends the process over these records: report it to its authors",
+}
+
+
+def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
+    """Return what to do about dead letters of a reason.
+
+    Parameters
+    ----------
+    reason
+        The reason, as `streamkernel.daemon.base.dead_letters` lists them.
+    section, kind
+        The section of their source in the configuration, and its kind.
+    detail
+        Why the first of them cannot be used.
+
+    Examples
+    --------
+    >>> remedy("encoding", "source", "csv")
+    'set source.encoding to that of the file, such as cp1252'
+
+    """
+    if reason == "encoding":
+        return f"set {section}.encoding to that of the file, such as cp1252" if kind == "csv" else _NOT_UTF_8
+    if reason == "csv_width" and "quotes" in detail:
+        return f"set {section}.multiline: true, if a quoted field holds line ends"
+    if reason == "refused" and detail:
+        return detail
+    return _REMEDIES.get(reason, "the dead letters say why").format(section=section)

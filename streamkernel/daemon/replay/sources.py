@@ -1,0 +1,78 @@
+"""The sources of a configuration as a replay needs them: to decode records, while their positions stay."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from connectors.ports import Position, Source, SourceError
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.wiring.connectors import make_source
+
+__all__ = ["SECTIONS", "SourceState", "open_sources"]
+
+_log = logging.getLogger(__name__)
+
+SECTIONS = {"records": "source", "labels": "labels.source"}
+"""The section of each source that letters may be of."""
+
+
+class SourceState(NamedTuple):
+    """A source of a configuration.
+
+    Attributes
+    ----------
+    source
+        What decodes its records.
+    positions
+        Where each of its partitions goes on, which a replay leaves as it is.
+    topic
+        Whether it is a topic.
+
+    """
+
+    source: Source
+    positions: Mapping[int, Position]
+    topic: bool
+
+
+def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: ExitStack) -> dict[str, SourceState]:
+    """Make what decodes the letters of each source that has any."""
+    made = {}
+    for name in wanted:
+        key = SECTIONS[name]
+        written = plan.config.sources[key]
+        # One that keeps nothing beside the checkpoint, and waits for nothing.
+        still = written.model_copy(update={"follow": False}) if hasattr(written, "follow") else written
+        source = stack.enter_context(make_source(still, plan.config.limits, key))
+        positions: Mapping[int, Position] = start.positions
+        if name == "labels" and start.join is not None:
+            positions = dict(start.join.positions)
+        if isinstance(written, CsvSourceConfig):
+            _read_header(source, written.path, key)
+        if isinstance(written, KafkaSourceConfig) and written.include:
+            _log.warning(
+                "%s.include: a dead letter holds the value of its message alone, so these inputs are absent", key
+            )
+        made[name] = SourceState(source, positions, isinstance(written, KafkaSourceConfig))
+    return made
+
+
+def _read_header(source: Source, path: str, key: str) -> None:
+    """Open a CSV file, whose first line says what the fields of its records are."""
+    problem = "standard input is gone"
+    if path != "-":
+        try:
+            source.open()
+            return
+        except SourceError as error:
+            problem = str(error)
+    raise DaemonError(
+        f"{problem}: the names of the columns stand in its first line: give a file that begins with it, such as by "
+        f"--set {key}.path=FILE"
+    )

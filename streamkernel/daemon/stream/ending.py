@@ -1,0 +1,46 @@
+"""The end of a source that ends: whether what it held was what the configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.stream.processor import Processor
+
+__all__ = ["verify_ending"]
+
+
+def verify_ending(processor: Processor) -> None:
+    """Raise where a source that was read to its end had more dead letters than is borne.
+
+    While it is read, `DeadLetterRate` looks at a whole window of records. Here the records of a source that is shorter
+    than that count, and those of one that held nothing else than dead letters and empty lines.
+
+    Raises
+    ------
+    TooManyDeadLettersError
+        Naming how many of how many records, or late labels.
+
+    """
+    rate = processor.rate
+    for what, counts, n_taken in _accounts(processor):
+        dead, skipped = counts["dead"], counts["skipped"]
+        if rate.max_rate < 1 and dead and dead + skipped == n_taken:
+            raise TooManyDeadLettersError(
+                f"none of the {n_taken - skipped:,} {what} could be used, all are dead letters: the source is not what "
+                "the configuration says"
+            )
+        if n_taken < rate.window and dead > rate.max_rate * n_taken:
+            raise TooManyDeadLettersError(
+                f"{dead:,} of the {n_taken:,} {what} were dead letters, more than dead_letters.max_rate "
+                f"({rate.max_rate:.0%}) bears: the source is not what the configuration says"
+            )
+
+
+def _accounts(processor: Processor) -> list[tuple[str, Mapping[str, int], int]]:
+    """Return what was taken, its counts and its number: records, and late labels where there are any."""
+    records, labels = processor.counts.to_json(), processor.stage.to_json()
+    found: list[tuple[str, Mapping[str, int], int]] = [("records", records, records["consumed"])]
+    if labels:
+        found.append(("labels", labels, labels["taken"]))
+    return found

@@ -1,0 +1,143 @@
+"""The end says what happened: dead letters in the log, their counts with what to do, and the status of a bad source."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon import cli
+from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.base.dead_letters import LABEL_REASONS, REASONS
+from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.lines import dead_letter
+from tests.daemon.conftest import Home
+from tests.daemon.outputs import RIVER, configured, predictions
+
+CSV = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"}
+
+
+def ended(home: Home, content: str | bytes, command: str = "run", **sections: Any) -> int:
+    content = content if isinstance(content, bytes) else content.encode()
+    (home.folder / "stream.csv").write_bytes(content)
+    configured(home, **{"source": CSV, "dead_letters": predictions("out/dead.jsonl"), **sections})
+    return cli.main([command, "config.yaml"])
+
+
+@pytest.fixture
+def short(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.chdir(home.folder)
+    return home
+
+
+class TestStatus:
+    def test_everything_dead(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ended(short, "a,b,y\n" + "1;2;yes\n" * 5 + "\n") == 1
+        said = capsys.readouterr()
+        assert "none of the 5 records could be used, all are dead letters" in said.err
+        assert "5 dead letters of the records: csv_width: set source.delimiter to what separates the fields" in said.err
+        assert said.err.count("Traceback") == 0
+        # It is all in the checkpoint, and a restart says the same.
+        assert short.header()["account"]["dead"] == 5
+        assert cli.main(["run", "config.yaml"]) == 1
+        assert "none of the 5 records could be used" in capsys.readouterr().err
+
+    def test_evaluate_says_it_too(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ended(short, "a,b,y\n" + "1;2;yes\n" * 5, "evaluate") == 1
+        assert "none of the 5 records could be used" in capsys.readouterr().err
+
+    def test_more_than_max_rate_of_a_short_file(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        content = "a,b,y\n" + "1,2,yes\n" * 4 + "1\n" * 6
+        assert ended(short, content) == 1
+        assert "6 of the 10 records were dead letters, more than dead_letters.max_rate (50%)" in capsys.readouterr().err
+        assert len(short.lines("out/dead.jsonl")) == 6
+        assert short.header()["account"]["consumed"] == 10
+
+    def test_it_bears_as_many_as_it_says(self, short: Home) -> None:
+        assert ended(short, "a,b,y\n" + "1,2,yes\n" * 5 + "1\n" * 5) == 0
+
+    def test_all_may_be_borne(self, short: Home) -> None:
+        assert ended(short, "a,b,y\n1\n1\n", dead_letters={"kind": "none", "max_rate": 1}) == 0
+
+    def test_mended_letters_make_it_well(self, short: Home) -> None:
+        assert ended(short, "a,b,y\n" + "1,2,yes\n" * 4 + "1;2;yes\n" * 6) == 1
+        assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
+        letters = short.folder / "out/dead.jsonl"
+        letters.write_text(letters.read_text().replace("1;2;yes", "1,2,yes"))
+        assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 0
+        assert cli.main(["run", "config.yaml"]) == 0
+
+    def test_late_labels(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        (short.folder / "labels.csv").write_text("id,y\n1\n2\n")
+        source = {"kind": "csv", "path": "stream.csv"}
+        labels = {"source": {**CSV, "path": "labels.csv"}, "key": "id"}
+        assert ended(short, "id,a\n1,2\n2,3\n", source=source, labels=labels) == 1
+        said = capsys.readouterr().err
+        assert "none of the 2 labels could be used" in said
+        assert "2 dead letters of the labels: csv_width: set labels.source.delimiter" in said
+
+
+class TestLog:
+    def test_the_way_back_is_told(self, short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ended(short, b"a,b,y\n1,\xe9,yes\n" + b"1,2,yes\n" * 3) == 0
+        said = capsys.readouterr().err
+        assert "a dead letter of the records at offset 6: encoding: byte 0xe9 at 2 is not utf-8" in said
+        assert "1 dead letter of the records: encoding: set source.encoding to that of the file" in said
+        assert "streamkernel replay out/dead.jsonl config.yaml learns them" in said
+
+    def test_lines_are_bounded(self, caplog: pytest.LogCaptureFixture) -> None:
+        now = [0.0]
+        log = DeadLetterLog({"source": "csv"}, lambda: now[0])
+
+        def bad(reason: str, offset: int) -> None:
+            from connectors.ports import Position
+
+            done = ChunkResult(RecordCounts())
+            done.letters.append(dead_letter(Position("", 0, offset), reason, "because", b""))
+            log.chunk(done)
+
+        with caplog.at_level(logging.INFO):
+            for second in range(121):
+                now[0] = float(second)
+                for _ in range(10):
+                    bad("csv_width", second)
+                bad("target", 7)
+            log.summarise("mend them")
+        assert caplog.messages == [
+            "a dead letter of the records at offset 0: csv_width: because",
+            "a dead letter of the records at offset 7: target: because",
+            "600 dead letters of the records, the last at offset 60: csv_width: because",
+            "60 dead letters of the records, the last at offset 7: target: because",
+            "600 dead letters of the records, the last at offset 120: csv_width: because",
+            "60 dead letters of the records, the last at offset 7: target: because",
+            f"1210 dead letters of the records: csv_width: {remedy('csv_width', 'source', 'csv')}",
+            f"121 dead letters of the records: target: {remedy('target', 'source', 'csv')}",
+            "mend them",
+        ]
+
+    @pytest.mark.parametrize("reason", sorted({*REASONS, *LABEL_REASONS}))
+    def test_each_reason_has_a_remedy(self, reason: str) -> None:
+        assert remedy(reason, "source", "csv", "it is broken") not in ("", "the dead letters say why")
+
+    def test_quotes_over_lines(self) -> None:
+        detail = "the quotes are not as CSV has them: unexpected end of data"
+        assert remedy("csv_width", "source", "csv", detail).startswith("set source.multiline: true")
+        assert "UTF-8" in remedy("encoding", "source", "jsonl")
+
+
+def test_the_input_that_select_trips_over_is_named(short: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    model = [{"river.compose.Select": {"args": ["a", "b"]}}, *RIVER]
+    content = "a,b,y\n" + "1,2,yes\n" * 5 + "1,,yes\n"
+    assert ended(short, content, model=model) == 0
+    (letter,) = short.lines("out/dead.jsonl")
+    assert letter["reason"] == "refused"
+    assert letter["detail"].startswith("KeyError: 'b': the record has no input of this name (an empty cell is none)")
+    assert "1 dead letter of the records: refused: KeyError: 'b'" in capsys.readouterr().err
+    # The way on that it names.
+    model[0] = {"river.compose.Discard": {"args": ["c"]}}
+    outputs = {"predictions": predictions("new.jsonl"), "dead_letters": predictions("none.jsonl")}
+    assert ended(short, content, model=model, checkpoint={"directory": "new"}, **outputs) == 0
+    assert short.lines("none.jsonl") == []

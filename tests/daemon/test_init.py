@@ -1,0 +1,170 @@
+"""`init`: what it makes of the first lines of a file runs as it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel.daemon import cli
+from streamkernel.daemon.init.configuration import configuration_for
+from streamkernel.daemon.init.sample import SampleError
+from tests.daemon.configurations import plan_of
+
+
+def rows(records: int = 60) -> list[tuple[str, float, str, str]]:
+    draw = random.Random(1)
+    made = []
+    for number in range(records):
+        a = draw.gauss(0, 1)
+        made.append((f"ORD-{number}", round(a, 3), draw.choice(["zwölf", "eins", ""]), "gut" if a > 0 else "schlecht"))
+    return made
+
+
+def write(folder: Path, name: str = "orders.csv", delimiter: str = ",", encoding: str = "utf-8") -> Path:
+    lines = [delimiter.join(("order id", "größe", "note", "class"))]
+    lines += [delimiter.join(map(str, row)) for row in rows()]
+    data = ("\n".join(lines) + "\n").encode(encoding)
+    path = folder / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def made(path: Path, target: str | None = None) -> dict[str, Any]:
+    settings: dict[str, Any] = yaml.safe_load(configuration_for(path, target))
+    return settings
+
+
+@pytest.mark.parametrize(("delimiter", "encoding", "name"), [(",", "utf-8", "a.csv"), (";", "cp1252", "b.csv.gz")])
+def test_it_runs_as_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    delimiter: str,
+    encoding: str,
+    name: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, name, delimiter, encoding)
+    assert cli.main(["init", name]) == 0
+    text = capsys.readouterr().out
+    # A model that starts at once stands in for ours.
+    quick = text.replace("- streamkernel.AdaptiveKernelClassifier: {seed: 1}", "- river.dummy.PriorClassifier: {}")
+    assert quick != text
+    plan_of(tmp_path, text)
+    (tmp_path / "config.yaml").write_text(quick)
+    assert cli.main(["run", "config.yaml"]) == 0
+    folder = tmp_path / "out" / name[0]
+    assert (folder / "dead-letters.jsonl").read_text() == ""
+    lines = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert [line["target"] for line in lines] == [row[3] for row in rows()]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "estimator"),
+    [
+        (["yes", "no"], "str", "Classifier"),
+        (["0", "1"], "int", "Classifier"),
+        ([str(n) for n in range(40)], "float", "Regressor"),
+        (["0.5", "1"], "float", "Regressor"),
+        ([*(str(n / 2) for n in range(40)), "n/a", "inf"], "float", "Regressor"),
+    ],
+)
+def test_the_model_suits_the_target(tmp_path: Path, values: list[str], kind: str, estimator: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"1,{value}\n" for value in values))
+    settings = made(path)
+    assert settings["source"]["target"] == "b"
+    assert settings["source"]["target_type"] == kind
+    assert estimator in next(iter(settings["model"][0]))
+
+
+def test_the_target_is_the_one_that_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert made(path)["source"]["target"] == "class"
+    assert made(path, "größe")["source"]["target_type"] == "float"
+    with pytest.raises(SampleError, match=r"has no column 'größ', it has .* did you mean 'größe'"):
+        made(path, "größ")
+
+
+def test_columns_are_told(tmp_path: Path) -> None:
+    text = configuration_for(write(tmp_path))
+    assert "#   order id: texts, 60 different" in text
+    assert "#   größe: numbers, " in text
+    assert 'river.compose.Discard: {args: ["order id"]}' in text
+    uncommented = text.replace("  # - river.compose", "  - river.compose")
+    assert len(plan_of(tmp_path, uncommented).model.steps) == 2
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "stream.jsonl"
+    records = [{"a": n, "long": "x" * 300, "nested": {"b": 1}, "zip": "01234", "y": n % 2 == 0} for n in range(5)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records) + "broken")
+    text = configuration_for(path)
+    settings = yaml.safe_load(text)
+    assert settings["source"] | {"path": "-"} == {
+        "kind": "jsonl",
+        "path": "-",
+        "target": "y",
+        "target_type": "bool",
+        "follow": False,
+    }
+    assert settings["limits"]["max_string"] == 600
+    assert "#   zip: texts" in text
+    assert "#   nested: nested values: a record with these cannot be used" in text
+
+
+def test_quoted_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('a,b,y\n1,"one\ntwo",x\n2,three,y\n')
+    assert made(path)["source"]["multiline"] is True
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "holds nothing"),
+        (b" \n", "holds nothing"),
+        (b"a,b\n", "no line after the header has its 2 fields"),
+        (b"1,2\n3,4\n", "holds numbers where the names of the columns are expected"),
+        (b"a,a\n3,4\n", "the header repeats 'a'"),
+        (b"[{}]", "holds a JSON array"),
+        (b"{broken\n", "no line of its beginning is a JSON object"),
+        (b'{"a": "\xff"}\n', "is not UTF-8, as JSON lines must be"),
+        (b"\xff\xfea\x00", "is UTF-16"),
+        (b"PAR1\x00\x01", "is no text"),
+        (b"a,y\n1,\n2,\n", "the column 'y' is empty in its first records"),
+        (b"a," + b"x" * 200_000 + b"\n", "cannot be read as CSV"),
+        (b"a,${y}\n1,2\n", "begins a variable in a configuration"),
+    ],
+)
+def test_a_file_it_can_make_nothing_of(tmp_path: Path, data: bytes, said: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    with pytest.raises(SampleError, match=said):
+        configuration_for(path)
+
+
+def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["init", "missing.csv"]) == 1
+    assert capsys.readouterr().err.endswith("missing.csv: there is no such file\n")
+    assert cli.main(["init", "-"]) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(st.binary(max_size=200), st.lists(st.text(',;"\nab1é{}[]', max_size=20)).map("\n".join).map(str.encode))
+)
+def test_whatever_the_file_holds_is_a_configuration_or_a_sentence(tmp_path_factory: Any, data: bytes) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "stream.csv").write_bytes(data)
+    with suppress(SampleError):
+        plan_of(folder, configuration_for(folder / "stream.csv"))

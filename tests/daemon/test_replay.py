@@ -1,0 +1,316 @@
+"""Dead letters that are mended and replayed: each is learnt once, whatever happens in between."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon import cli
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.outputs import configured, predictions
+
+GOOD = 40
+
+
+def stream(bad: list[str]) -> str:
+    """Make a stream with a bad record after each tenth good one."""
+    lines = ["a,b,y"]
+    for number in range(GOOD):
+        lines.append(f"{number / 10:.1f},{-number / 7:.2f},{'yes' if number % 3 else 'no'}")
+        if number % 10 == 9 and number // 10 < len(bad):
+            lines.append(bad[number // 10])
+    return "\n".join(lines) + "\n"
+
+
+BAD = ["1.0,2.0", "inf,1.0,yes", "3.0,4.0,x,y"]
+MENDED = ["1.0,2.0,yes", "5.0,1.0,yes", "3.0,4.0,no"]
+
+
+@pytest.fixture
+def dead(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home in which three records became dead letters."""
+    (home.folder / "stream.csv").write_text(stream(BAD))
+    monkeypatch.chdir(home.folder)
+    configured(
+        home,
+        source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
+        predictions=predictions(),
+        dead_letters=predictions("out/dead.jsonl"),
+    )
+    assert cli.main(["run", "config.yaml"]) == 0
+    assert home.header()["account"]["dead"] == 3
+    return home
+
+
+def mend(home: Home, *raws: str | None, path: str = "mended.jsonl", source: str = "out/dead.jsonl") -> Path:
+    """Write the letters once more, each with another record where one is given."""
+    letters = home.lines(source)
+    for letter, raw in zip(letters, raws, strict=True):
+        if raw is not None:
+            letter["raw"] = raw
+    mended = home.folder / path
+    mended.write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+    return mended
+
+
+def state(home: Home) -> tuple[Any, ...]:
+    """What a repeated replay must not change."""
+    header = home.header()
+    kept = {key: header[key] for key in ("account", "positions", "recent_dead", "replayed", "config")}
+    return header["number"], kept, (home.folder / "out/predictions.jsonl").read_bytes()
+
+
+def test_mended_letters_are_learnt_once(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    before, lines = dead.header(), dead.lines("out/predictions.jsonl")
+    mend(dead, *MENDED)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "mended.jsonl: 3 replayed"
+    header = dead.header()
+    account = before["account"]
+    assert header["account"] == {
+        **account,
+        "dead": 0,
+        "learnt": account["learnt"] + 3,
+        "predicted": account["predicted"] + 3,
+    }
+    assert header["positions"] == before["positions"]
+    assert header["recent_dead"] == before["recent_dead"]
+    new = dead.lines("out/predictions.jsonl")
+    assert new[: len(lines)] == lines
+    places = [letter["position"] for letter in dead.lines("out/dead.jsonl")]
+    assert [(line["position"], line["target"]) for line in new[len(lines) :]] == list(
+        zip(places, [True, True, False], strict=True)
+    )
+    assert header["replayed"] == [["records", 0, 0, [place["offset"] for place in places]]]
+    again = state(dead)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "mended.jsonl: 0 replayed; 3 replayed before"
+    assert state(dead) == again
+
+
+def test_the_daemon_goes_on_and_keeps_what_was_replayed(dead: Home) -> None:
+    mend(dead, *MENDED)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    replayed = dead.header()["replayed"]
+    with (dead.folder / "stream.csv").open("a") as file:
+        file.write("1.0,1.0,yes\n1.0\n")
+    assert cli.main(["run", "config.yaml"]) == 0
+    header = dead.header()
+    assert header["account"]["consumed"] == GOOD + 3 + 2
+    assert header["account"]["dead"] == 1
+    assert header["replayed"] == replayed
+    assert len(dead.lines("out/predictions.jsonl")) == GOOD + 3 + 1
+    # The new letter is replayed, and none of the others.
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
+    assert dead.header()["account"] == header["account"]
+
+
+def test_those_that_are_still_dead_stay(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    mend(dead, MENDED[0], None, MENDED[2])
+    letters = (dead.folder / "out/dead.jsonl").read_bytes()
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    said = capsys.readouterr()
+    assert "mended.jsonl: 2 replayed; 1 still dead (1 infinite), which stay there" in said.out
+    assert "mended.jsonl, line 2: still dead: infinite, input 'a' is infinite" in said.err
+    assert dead.header()["account"]["dead"] == 1
+    assert (dead.folder / "out/dead.jsonl").read_bytes() == letters
+    mend(dead, MENDED[0], MENDED[1], "9.9,9.9,yes")
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert "1 replayed; 2 replayed before" in capsys.readouterr().out
+    assert dead.header()["account"]["dead"] == 0
+
+
+def test_the_file_may_be_mended_where_it_stands(dead: Home) -> None:
+    mend(dead, *MENDED, path="out/dead.jsonl")
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 0
+    with (dead.folder / "stream.csv").open("a") as file:
+        file.write("broken\n")
+    assert cli.main(["run", "config.yaml"]) == 0
+    assert [letter["raw"] for letter in dead.lines("out/dead.jsonl")] == [*MENDED, "broken"]
+
+
+def test_a_mended_configuration_is_for_the_replay_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.folder)
+    text = "a,colour,y\n" + "1,red,yes\n2,blue,no\n" * 10 + "3,wei\xdf,yes\n"
+    (home.folder / "stream.csv").write_bytes(text.encode("latin-1"))
+    configured(
+        home,
+        source={"kind": "csv", "path": "stream.csv", "target": "y"},
+        model=[{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
+        predictions=predictions(),
+        dead_letters=predictions("out/dead.jsonl"),
+    )
+    assert cli.main(["run", "config.yaml"]) == 0
+    config = home.header()["config"]
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml", "--set", "source.encoding=latin-1"]) == 0
+    assert home.header()["config"] == config
+    assert home.header()["account"]["learnt"] == 21
+    assert cli.main(["run", "config.yaml"]) == 0
+
+
+def test_letters_that_are_not_whole_are_still_dead(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home.folder)
+    (home.folder / "stream.jsonl").write_text(
+        '{"a": 1, "y": "p"}\n' * 5 + json.dumps({"a": 1, "y": "p", "b": 200 * "x"}) + "\nnull\n"
+    )
+    configured(
+        home,
+        source={"kind": "jsonl", "path": "stream.jsonl", "target": "y"},
+        model=["river.dummy.PriorClassifier"],
+        dead_letters=predictions("out/dead.jsonl"),
+        limits={"max_record_bytes": 100},
+    )
+    assert cli.main(["run", "config.yaml"]) == 0
+    mend(home, None, "")
+    assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "limits.max_record_bytes=1000"]) == 1
+    assert home.header()["account"]["dead"] == 2
+    mend(home, '{"a": 1, "y": "p", "b": "x"}', '{"a": 2}')
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    account = {"consumed": 7, "predicted": 7, "learnt": 6, "unlabelled": 1, "skipped": 0, "dead": 0}
+    assert home.header()["account"] == account
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"position": {"partition": 0, "offset": 6}}', "line 1: is no dead letter: raw: Field required"),
+        ("not json\n", "line 1: is no dead letter: neither a JSON object nor a header of CSV"),
+        ('{"position": 1, "raw": ""}', "line 1: is no dead letter: position: "),
+        ('{"position": {"partition": 0, "offset": -6}, "raw": ""}', "position.offset: "),
+        ('{"position": {"partition": 0, "offset": 6}, "raw": "x", "encoding": "base64"}', "raw: "),
+        ('{"position": {"partition": 0, "offset": 6}, "raw": "x", "encoding": "klingon"}', "raw: unknown encoding"),
+        ('{"position": {"partition": 0, "offset": 6}, "raw": "\\ud800"}', "raw: "),
+        ('{"position"', "not JSON"),
+    ],
+)
+def test_a_line_that_is_no_letter_stops_before_anything_is_learnt(
+    dead: Home, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = dead.header()
+    mended = mend(dead, *MENDED)
+    mended.write_text(text + "\n" + mended.read_text())
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert "mend the line or remove it; nothing was replayed" in err
+    assert dead.header() == before
+
+
+def test_letters_of_another_run_are_refused(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = dead.lines("out/dead.jsonl")
+    for offset in (1, 2, 3):
+        letters.append({**letters[0], "position": {"partition": 0, "offset": offset}})
+    (dead.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    assert "holds 6 letters of records that were not replayed, and the checkpoint counts 3" in capsys.readouterr().err
+
+
+def test_letters_the_daemon_has_yet_to_read_are_left_to_it(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = [{**dead.lines("out/dead.jsonl")[0], "position": {"partition": 0, "offset": 10_000}, "raw": MENDED[0]}]
+    (dead.folder / "mended.jsonl").write_text(json.dumps(letters[0]) + "\n")
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert "0 replayed; 1 left to the daemon, which has yet to read their records" in capsys.readouterr().out
+    shutil.copy(dead.folder / "mended.jsonl", dead.folder / "out/dead.jsonl")
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
+    assert "remove these lines, and replay again" in capsys.readouterr().err
+
+
+def test_letters_as_csv_and_compressed(dead: Home) -> None:
+    import csv
+    import gzip
+    import io
+
+    text = io.StringIO()
+    letters = dead.lines("out/dead.jsonl")
+    writer = csv.DictWriter(text, letters[0])
+    writer.writeheader()
+    for letter, raw in zip(letters, MENDED, strict=True):
+        data = base64.b64encode(raw.encode()).decode()
+        writer.writerow({**letter, "position": json.dumps(letter["position"]), "encoding": "base64", "raw": data})
+    (dead.folder / "mended.csv.gz").write_bytes(gzip.compress(text.getvalue().encode()))
+    assert cli.main(["replay", "mended.csv.gz", "config.yaml"]) == 0
+    assert dead.header()["account"]["dead"] == 0
+
+
+def test_a_daemon_at_work_is_named(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    from streamkernel.daemon.checkpoints.store import CheckpointStore
+
+    mend(dead, *MENDED)
+    store = CheckpointStore(dead.folder / "out/state")
+    store.lock()
+    try:
+        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    finally:
+        store.close()
+    assert "out/state: in use by the daemon (process " in (err := capsys.readouterr().err)
+    assert "stop it, replay, and start it again" in err
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["checkpoint=null"], "checkpoint: required by replay"),
+        (["mode=predict"], "mode: must be learn for replay"),
+    ],
+)
+@pytest.mark.usefixtures("dead")
+def test_what_cannot_be_replayed_into(settings: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    more = [word for one in settings for word in ("--set", one)]
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml", *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("dead")
+def test_a_topic_is_to_be_written_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    topic = "dead_letters={kind: kafka, topic: dead, bootstrap_servers: 'localhost:1'}"
+    assert cli.main(["replay", "dead", "config.yaml", "--set", topic]) == 1
+    assert "kafka-console-consumer.sh --topic dead --from-beginning" in capsys.readouterr().err
+
+
+def test_the_header_of_csv_may_come_from_another_file(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    mend(dead, *MENDED)
+    (dead.folder / "stream.csv").rename(dead.folder / "moved.csv")
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    assert "--set source.path=FILE" in capsys.readouterr().err
+    assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "source.path=moved.csv"]) == 0
+
+
+@pytest.mark.parametrize(
+    "crash",
+    [
+        "consumed:2",
+        "flushed:1",
+        "checkpoint-after-rename:1",
+        *(pytest.param(point, marks=pytest.mark.long) for point in ("mid-batch:1", "checkpoint-before-rename:1")),
+    ],
+)
+def test_a_kill_changes_nothing(dead: Home, launcher: Launcher, monkeypatch: pytest.MonkeyPatch, crash: str) -> None:
+    mend(dead, *MENDED)
+    shutil.copytree(dead.folder, other := dead.folder / "undisturbed")
+    killed = launcher.call(dead, "replay", "mended.jsonl", "config.yaml", STREAMKERNEL_CRASH=crash)
+    assert killed.returncode == -signal.SIGKILL
+    # Whatever comes next: the daemon, which has nothing to do, and the replay.
+    assert cli.main(["run", "config.yaml"]) == 0
+    for _ in range(2):
+        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    monkeypatch.chdir(other)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert state(dead)[1:] == state(Home(other))[1:]
+
+
+def test_the_model_is_that_of_a_stream_with_these_records_at_its_end(dead: Home) -> None:
+    mend(dead, *MENDED)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    plain = [*stream([]).splitlines(), *MENDED]
+    (dead.folder / "plain.csv").write_text("\n".join(plain) + "\n")
+    settings = ("source.path=plain.csv", "checkpoint.directory=plain", "predictions.path=p.jsonl", "dead_letters=null")
+    assert cli.main(["run", "config.yaml", *(word for one in settings for word in ("--set", one))]) == 0
+    learnt = [(line["prediction"], line["probabilities"]) for line in dead.lines("out/predictions.jsonl")]
+    assert learnt == [(line["prediction"], line["probabilities"]) for line in dead.lines("p.jsonl")]

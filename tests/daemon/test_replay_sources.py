@@ -1,0 +1,188 @@
+"""Replays of late labels, of files that are rotated, of data sets, and of records that kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.ports import Position
+from streamkernel.daemon import cli
+from streamkernel.daemon.recovery.replayed import LetterPlace, ReplayedLetters
+from streamkernel.daemon.replay.letters import read_letters
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.lines import dead_letter
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.daemon.outputs import RIVER, configured, predictions
+
+DEAD = predictions("out/dead.jsonl")
+
+
+@pytest.fixture
+def folder(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.chdir(home.folder)
+    return home
+
+
+def mend(home: Home, raws: dict[str, str]) -> None:
+    """Write the letters with other records, by what they hold."""
+    letters = home.lines("out/dead.jsonl")
+    lines = [json.dumps(letter | {"raw": raws.get(letter["raw"], letter["raw"])}) + "\n" for letter in letters]
+    (home.folder / "mended.jsonl").write_text("".join(lines))
+
+
+class TestLateLabels:
+    ROWS = "id,a\n1,0.1\n2,0.2\n3\n4,0.4\n5,0.5\n6,0.6\n"
+    LABELS = "id,y\n1,yes\n2,maybe\n3,no\n4,no\n5,yes\n6,no\n"
+
+    def started(self, home: Home, rows: str = ROWS, labels: str = LABELS) -> None:
+        (home.folder / "stream.csv").write_text(rows)
+        (home.folder / "labels.csv").write_text(labels)
+        target = {"target": "y", "target_type": "bool"}
+        configured(
+            home,
+            source={"kind": "csv", "path": "stream.csv"},
+            labels={"source": {"kind": "csv", "path": "labels.csv", **target}, "key": "id"},
+            dead_letters=DEAD,
+        )
+        assert cli.main(["run", "config.yaml"]) == 0
+
+    def test_both_sides_are_learnt(self, folder: Home) -> None:
+        self.started(folder)
+        before = folder.header()
+        assert (before["account"]["dead"], before["labels"]["account"]["dead"]) == (1, 1)
+        mend(folder, {"3": "3,0.3", "2,maybe": "2,yes"})
+        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+        header = folder.header()
+        assert header["account"] == before["account"] | {"predicted": 6, "learnt": 6, "dead": 0}
+        labels = header["labels"]
+        assert (labels["pending"], labels["waiting"]) == (0, 0)
+        assert (labels["account"]["matched"], labels["account"]["dead"], labels["account"]["taken"]) == (6, 0, 6)
+        assert [labels[key] for key in ("positions", "label_next", "recent_dead")] == [
+            before["labels"][key] for key in ("positions", "label_next", "recent_dead")
+        ]
+        assert sorted(group[0] for group in header["replayed"]) == ["labels", "records"]
+        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+        assert folder.header()["account"] == header["account"]
+        assert cli.main(["run", "config.yaml"]) == 0
+
+    def test_a_mended_record_waits_for_its_label(self, folder: Home) -> None:
+        self.started(folder, labels=self.LABELS.replace("3,no\n", ""))
+        mend(folder, {"3": "3,0.3", "2,maybe": "2,yes"})
+        assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+        assert folder.header()["labels"]["pending"] == 1
+        with (folder.folder / "labels.csv").open("a") as file:
+            file.write("3,no\n")
+        assert cli.main(["run", "config.yaml"]) == 0
+        assert folder.header()["account"]["learnt"] == 6
+
+
+def test_letters_of_a_rotated_file_are_told_apart(folder: Home) -> None:
+    log = folder.folder / "log.jsonl"
+    good = '{"a": 1, "y": true}\n'
+    log.write_text("bad\n" + 5 * good)
+    source = {"kind": "jsonl", "path": "log.jsonl", "target": "y", "target_type": "bool", "follow": True}
+    configured(folder, source=source, model=RIVER, dead_letters=DEAD)
+    run(prepare(folder.config), max_records=6)
+    log.rename(folder.folder / "log.jsonl.1")
+    log.write_text("bad\n" + 3 * good)
+    run(prepare(folder.config), max_records=4)
+    letters = folder.lines("out/dead.jsonl")
+    assert [letter["position"]["offset"] for letter in letters] == [0, 0]
+    mend(folder, {"bad": good.strip()})
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert folder.header()["replayed"] == [["records", 0, 0, [0]], ["records", 0, 1, [0]]]
+    assert folder.header()["account"]["dead"] == 0
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    assert folder.header()["account"]["learnt"] == 10
+
+
+def test_records_of_a_data_set(folder: Home) -> None:
+    model = [{"river.compose.Select": {"args": ["0", "missing"]}}, *RIVER]
+    source = {"kind": "river", "dataset": "synth.SEA", "args": {"seed": 1}}
+    configured(folder, source=source, model=model, dead_letters={**DEAD, "max_rate": 1})
+    assert cli.main(["run", "config.yaml", "--max-records", "3"]) == 0
+    letters = [
+        letter | {"raw": '{"x": {"0": 1.5, "missing": 2}, "y": true}'} for letter in folder.lines("out/dead.jsonl")
+    ]
+    letters[2]["raw"] = "{}"
+    (folder.folder / "mended.jsonl").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    account = folder.header()["account"]
+    assert (account["consumed"], account["learnt"], account["dead"]) == (3, 2, 1)
+
+
+def test_a_record_that_kills_is_tried_in_a_process_of_its_own(
+    folder: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.folder / "stream.jsonl").write_text('{"a": 1, "y": true}\nbad\nbad\n{"a": 1, "y": true}\n')
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"}
+    configured(folder, source=source, model=RIVER, dead_letters=DEAD)
+    assert cli.main(["run", "config.yaml"]) == 0
+    mend(folder, {"bad": '{"a": 7, "y": true}'})
+    mended = folder.folder / "mended.jsonl"
+    mended.write_text(mended.read_text().replace("not_json", "kills_process", 1))
+    tried: list[Any] = []
+
+    def kills(_: Any, rows: Any, stopped: Any) -> bool:  # noqa: ARG001
+        tried.append(rows)
+        return True
+
+    monkeypatch.setattr("streamkernel.daemon.stream.isolation.kills", kills)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    assert tried == [[({"a": 7}, True)]]
+    assert "1 replayed; 1 still dead (1 kills_process)" in capsys.readouterr().out
+
+
+def test_too_many_are_refused(
+    folder: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.folder / "stream.jsonl").write_text('{"a": 1, "y": true}\n' * 3 + "bad\n" * 3)
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "target_type": "bool"}
+    configured(folder, source=source, model=RIVER, dead_letters=DEAD)
+    assert cli.main(["run", "config.yaml"]) == 0
+    monkeypatch.setattr("streamkernel.daemon.replay.selection.MOST_REPLAYED", 2)
+    assert cli.main(["replay", "out/dead.jsonl", "config.yaml"]) == 1
+    assert "a checkpoint keeps the places of 2 replayed letters, and 0 are there" in capsys.readouterr().err
+
+
+places = st.builds(LetterPlace, st.sampled_from(["records", "labels"]), *[st.integers(0, 3)] * 2, st.integers(0, 2**60))
+
+
+@given(st.sets(places, max_size=20))
+def test_places_survive_a_checkpoint(some: set[LetterPlace]) -> None:
+    replayed = ReplayedLetters()
+    for place in some:
+        replayed.add(place)
+    again = ReplayedLetters.from_json(json.loads(json.dumps(replayed.to_json())))
+    assert len(again) == len(some)
+    assert all(place in again for place in some)
+    assert again.to_json() == replayed.to_json()
+
+
+# The csv module of Python before 3.13 writes a carriage return without quotes, and reads a line end there.
+raws = st.binary(max_size=30).filter(lambda raw: b"\r" not in raw or b"\n" in raw)
+
+
+@given(st.lists(st.tuples(raws, st.integers(0, 2**40), st.text('abc, "\n{', max_size=10)), max_size=5))
+def test_a_letter_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, some: list[tuple[bytes, int, str]]
+) -> None:
+    from connectors.encode import to_json_lines
+    from connectors.files.sinks import CsvSink
+
+    folder = tmp_path_factory.mktemp("letters")
+    letters = [dead_letter(Position("s", 1, offset), "target", detail, raw) for raw, offset, detail in some]
+    (folder / "dead.jsonl").write_bytes(to_json_lines(letters))
+    sink = CsvSink(folder / "dead.csv")
+    sink.open()
+    sink.write(letters)
+    sink.close()
+    for path in (folder / "dead.jsonl", folder / "dead.csv"):
+        read = list(read_letters(Path(path), 100))
+        assert [(one.raw, one.place.offset) for one in read] == [(raw, offset) for raw, offset, _ in some]
