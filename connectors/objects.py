@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -82,6 +82,14 @@ class JsonObjects(BulkDecoder):
             y = _loads_lenient(raw)[self.target]
         label = self.targets.decode(y)
         return self._inputs(x), label
+
+    def values(self, raw: bytes) -> Mapping[str, Any]:
+        """Return the values of the object, integers exactly; see `BulkDecoder.values`."""
+        try:
+            values: dict[str, Any] = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            values = _loads_lenient(raw, error)
+        return _loads_lenient(raw) if any(map(_is_rounded, values.values())) else values
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
         inputs = decode_inputs(values.items(), self.max_string)

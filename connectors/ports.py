@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias
 
+from connectors.passed import Passed, PassedColumn
+
 Label: TypeAlias = str | int | float | bool
 """A decoded target."""
 
@@ -98,6 +100,8 @@ class Record(NamedTuple):
         Why the record cannot be used, None where it can.
     blank
         True for an empty line (or a tombstone): counted as skipped, nothing else.
+    passed
+        What passes through to the line of the record; None where nothing is to, or nothing can.
 
     Examples
     --------
@@ -115,6 +119,7 @@ class Record(NamedTuple):
     raw: bytes
     fault: Fault | None = None
     blank: bool = False
+    passed: Passed | None = None
 
 
 class Connector(ABC):
@@ -172,6 +177,13 @@ class Source(Connector):
             When the source cannot be read on; every record before that place was handed out.
 
         """
+
+    def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
+        """Let each record hold these columns in `passed`, and its message of Kafka; called before `open`.
+
+        Raises SourceError where the source has none, as by default.
+        """
+        raise SourceError(f"{self.describe()}: has nothing that could pass through to the lines: drop include")
 
     @property
     @abstractmethod

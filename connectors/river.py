@@ -8,7 +8,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,8 @@ from river import datasets
 from river.datasets import base, synth
 
 from connectors.decode import UndecodableError, decode_inputs, shown
+from connectors.passed import PassedColumn
+from connectors.passing import PassThrough
 from connectors.ports import Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
@@ -73,6 +75,13 @@ class RiverSource(Source):
         self._next = 0
         self._ended = False
         self._failure: SourceError | None = None
+        self._passing: PassThrough | None = None
+
+    def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
+        """Let each record hold these columns; see `Source.pass_through`."""
+        if message:
+            raise self._failed("its records are no messages of Kafka, nothing of one passes through")
+        self._passing = PassThrough(columns)
 
     def _failed(self, why: str) -> SourceError:
         return SourceError(f"river data set {self._name}: {why}")
@@ -147,9 +156,9 @@ class RiverSource(Source):
         raw = json.dumps({"x": values, "y": target}, separators=(",", ":"), ensure_ascii=False, default=str)
         data = raw.encode("utf-8", "backslashreplace")
         try:
-            return Record(
-                decode_inputs(values.items(), self.max_string), self._target(target), position, following, data
-            )
+            inputs, label = decode_inputs(values.items(), self.max_string), self._target(target)
+            passed = None if self._passing is None else self._passing({str(name): _shown(x[name]) for name in x})
+            return Record(inputs, label, position, following, data, passed=passed)
         except UndecodableError as error:
             return Record({}, None, position, following, data, error.fault)
 
@@ -248,3 +257,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return float(value.toordinal())
     return value
+
+
+def _shown(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else _plain(value)

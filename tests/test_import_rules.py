@@ -37,11 +37,14 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
+        {"passed"},
         {"encode", "ports", "regular"},
-        {"decode"},
+        {"class_columns", "decode"},
+        {"passing"},
         {"bulk"},
         {"objects"},
         {"files", "kafka", "memory", "river"},
+        {"parquet"},
         {"__init__"},
     ],
     "connectors/kafka": [

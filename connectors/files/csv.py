@@ -117,6 +117,7 @@ class CsvSource(LineSource):
             return False
         columns = self._columns(chunk)
         self._decoder = CsvRows(columns, self.target, self.target_type, self.delimiter, self.encoding, self.max_string)
+        self._decoder.passing = self._passing
         self._header_end = chunk.positions[1].offset
         return True
 
@@ -139,6 +140,13 @@ class CsvSource(LineSource):
         if self.target is not None and self.target not in columns:
             raise self._failed(
                 f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
+            )
+        missing = (
+            [] if self._passing is None else [one.column for one in self._passing.columns if one.column not in columns]
+        )
+        if missing:
+            raise self._failed(
+                f"there is no column {_listed(missing)} to pass through, the header has {_listed(columns)}"
             )
         if len(max(columns, key=len)) > self.max_string:
             raise self._failed(f"a column name is longer than max_string ({self.max_string})")

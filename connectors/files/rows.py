@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -39,6 +39,7 @@ class CsvRows(BulkDecoder):
         super().__init__(target, target_type, max_string)
         self.delimiter = delimiter
         self.encoding = encoding
+        self._columns = tuple(columns)
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
@@ -76,6 +77,10 @@ class CsvRows(BulkDecoder):
         y = None if self._target_index is None else self.targets.decode(fields.pop(self._target_index))
         values = map(self._value, self._names, fields)
         return {name: value for name, value in zip(self._names, values, strict=True) if value is not None}, y
+
+    def values(self, raw: bytes) -> Mapping[str, str]:
+        """Return the fields as texts, by column; see `BulkDecoder.values`."""
+        return dict(zip(self._columns, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
 
     def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""

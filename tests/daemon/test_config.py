@@ -128,8 +128,8 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         (GOOD + "mode: lern", "mode: must be one of learn, predict, got 'lern', did you mean 'learn'?"),
         (GOOD + "mode: predict", "checkpoint: required in mode predict, the model that serves is loaded from it"),
         (
-            GOOD + "predictions: {kind: parquet, path: a}",
-            "predictions.kind: must be one of jsonl, csv, kafka, none, got 'parquet'",
+            GOOD + "predictions: {kind: excel, path: a}",
+            "predictions.kind: must be one of jsonl, csv, kafka, parquet, none, got 'excel'",
         ),
         (GOOD + "predictions: {kind: jsonl, path: a.csv}", "predictions.path: must differ from source.path"),
         (

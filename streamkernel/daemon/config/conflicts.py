@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
+from streamkernel.daemon.config.column_conflicts import column_conflicts
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.problems import shown
@@ -26,7 +27,7 @@ def conflicts(config: Config) -> list[str]:
         lines += _of_labels(labels, getattr(config.source, "target", None))
     if config.mode == "predict" and config.checkpoint is None:
         lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
-    return [*lines, *_of_groups(config), *_of_topics(config)]
+    return [*lines, *column_conflicts(config), *_of_groups(config), *_of_topics(config)]
 
 
 def _of_labels(labels: LabelsConfig, target: str | None) -> Iterator[str]:

@@ -8,6 +8,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 
+from streamkernel.daemon.config.columns import (
+    ClassColumnsConfig,
+    KafkaPredictionsConfig,
+    ParquetPredictionsConfig,
+    PassingColumnsConfig,
+)
 from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 
@@ -15,11 +21,14 @@ __all__ = [
     "BasicAuthConfig",
     "CheckpointConfig",
     "Config",
+    "CsvPredictionsConfig",
     "CsvSinkConfig",
     "CsvSourceConfig",
     "DeadLettersConfig",
+    "JsonlPredictionsConfig",
     "JsonlSinkConfig",
     "JsonlSourceConfig",
+    "KafkaPredictionsConfig",
     "KafkaSinkConfig",
     "KafkaSourceConfig",
     "LabelsConfig",
@@ -27,9 +36,10 @@ __all__ = [
     "LogConfig",
     "MetricsConfig",
     "NoSinkConfig",
+    "ParquetPredictionsConfig",
+    "PredictionsConfig",
     "ReportName",
     "RiverSourceConfig",
-    "SinkConfig",
     "SourceConfig",
     "TargetType",
     "TlsConfig",
@@ -152,6 +162,14 @@ class NoSinkConfig(Section):
     kind: Literal["none"]
 
 
+class JsonlPredictionsConfig(PassingColumnsConfig, JsonlSinkConfig):
+    """Predictions to a file with one JSON object a line."""
+
+
+class CsvPredictionsConfig(ClassColumnsConfig, PassingColumnsConfig, CsvSinkConfig):
+    """Predictions to a CSV file."""
+
+
 class _Rate(Section):
     max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
         default=0.5, description="Stop when more than this share of the last max_rate_window records were dead letters."
@@ -176,7 +194,9 @@ class NoDeadLettersConfig(_Rate, NoSinkConfig):
 
 
 SourceConfig: TypeAlias = CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig
-SinkConfig: TypeAlias = JsonlSinkConfig | CsvSinkConfig | KafkaSinkConfig | NoSinkConfig
+PredictionsConfig: TypeAlias = (
+    JsonlPredictionsConfig | CsvPredictionsConfig | KafkaPredictionsConfig | ParquetPredictionsConfig | NoSinkConfig
+)
 DeadLettersConfig: TypeAlias = (
     JsonlDeadLettersConfig | CsvDeadLettersConfig | KafkaDeadLettersConfig | NoDeadLettersConfig
 )
@@ -292,7 +312,7 @@ class Config(Section):
     mode: Literal["learn", "predict"] = Field(
         default="learn", description="predict: a loaded model serves, nothing changes."
     )
-    predictions: Annotated[SinkConfig, Field(discriminator="kind")] | None = Field(
+    predictions: Annotated[PredictionsConfig, Field(discriminator="kind")] | None = Field(
         default=None, description="Where the predictions are written."
     )
     dead_letters: Annotated[DeadLettersConfig, Field(discriminator="kind")] | None = Field(
@@ -314,6 +334,6 @@ class Config(Section):
         return {"source": self.source} | ({} if self.labels is None else {"labels.source": self.labels.source})
 
     @property
-    def outputs(self) -> dict[str, SinkConfig | DeadLettersConfig | None]:
+    def outputs(self) -> dict[str, PredictionsConfig | DeadLettersConfig | None]:
         """The sections of outputs, by their key; None where an output is off."""
         return {"predictions": self.predictions, "dead_letters": self.dead_letters}
