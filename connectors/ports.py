@@ -179,10 +179,7 @@ class Source(Connector):
         """
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
-        """Let each record hold these columns in `passed`, and its message of Kafka; called before `open`.
-
-        Raises SourceError where the source has none, as by default.
-        """
+        """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""
         raise SourceError(f"{self.describe()}: has nothing that could pass through to the lines: drop include")
 
     @property

@@ -30,7 +30,7 @@ _ARROW: Mapping[_Type, pa.DataType] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "probabilities": pa.map_(pa.string(), pa.float64()),
 }
-_INT64 = range(-(2**63), 2**63)
+_LARGEST = 2**63 - 1
 
 
 class Column(NamedTuple):
@@ -148,8 +148,8 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, bool | np.bool_) or value not in _INT64:
-        raise ValueError(value)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or abs(int(value)) > _LARGEST:
+        raise TypeError(value)
     return int(value)
 
 
