@@ -201,7 +201,6 @@ class PartsFolder:
         if found.kept is not None:
             rows.append([_as(self._schema, batch) for batch in rows_of(found.kept, found.rows)])
             rows.sync()
-            sync_folder(self.beside)
         elif found.rows and mark is not None:
             rows.length = mark.bytes
         for path in found.removed:

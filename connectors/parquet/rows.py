@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from connectors.files.mark import digest, last_bytes
+from connectors.parquet.parts import sync_folder
 
 __all__ = ["RowsFile"]
 
@@ -34,6 +35,7 @@ class RowsFile:
         self.path = path
         self.length = 0
         self._schema = schema
+        self._durable = 0
 
     def append(self, batches: list[pa.RecordBatch]) -> None:
         """Write batches behind the others; where the system refuses, none of them count."""
@@ -47,9 +49,13 @@ class RowsFile:
             self.length = file.tell()
 
     def sync(self) -> None:
-        """Make what was written durable."""
+        """Make what was written durable, and the name of the file."""
+        if self.length == self._durable:
+            return
         with self.path.open("rb") as file:
             os.fsync(file.fileno())
+        sync_folder(self.path.parent)
+        self._durable = self.length
 
     def digest(self) -> str:
         """Return the SHA-256 of the last bytes, in hexadecimal; of nothing where there is no file."""
@@ -69,4 +75,4 @@ class RowsFile:
     def remove(self) -> None:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
-        self.length = 0
+        self.length = self._durable = 0

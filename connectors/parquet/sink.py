@@ -174,7 +174,7 @@ class ParquetSink(Sink):
         with self._system_errors():
             if self.roll_seconds is None or self._due:
                 self._roll()
-            elif self._batches:
+            else:
                 self._keep()
                 self._rows.sync()
             inode = self._folder.path.stat().st_ino
@@ -190,6 +190,8 @@ class ParquetSink(Sink):
 
     def _keep(self) -> None:
         """Move the rows in memory to the file beside the folder."""
+        if not self._batches:
+            return
         self._rows.append(self._batches)
         self._n_kept += sum(batch.num_rows for batch in self._batches)
         self._batches = []
