@@ -79,7 +79,7 @@ class TestTaking:
         assert first.taken == TakenOver(True, b"customer 7", (("trace", b"1"),), 1500)
         assert first.taken == third.taken
         assert second.taken is None
-        assert first.size == len(b'{"n":1}') + len(b"customer 7") + len(b"trace1")
+        assert (first.beside, second.beside) == (len(b"customer 7") + len(b"trace1"), 0)
 
     def test_one_of_them_alone(self) -> None:
         assert lines(pass_through=["timestamp"])[0].taken == TakenOver(False, None, (), 1500)

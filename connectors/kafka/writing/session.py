@@ -42,16 +42,15 @@ Receipt: TypeAlias = Any
 
 
 class Line(NamedTuple):
-    """The bytes of a line, the position of its record, and what it takes over from the message of that."""
+    """The bytes of a line, the position of its record, and what it takes over from the message of that.
+
+    `beside` is how many bytes it takes beside its value.
+    """
 
     value: bytes
     position: Position
     taken: TakenOver | None = None
-
-    @property
-    def size(self) -> int:
-        """How many bytes the line takes, with what it takes over."""
-        return len(self.value) + (0 if self.taken is None else self.taken.size)
+    beside: int = 0
 
 
 class Broken(Exception):
@@ -174,7 +173,7 @@ class ProducerSession:
 
     def send(self, line: Line) -> Receipt:
         """Give a line to the producer, which sends it when it can; raises as `explain` where it takes none."""
-        value, position, taken = line
+        value, position, taken, _ = line
         key: bytes | None = self._provenance.key(position)
         headers, timestamp = self._provenance.headers(position), None
         if taken is not None:
@@ -278,7 +277,7 @@ class ProducerSession:
         at_most = "more than" if limit is None else f"more than the {limit:,} of"
         partition, offset = line.position[1:]
         return (
-            f"the line of the record at partition {partition}, offset {offset:,} takes {line.size:,} bytes, "
+            f"the line of the record at partition {partition}, offset {offset:,} takes {len(line.value) + line.beside:,} bytes, "
             f"{at_most} its max.message.bytes (or max_request_size under options): raise that, or lower "
             "limits.max_record_bytes"
         )

@@ -151,7 +151,7 @@ class KafkaSink(Sink):
                 value = to_json(self._shorten(line, most))
             message = line.message if isinstance(line, MessageLine) else None
             over = None if message is None else take_over(message, self._key, self._passing)
-            taken.append(Line(value, position, over))
+            taken.append(Line(value, position, over, 0 if over is None else over.size))
         self._delivery.put(taken)
 
     def flush(self) -> Mark:
