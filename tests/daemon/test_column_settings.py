@@ -75,6 +75,14 @@ def test_predictions_are_what_targets_are(tmp_path: Path, text: str, kind: str) 
         (PARQUET + "roll_seconds: 0}", "predictions.roll_seconds: must be > 0, got 0"),
         (PARQUET + "classes: [1]}", "predictions.classes[0]: must be text, in quotes, as the target_type says, got 1"),
         (PARQUET.replace("out", "'-'") + "}", "predictions.path: parquet goes to a folder, not to standard output: na"),
+        (
+            PARQUET + "}\ncheckpoint: {directory: out/state}",
+            "predictions.path: must be a folder for its parts alone, and checkpoint.directory is in it: name another",
+        ),
+        (
+            GOOD.replace("a.csv", "out/a.csv") + "predictions: {kind: parquet, path: ./out/}",
+            "predictions.path: must be a folder for its parts alone, and source.path is in it: name another one",
+        ),
         (GOOD + "dead_letters: {kind: parquet, path: a}", "dead_letters.kind: parquet is for predictions: what is to"),
         (GOOD + "dead_letters: {kind: csv, path: a, include: [id]}", "dead_letters.include: unknown key"),
         (GOOD + TOPIC + "key: source}", "predictions.key: source needs a source of kind kafka, whose messages have ke"),

@@ -277,9 +277,9 @@ class ProducerSession:
         at_most = "more than" if limit is None else f"more than the {limit:,} of"
         partition, offset = line.position[1:]
         return (
-            f"the line of the record at partition {partition}, offset {offset:,} takes {len(line.value) + line.beside:,} bytes, "
-            f"{at_most} its max.message.bytes (or max_request_size under options): raise that, or lower "
-            "limits.max_record_bytes"
+            f"the line of the record at partition {partition}, offset {offset:,} takes "
+            f"{len(line.value) + line.beside:,} bytes, {at_most} its max.message.bytes (or max_request_size under "
+            "options): raise that, or lower limits.max_record_bytes"
         )
 
     def verify(self) -> bool:

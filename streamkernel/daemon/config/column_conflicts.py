@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from connectors.class_columns import class_columns
 from streamkernel.daemon.base.line_names import line_names
@@ -35,6 +37,19 @@ def column_conflicts(config: Config) -> Iterator[str]:
             yield "predictions.pass_through: needs a source of kind kafka, whose messages have headers and timestamps"
     if isinstance(output, ParquetPredictionsConfig) and output.path == "-":
         yield "predictions.path: parquet goes to a folder, not to standard output: name a folder, or use jsonl or csv"
+    elif isinstance(output, ParquetPredictionsConfig):
+        yield from _in_folder(config, output.path)
+
+
+def _in_folder(config: Config, path: str) -> Iterator[str]:
+    """Yield what stands in a folder of parts, with which it would be read, and renamed by --fresh."""
+    folder = Path(os.path.realpath(path))
+    places = {f"{key}.path": getattr(source, "path", None) for key, source in config.sources.items()}
+    places["dead_letters.path"] = getattr(config.dead_letters, "path", None)
+    places["checkpoint.directory"] = None if config.checkpoint is None else config.checkpoint.directory
+    for key, place in places.items():
+        if place not in (None, "-") and folder in Path(os.path.realpath(place)).parents:
+            yield f"predictions.path: must be a folder for its parts alone, and {key} is in it: name another one"
 
 
 def _of_names(config: Config, output: PassingColumnsConfig) -> Iterator[str]:
