@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -85,11 +86,16 @@ class JsonObjects(BulkDecoder):
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of the object, integers exactly; see `BulkDecoder.values`."""
+        values: dict[str, Any]
         try:
-            values: dict[str, Any] = orjson.loads(raw)
+            values = orjson.loads(raw)
         except orjson.JSONDecodeError as error:
             values = _loads_lenient(raw, error)
-        return _loads_lenient(raw) if any(map(_is_rounded, values.values())) else values
+        else:
+            if any(map(_is_rounded, values.values())):
+                with suppress(UndecodableError):  # nested too deeply for Python's reader
+                    values = _loads_lenient(raw)
+        return values
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
         inputs = decode_inputs(values.items(), self.max_string)

@@ -11,7 +11,9 @@ from fake_kafka import message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors import CsvSource, JsonLinesSource, MemorySource, RiverSource, SourceError
+from connectors import CsvSource, JsonLinesSource, MemorySource, Position, RiverSource, SourceError
+from connectors.bulk import BulkDecoder
+from connectors.files.rows import CsvRows
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.kafka.reading.message_decoder import MessageDecoder
 from connectors.objects import JsonObjects
@@ -101,6 +103,37 @@ class TestFiles:
         assert passed(RiverSource("Phishing"), *columns("anchor_from_other_domain"))[0] == {
             "anchor_from_other_domain": 0.0
         }
+
+
+class TestWhateverStandsThere:
+    """What can be decoded can be read once more, however odd it is."""
+
+    @given(st.lists(st.text('a1,"\r\n _é\x00', max_size=8), max_size=6))
+    def test_in_csv(self, lines: list[str]) -> None:
+        decoder = CsvRows(["a", "b"], "b", "str", ",", "utf-8", 256)
+        decoder.passing = PassThrough(columns("a", "b"))
+        self.check(decoder, [line.encode() for line in lines])
+
+    @given(
+        st.lists(
+            st.sampled_from(["{", "}", '"a"', ":", ",", "NaN", "1e999", str(2**70), '"\\ud800"', "[", "]", " ", "1"])
+            | st.just('{"a": 1, "b": 123456789012345678901234567890}'),
+            max_size=9,
+        )
+    )
+    def test_in_json(self, pieces: list[str]) -> None:
+        decoder = JsonObjects("b", "str", 256)
+        decoder.passing = PassThrough(columns("a", "b"))
+        self.check(decoder, ["".join(pieces).encode(), *(piece.encode() for piece in pieces)])
+
+    def test_nested_too_deeply(self) -> None:
+        raw = b'{"b": 123456789012345678901234567890, "a": ' + 990 * b"[" + 990 * b"]" + b"}"
+        assert JsonObjects(None, "str", 256).values(raw)["b"] == pytest.approx(1.2e29, rel=0.1)
+
+    def check(self, decoder: BulkDecoder, raws: list[bytes]) -> None:
+        places = [Position("s", 0, number) for number in range(len(raws) + 1)]
+        for record in decoder.records(raws, places[:-1], places[1:]):
+            assert (record.passed is None) == (record.fault is not None or record.blank)
 
 
 class TestMessages:
