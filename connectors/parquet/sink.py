@@ -24,6 +24,8 @@ __all__ = ["ParquetSink"]
 _LINES_AT_ONCE = 4096
 # What waits for the end of a part beyond this waits in a file.
 _MOST_BYTES = 2**24
+# How long a part that could not be written is filled on, in seconds.
+_PAUSE_SECONDS = 10.0
 # What a line takes as a dict, about.
 _LINE_BYTES = 600
 
@@ -95,6 +97,7 @@ class ParquetSink(Sink):
         self._lines: list[Mapping[str, Any]] = []
         self._batches: list[pa.RecordBatch] = []
         self._began: float | None = self._clock() if n_rows else None
+        self._not_before = 0.0
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the folder, or go on behind the part of the mark; see `Sink.open`.
@@ -203,7 +206,10 @@ class ParquetSink(Sink):
     @property
     def _due(self) -> bool:
         began, seconds = self._began, self.roll_seconds
-        return began is not None and seconds is not None and self._clock() - began >= seconds
+        if began is None or seconds is None:
+            return False
+        now = self._clock()
+        return now - began >= seconds and now >= self._not_before
 
     def _roll(self) -> None:
         """End the part, where it has any rows."""
@@ -211,7 +217,11 @@ class ParquetSink(Sink):
         if not self._batches and not self._n_kept:
             return
         aside, path = self._folder.aside(self._part), self._folder.path / part_name(self._part)
-        write_part(aside, path, self._columns.schema, self._all_rows(), self.compression)
+        try:
+            write_part(aside, path, self._columns.schema, self._all_rows(), self.compression)
+        except OSError:
+            self._not_before = self._clock() + _PAUSE_SECONDS
+            raise
         self._rows.remove()
         self._last = self._fingerprint(self._part)
         self._begin(self._part + 1, self._folder.rows(self._part + 1), 0)
