@@ -24,6 +24,7 @@ from connectors.ports import (
 if TYPE_CHECKING:
     from connectors.kafka.reading.source import KafkaSource
     from connectors.kafka.writing.sink import KafkaSink
+    from connectors.parquet.sink import ParquetSink
     from connectors.river import RiverSource
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "MemorySink",
     "MemorySource",
     "NullSink",
+    "ParquetSink",
     "Position",
     "Record",
     "RiverSource",
@@ -52,11 +54,12 @@ __all__ = [
 ]
 
 
-# River's data sets take more than a second to import, the client of Kafka a part of one, and who reads a file does not
-# need them.
+# River's data sets take more than a second to import, the client of Kafka a part of one, pyarrow is an extra, and who
+# reads a file does not need them.
 _WHEN_ASKED = {
     "KafkaSink": "connectors.kafka.writing.sink",
     "KafkaSource": "connectors.kafka.reading.source",
+    "ParquetSink": "connectors.parquet.sink",
     "RiverSource": "connectors.river",
 }
 

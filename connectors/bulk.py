@@ -11,6 +11,7 @@ from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.columns.uses import input_uses, target_use
 from connectors.decode import TargetDecoder, UndecodableError
+from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Label, Position, Record
 
 
@@ -18,7 +19,8 @@ class BulkDecoder(ABC):
     """A decoder from the bytes of records to their inputs and targets.
 
     `target` is the name of the target, None where every record is unlabelled; `target_type` and `max_string` are those
-    of `connectors.decode.TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is.
+    of `connectors.decode.TargetDecoder`. The columns are read by `rules`; None: all are inputs, each as it is. What
+    `passing` reads of a record is in its `passed`.
     """
 
     def __init__(self, target: str | None, target_type: str, max_string: int, rules: ColumnRules | None = None) -> None:
@@ -26,9 +28,24 @@ class BulkDecoder(ABC):
         self.rules = rules or ColumnRules(InputSettings(), max_string)
         self.max_string = max_string
         self.targets = TargetDecoder(target_type, max_string)
+        self.passing: PassThrough | None = None
 
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
         """Return a record for each of `raws`, which begins at one of `starts` and whose successor at one of `ends`."""
+        records = self._decoded(raws, starts, ends)
+        return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
+
+    def with_passed(
+        self, record: Record, passing: PassThrough, about: Mapping[str, Any] | None = None, message: Any = None
+    ) -> Record:
+        """Return a record with what passes of it, of its message (and what is known about that) and of its values."""
+        if record.fault is not None or record.blank:
+            return record
+        # Read once more: as the source has them, they are not what the model is given.
+        values = self.values(record.raw)
+        return record._replace(passed=passing(values if about is None else {**about, **values}, message))
+
+    def _decoded(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
         if not raws:
             return []
         try:
@@ -44,7 +61,7 @@ class BulkDecoder(ABC):
                 even[index] = False
             firsts, lasts, texts = compress(firsts, even), compress(lasts, even), compress(texts, even)
         # The same as calling Record for each, at a third of the cost.
-        fields = zip(xs, ys, firsts, lasts, texts, repeat(None), repeat(False), strict=False)
+        fields = zip(xs, ys, firsts, lasts, texts, repeat(None), repeat(False), repeat(None), strict=False)
         records = list(cast("Iterator[Record]", map(tuple.__new__, repeat(Record), fields)))
         for index in odd:
             records.insert(index, self.record(raws[index], starts[index], ends[index]))
@@ -91,3 +108,7 @@ class BulkDecoder(ABC):
 
         Raises UndecodableError, with the fault, where it cannot be decoded.
         """
+
+    @abstractmethod
+    def values(self, raw: bytes) -> Mapping[str, Any]:
+        """Return the values of a record that could be decoded, by their names, as the source has them."""

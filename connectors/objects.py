@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -106,6 +107,19 @@ class JsonObjects(BulkDecoder):
         if self._columns is None:
             return decode_inputs(pairs, self.max_string)
         return self._columns.read(dict(pairs))
+
+    def values(self, raw: bytes) -> Mapping[str, Any]:
+        """Return the values of the object, integers exactly; see `BulkDecoder.values`."""
+        values: dict[str, Any]
+        try:
+            values = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            values = _loads_lenient(raw, error)
+        else:
+            if any(map(_is_rounded, values.values())):
+                with suppress(UndecodableError):  # nested too deeply for Python's reader
+                    values = _loads_lenient(raw)
+        return values
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
         inputs = decode_inputs(values.items(), self.max_string)

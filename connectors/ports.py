@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias
 
+from connectors.passed import Passed, PassedColumn
+
 Label: TypeAlias = str | int | float | bool
 """A decoded target."""
 
@@ -122,6 +124,8 @@ class Record(NamedTuple):
         Why the record cannot be used, None where it can.
     blank
         True for an empty line (or a tombstone): counted as skipped, nothing else.
+    passed
+        What passes through to the line of the record; None where nothing is to, or nothing can.
 
     Examples
     --------
@@ -139,6 +143,7 @@ class Record(NamedTuple):
     raw: bytes
     fault: Fault | None = None
     blank: bool = False
+    passed: Passed | None = None
 
 
 class Connector(ABC):
@@ -214,6 +219,10 @@ class Source(Connector):
 
         """
         raise SourceError(f"{self.describe()}: a record of it cannot be decoded by itself")
+
+    def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
+        """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""
+        raise SourceError(f"{self.describe()}: has nothing that could pass through to the lines: drop include")
 
     @property
     @abstractmethod

@@ -20,6 +20,8 @@ from river.datasets import base, synth
 
 from connectors.columns.uses import type_of
 from connectors.decode import UndecodableError, decode_inputs, shown
+from connectors.passed import PassedColumn
+from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Fault, Label, Position, Record, Source, SourceError
 
 _SECONDS_PER_DAY = 86_400
@@ -74,6 +76,13 @@ class RiverSource(Source):
         self._next = 0
         self._ended = False
         self._failure: SourceError | None = None
+        self._passing: PassThrough | None = None
+
+    def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
+        """Let each record hold these columns; see `Source.pass_through`."""
+        if message:
+            raise self._failed("its records are no messages of Kafka, nothing of one passes through")
+        self._passing = PassThrough(columns)
 
     def _failed(self, why: str) -> SourceError:
         return SourceError(f"river data set {self._name}: {why}")
@@ -148,9 +157,9 @@ class RiverSource(Source):
         raw = json.dumps({"x": values, "y": target}, separators=(",", ":"), ensure_ascii=False, default=str)
         data = raw.encode("utf-8", "backslashreplace")
         try:
-            return Record(
-                decode_inputs(values.items(), self.max_string), self._target(target), position, following, data
-            )
+            inputs, label = decode_inputs(values.items(), self.max_string), self._target(target)
+            passed = None if self._passing is None else self._passing({str(name): _shown(x[name]) for name in x})
+            return Record(inputs, label, position, following, data, passed=passed)
         except UndecodableError as error:
             return Record({}, None, position, following, data, error.fault)
 
@@ -263,3 +272,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return float(value.toordinal())
     return value
+
+
+def _shown(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else _plain(value)

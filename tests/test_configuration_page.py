@@ -36,6 +36,8 @@ def _definitions(schema):
         return [SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]]
     if isinstance(schema.get("additionalProperties"), dict):
         return _definitions(schema["additionalProperties"])
+    if "$ref" in schema.get("items", {}):
+        return _definitions(schema["items"])
     return [found for key in ("oneOf", "anyOf") for one in schema.get(key, []) for found in _definitions(one)]
 
 
@@ -57,7 +59,7 @@ def _default(schema, required):
     """Say what a key is that is left out; a section that is left out is off, or has its defaults."""
     if required:
         return "required"
-    if _definitions(schema):
+    if _definitions(schema) and schema.get("type") != "array":
         return "off" if "default" in schema and schema["default"] is None else "as below"
     return f"`{json.dumps(schema['default'])}`" if "default" in schema else "empty"
 
@@ -80,7 +82,8 @@ def _section(path, definition, drawn):
         if sections and name != "model":
             inner.append((f"{path}.{name}".lstrip("."), sections))
             kinds = [f"`{one['properties']['kind']['const']}`" for one in sections if "kind" in one["properties"]]
-            values = f"a section of kind {', '.join(kinds)}" if kinds else "a section"
+            one = "list of names or sections" if schema.get("type") == "array" else "a section"
+            values = f"a section of kind {', '.join(kinds)}" if kinds else one
             table.append(f"| `{name}` | {values} | {_default(schema, required)} | {text} |")
         elif text or required or name == "kind":
             table.append(f"| `{name}` | {_values(schema)} | {_default(schema, required)} | {text} |")
@@ -91,7 +94,9 @@ def _section(path, definition, drawn):
     if passed:
         yield f"Passed on as they are, `null` being the client's own default: {', '.join(passed)}.\n"
     for below, sections in inner:
-        if (known := drawn.get(sections[0]["title"])) is not None:
+        if (known := drawn.get(sections[0]["title"])) == below:
+            continue
+        if known is not None:
             others = " and the kinds after it" if len(sections) > 1 else ""
             yield f"`{below}` is as [{known}](#{_anchor(known)}){others}.\n"
             continue

@@ -37,12 +37,14 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
+        {"passed"},
         {"encode", "ports", "regular"},
-        {"decode"},
-        {"columns"},
+        {"class_columns", "decode"},
+        {"columns", "passing"},
         {"bulk"},
         {"objects"},
         {"files", "kafka", "memory", "river"},
+        {"parquet"},
         {"__init__"},
     ],
     "connectors/kafka": [

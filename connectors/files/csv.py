@@ -130,6 +130,7 @@ class CsvSource(LineSource):
         self._decoder = CsvRows(
             columns, target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
         )
+        self._decoder.passing = self._passing
         self._header_end = chunk.positions[1].offset
         return True
 
@@ -156,6 +157,13 @@ class CsvSource(LineSource):
         unknown = self._rules.find_unknown(columns)
         if unknown is not None:
             raise self._failed(f"{unknown}; the header has {_listed(columns)}")
+        missing = (
+            [] if self._passing is None else [one.column for one in self._passing.columns if one.column not in columns]
+        )
+        if missing:
+            raise self._failed(
+                f"there is no column {_listed(missing)} to pass through, the header has {_listed(columns)}"
+            )
         if len(max(columns, key=len)) > self.max_string:
             raise self._failed(f"a column name is longer than max_string ({self.max_string})")
         return columns

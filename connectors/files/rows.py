@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -43,6 +43,7 @@ class CsvRows(BulkDecoder):
         super().__init__(target, target_type, max_string, rules)
         self.delimiter = delimiter
         self.encoding = encoding
+        self._header = tuple(columns)
         self._width = len(columns)
         self._target_index = None if target is None else columns.index(target)
         self._names = [name for name in columns if name != target]
@@ -96,6 +97,10 @@ class CsvRows(BulkDecoder):
         """Return the inputs that a field becomes; see `BulkDecoder.read`."""
         column = self.rules.column(name)
         return {} if column is None else present(dict(self._read(name, column, value)))
+
+    def values(self, raw: bytes) -> Mapping[str, str]:
+        """Return the fields as texts, by column; see `BulkDecoder.values`."""
+        return dict(zip(self._header, split_fields(raw.decode(self.encoding), self.delimiter), strict=True))
 
     def _rows(self, lines: Sequence[bytes], together: bytes) -> list[list[str]]:
         """Split lines into fields; no fields for a line that is blank, not in the encoding or not CSV."""

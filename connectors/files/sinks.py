@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from connectors.class_columns import PROBABILITIES, ClassColumns
 from connectors.encode import to_json, to_json_lines
 from connectors.files.aside import find_names, set_aside
 from connectors.files.bytes import BLOCK_BYTES
 from connectors.files.compressed import open_file
 from connectors.files.lines import Lines
+from connectors.files.mark import FileMark
 from connectors.files.opening import Existing, find_problem
 from connectors.files.output import OutputFile
 from connectors.ports import Mark, Position, Sink, SinkError, SourceError
@@ -129,6 +131,12 @@ class CsvSink(LineSink):
     existing
         What becomes of a file that holds something, where there is no mark to go on from: ``"refuse"`` to open it,
         ``"append"`` to it, or ``"replace"`` what it holds.
+    classes
+        Classes with a column each for their probability, in the place of one for all of them; see
+        `connectors.class_columns`.
+    included
+        The columns that are passed through to each line, of which a file that is gone on with must have the same; None:
+        whatever the lines have.
 
     Examples
     --------
@@ -145,22 +153,56 @@ class CsvSink(LineSink):
 
     """
 
-    def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        existing: Existing = "refuse",
+        classes: Sequence[Any] = (),
+        included: Sequence[str] | None = None,
+    ) -> None:
         super().__init__(path, existing)
+        self._spread = ClassColumns(classes)
+        self._included = included
         self._columns: dict[str, None] | None = None
         self._appended = False
+        self._unverified = False
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the file, or cut it to the length in `mark` and go on under its header; see `Sink.open`."""
         file = self._output.open(mark)
         self._columns = None
         self._appended = file.appended
+        self._unverified = bool(file.length) and self._included is not None
         if file.length:
             try:
-                self._columns = dict.fromkeys(self._read_header())
-            except (SourceError, UnicodeDecodeError, csv.Error) as error:
+                self._columns = self._header()
+            except SinkError:
                 self._output.close()
-                raise SinkError(f"{self.path}: its header cannot be read: {error}") from None
+                raise
+
+    def find_problem(self, mark: Mark | None = None) -> None:
+        """Raise what `open` would, without opening the file for writing; see `Sink.find_problem`."""
+        super().find_problem(mark)
+        known = None if self._output.special else FileMark.from_json(self._output.path, mark)
+        if known is not None and known.length:
+            self._header()
+
+    def _header(self) -> dict[str, None]:
+        """Return the columns of the file; raise SinkError where those that lines are to have are not among them."""
+        try:
+            columns = dict.fromkeys(self._read_header())
+        except (SourceError, UnicodeDecodeError, csv.Error) as error:
+            raise SinkError(f"{self.path}: its header cannot be read: {error}") from None
+        if not columns.keys() >= {*(self._included or ()), *self._spread.names}:
+            raise self._other_columns(columns)
+        return columns
+
+    def _other_columns(self, columns: Iterable[str]) -> SinkError:
+        configured = ", ".join((*(self._included or ()), *self._spread.names)) or "none"
+        return SinkError(
+            f"{self.path}: has the columns {', '.join(columns)}, and those of include and classes are now "
+            f"{configured}: change them back, give another path to go on in a new file, or start anew with --fresh"
+        )
 
     def _read_header(self) -> list[str]:
         file = open_file(self._output.path)
@@ -176,12 +218,18 @@ class CsvSink(LineSink):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = self._columns
+        lines = list(map(self._spread, lines)) if self._spread.names else lines
         if self._appended and lines and columns is not None and columns.keys() != lines[0].keys():
             raise SinkError(
                 f"{self.path}: lines of the columns {', '.join(lines[0])} cannot be appended to a file of the columns "
                 f"{', '.join(columns)}: move the file away"
             )
         self._appended &= not lines
+        if self._unverified and lines and columns is not None:
+            # What a model gives beside its prediction is not in each line.
+            if columns.keys() - {PROBABILITIES, "std"} - lines[0].keys() or lines[0].keys() - columns.keys():
+                raise self._other_columns(columns)
+            self._unverified = False
         for line in lines:
             if columns is None:
                 columns = dict.fromkeys(line)

@@ -13,6 +13,8 @@ from connectors.files.compressed import open_file
 from connectors.files.follow import FollowedFile
 from connectors.files.lines import Lines
 from connectors.files.stream import FileStream
+from connectors.passed import PassedColumn
+from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
 
 # Where records are as long as they may be, the few hundred the daemon asks for would fill the memory.
@@ -33,6 +35,7 @@ class LineSource(Source):
         self._stream: ByteStream | None = None
         self._lines: Lines | None = None
         self._decoder: BulkDecoder | None = None
+        self._passing: PassThrough | None = None
         self._total: tuple[int, str] | None = None
         self._starting_offsets: dict[int, Position] = {}
         # Where the record handed out last ends; and the same place in the file before this one, as it is to be stored.
@@ -93,6 +96,14 @@ class LineSource(Source):
 
     def _split(self, stream: ByteStream) -> Lines:
         return Lines(stream, self.max_record_bytes)
+
+    def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
+        """Let each record hold these columns; see `Source.pass_through`."""
+        if message:
+            raise SourceError(f"{self.describe()}: its records are no messages of Kafka, nothing of one passes through")
+        self._passing = PassThrough(columns)
+        if self._decoder is not None:
+            self._decoder.passing = self._passing
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""

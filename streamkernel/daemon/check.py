@@ -18,11 +18,12 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
-from streamkernel.daemon.config.schema import KafkaSinkConfig, SourceConfig
+from streamkernel.daemon.config.schema import KafkaSinkConfig, ParquetPredictionsConfig, SourceConfig
 from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 
@@ -70,7 +71,8 @@ def check(plan: Plan) -> Findings:
             findings.add(partial(_topic, key, output))
         path = getattr(output, "path", None)
         if path is not None and path != "-":
-            findings.add(partial(_file, key, path))
+            folder = isinstance(output, ParquetPredictionsConfig)
+            findings.add(partial(_folder if folder else _file, key, path))
             if not grouped and starts:
                 findings.add(partial(_existing, plan, key, starts[0]))
     findings.add(partial(_metrics, plan))
@@ -84,6 +86,8 @@ def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str])
         return f"{key}: standard input, not tried"
     # One that keeps nothing beside the checkpoint: the daemon may be at work there.
     with make_source(written, plan.config.limits, section, mode=plan.config.mode) as source:
+        if section == "source":
+            let_pass(source, plan.config)
         source.open()
         records = source.poll(1, _POLL_SECONDS)
         if source.health_problem is not None:
@@ -137,7 +141,9 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
     """See whether a run would go on in the file of an output, or leave what it holds alone."""
-    make_sink(plan.config.outputs[key], key).find_problem(start.mark_of(key, plan.raw.get(key) or {}))
+    make_sink(plan.config.outputs[key], key, target_type_of(plan)).find_problem(
+        start.mark_of(key, plan.raw.get(key) or {})
+    )
 
 
 def _trained(plan: Plan, starts: list[resume.Start]) -> str:
@@ -179,6 +185,14 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
 def _file(key: str, path: str) -> str:
     _require_writable(Path(path))
     return f"{key}: {Path(path)}"
+
+
+def _folder(key: str, path: str) -> str:
+    """Try a folder of parts by the name beside it that they have until they are whole."""
+    folder = Path(os.path.realpath(path))
+    for one in (folder / "part", folder.with_name(f".{folder.name}.unfinished") / "part"):
+        _require_writable(one)
+    return f"{key}: folder {Path(path)}"
 
 
 def _require_writable(path: Path) -> None:

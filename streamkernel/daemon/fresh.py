@@ -20,6 +20,7 @@ from streamkernel.daemon.config.schema import SourceConfig
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.recovery.resume import check_mode, resume
+from streamkernel.daemon.wiring.columns import let_pass, target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import try_model
 
@@ -97,7 +98,7 @@ def _outputs(plan: Plan, store: CheckpointStore) -> list[_KnownOutput]:
     for key, output in plan.config.outputs.items():
         written = plan.raw.get(key) or {}
         mark = None if last is None else mark_of(last, key, written)
-        sink = make_sink(output, key)
+        sink = make_sink(output, key, target_type_of(plan))
         outputs.append(_KnownOutput(sink, mark, mark_of(before, key, written), last is not None and mark is None))
     return outputs
 
@@ -108,6 +109,8 @@ def _open_source(plan: Plan, key: str, written: SourceConfig) -> None:
         return  # what is taken from there does not come again
     # One that keeps nothing beside the checkpoint: the old one still goes with what is there.
     with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:
+        if key == "source":
+            let_pass(source, plan.config)
         source.open()
 
 

@@ -157,8 +157,8 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
             "kept in its directory",
         ),
         (
-            GOOD + "predictions: {kind: parquet, path: a}",
-            "predictions.kind: must be one of jsonl, csv, kafka, none, got 'parquet'",
+            GOOD + "predictions: {kind: excel, path: a}",
+            "predictions.kind: must be one of jsonl, csv, kafka, parquet, none, got 'excel'",
         ),
         (GOOD + "predictions: {kind: jsonl, path: a.csv}", "predictions.path: must differ from source.path"),
         (

@@ -49,7 +49,8 @@ class TestAlternation:
             source.open()
         record, label = Alternation(records, labels).poll(2, timeout=0.0)
         assert (type(record), type(label)) == (Record, LabelRecord)
-        assert tuple(label) == ({"a": 1.0}, "y", Position("memory", 0, 0), Position("memory", 0, 1), label[4], None, 0)
+        places = Position("memory", 0, 0), Position("memory", 0, 1)
+        assert tuple(label) == ({"a": 1.0}, "y", *places, label[4], None, False, None)
 
     def test_one_poll_has_records_of_one_partition(self) -> None:
         class Partitions(Growing):

@@ -11,6 +11,8 @@ from connectors.columns.uses import type_of
 from connectors.decode import UndecodableError, shown
 from connectors.kafka.reading.buffers import PartitionBatch
 from connectors.objects import JsonObjects
+from connectors.passed import SourceMessage
+from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Fault, Position, Record
 
 __all__ = ["Include", "MessageDecoder"]
@@ -36,12 +38,19 @@ class MessageDecoder:
         ``kafka.header.NAME`` (text; the last of a name), the time of the message as ``kafka.timestamp`` (seconds since
         1970). A field of such a name in the value itself wins.
 
+    Attributes
+    ----------
+    passing
+        Reads what passes of a record, by the same names; all headers together are ``kafka.headers``. None: nothing
+        passes.
+
     """
 
     def __init__(self, decoder: JsonObjects, max_record_bytes: int, include: Collection[Include] = ()) -> None:
         self._decoder = decoder
         self._max_record_bytes = max_record_bytes
         self._include = frozenset(include)
+        self.passing: PassThrough | None = None
 
     def records(self, stream: str, batch: PartitionBatch) -> list[Record]:
         """Return a record for each message of a stream, or for each offset where none could be read."""
@@ -65,6 +74,11 @@ class MessageDecoder:
             records = self._decoder.records(values, starts, ends)
         if self._include:
             records = list(map(self._with_extras, records, messages))
+        if self.passing is not None:
+            records = [
+                self._with_passed(record, self.passing, message)
+                for record, message in zip(records, messages, strict=True)
+            ]
         return records
 
     def record(self, value: bytes, position: Position, following: Position) -> Record:
@@ -106,6 +120,16 @@ class MessageDecoder:
             return record._replace(x={}, y=None, fault=error.fault)
         return record._replace(x=extras | record.x)
 
+    def _with_passed(self, record: Record, passing: PassThrough, message: Any) -> Record:
+        about: dict[str, Any] = {
+            f"kafka.header.{name}": shown_text(value) for name, value in message.headers if value is not None
+        }
+        about["kafka.headers"] = {name: None if value is None else shown_text(value) for name, value in message.headers}
+        about["kafka.key"] = None if message.key is None else shown_text(message.key)
+        about["kafka.timestamp"] = message.timestamp / 1000 if message.timestamp >= 0 else None
+        passed = SourceMessage(message.key, tuple(message.headers), message.timestamp) if passing.message else None
+        return self._decoder.with_passed(record, passing, about, passed)
+
     def _extras(self, message: Any) -> Iterator[tuple[str, Any]]:
         if "key" in self._include and message.key is not None:
             yield "kafka.key", _text(message.key, "the key")
@@ -130,3 +154,8 @@ def _text(data: bytes, what: str) -> str:
         raise UndecodableError(
             "encoding", f"{what}: byte {data[error.start]:#04x} at {error.start} is not UTF-8"
         ) from None
+
+
+def shown_text(data: bytes) -> str:
+    """Return bytes as text, with `\\xff` for each that is not UTF-8."""
+    return data.decode("utf-8", "backslashreplace")

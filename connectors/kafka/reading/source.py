@@ -19,6 +19,8 @@ from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_ord
 from connectors.kafka.reading.reader import TopicReader
 from connectors.kafka.reading.starting_offsets import StartingOffsets
 from connectors.objects import JsonObjects
+from connectors.passed import PassedColumn
+from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Position, Record, Source, SourceError
 
 __all__ = ["ConnectTopic", "KafkaSource"]
@@ -182,6 +184,10 @@ class KafkaSource(Source):
             raise failure
         if self._group is not None:
             self._committer = OffsetCommitter(self.describe(), self.topic, {**settings, "group_id": self._group})
+
+    def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
+        """Let each record hold these columns, and its message; see `Source.pass_through`."""
+        self._decoder.passing = PassThrough(columns, message)
 
     def _begin(self, topic: KafkaTopic) -> Mapping[int, int]:
         """Return the offset at which each partition is read on; called by the reader, on its thread."""

@@ -41,25 +41,25 @@ class Backlog:
     def put(self, lines: Sequence[Line]) -> None:
         """Add lines behind the others."""
         self.queue += lines
-        self.bytes += sum([len(line.value) for line in lines]) + OVERHEAD_BYTES * len(lines)
+        self.bytes += sum([len(line.value) + line.beside for line in lines]) + OVERHEAD_BYTES * len(lines)
 
     def drop(self) -> Line:
         """Remove the first line that is to be sent: it is in the topic."""
         line = self.queue.popleft()
-        self.bytes -= len(line.value) + OVERHEAD_BYTES
+        self.bytes -= len(line.value) + line.beside + OVERHEAD_BYTES
         return line
 
     def given(self, receipt: Receipt) -> None:
         """Move the first line that is to be sent to those that were, with its receipt."""
         line = self.queue.popleft()
         self.sent.append((line, receipt))
-        self._sent_bytes += len(line.value)
+        self._sent_bytes += len(line.value) + line.beside
 
     def acknowledge(self) -> Line:
         """Remove the first line that was sent: it is acknowledged."""
         line, _ = self.sent.popleft()
-        self._sent_bytes -= len(line.value)
-        self.bytes -= len(line.value) + OVERHEAD_BYTES
+        self._sent_bytes -= len(line.value) + line.beside
+        self.bytes -= len(line.value) + line.beside + OVERHEAD_BYTES
         return line
 
     def take_back(self) -> None:

@@ -13,6 +13,7 @@ from kafka.producer.transaction_manager import ProducerIdAndEpoch
 from connectors.kafka.base.client import NetworkClient, Unreachable
 from connectors.kafka.writing.mark import Producer
 from connectors.kafka.writing.provenance import Provenance
+from connectors.kafka.writing.taken_over import TakenOver
 from connectors.kafka.writing.topic_scan import TopicScan
 from connectors.kafka.writing.written_lines import WrittenLines
 from connectors.ports import ConnectorError, Mark, Position, SinkError
@@ -27,6 +28,13 @@ _WAIT_SECONDS = 5.0
 _ANSWERS_MISSED = 3
 _TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 _FENCED = (errors.ProducerFencedError, errors.InvalidProducerEpochError)
+# What a topic refuses of the messages of a source, and would refuse each time.
+_REFUSED = {
+    errors.InvalidTimestampError: "the topic refuses the timestamp of a message of the source: drop timestamp from "
+    "pass_through, or raise message.timestamp.before.max.ms and message.timestamp.after.max.ms of the topic",
+    errors.InvalidRecordError: "the topic refuses a message as the source has it, as a compacted one does without a "
+    "key: use key: position, or write to a topic that is not compacted",
+}
 
 
 Receipt: TypeAlias = Any
@@ -34,10 +42,15 @@ Receipt: TypeAlias = Any
 
 
 class Line(NamedTuple):
-    """The bytes of a line, and the position of its record."""
+    """The bytes of a line, the position of its record, and what it takes over from the message of that.
+
+    `beside` is how many bytes it takes beside its value.
+    """
 
     value: bytes
     position: Position
+    taken: TakenOver | None = None
+    beside: int = 0
 
 
 class Broken(Exception):
@@ -160,14 +173,20 @@ class ProducerSession:
 
     def send(self, line: Line) -> Receipt:
         """Give a line to the producer, which sends it when it can; raises as `explain` where it takes none."""
-        value, position = line
+        value, position, taken, _ = line
+        key: bytes | None = self._provenance.key(position)
+        headers, timestamp = self._provenance.headers(position), None
+        if taken is not None:
+            key, timestamp = taken.key if taken.keyed else key, taken.timestamp
+            headers = [*taken.headers, *headers]
         try:
             return self._producer.send(
                 self._topic,
                 value=value,
-                key=self._provenance.key(position),
-                headers=self._provenance.headers(position),
+                key=key,
+                headers=headers,
                 partition=position.partition % self.partitions,
+                timestamp_ms=timestamp,
             ).add_errback(self._failed)
         except (errors.KafkaError, ValueError) as error:
             raise self.explain(error, line) from None
@@ -223,6 +242,8 @@ class ProducerSession:
         """Return what the failure of a line, or of a transaction, means: a `SinkError` or `Broken`."""
         if isinstance(error, _TOO_LARGE) and line is not None:
             return SinkError(self._too_large(line))
+        if line is not None and line.taken is not None and type(error) in _REFUSED:
+            return SinkError(_REFUSED[type(error)])
         manager = self._producer._transaction_manager
         cause = manager.last_error if self.transactional and manager.last_error is not None else error
         if cause.args and isinstance(cause.args[0], errors.KafkaError):
@@ -256,9 +277,9 @@ class ProducerSession:
         at_most = "more than" if limit is None else f"more than the {limit:,} of"
         partition, offset = line.position[1:]
         return (
-            f"the line of the record at partition {partition}, offset {offset:,} takes {len(line.value):,} bytes, "
-            f"{at_most} its max.message.bytes (or max_request_size under options): raise that, or lower "
-            "limits.max_record_bytes"
+            f"the line of the record at partition {partition}, offset {offset:,} takes "
+            f"{len(line.value) + line.beside:,} bytes, {at_most} its max.message.bytes (or max_request_size under "
+            "options): raise that, or lower limits.max_record_bytes"
         )
 
     def verify(self) -> bool:

@@ -43,7 +43,7 @@ _ALWAYS: Mapping[str, Any] = {
 
 
 class SessionFactory:
-    """Makes the sessions that write to a topic; its parameters are those of `KafkaSink`."""
+    """Makes the sessions that write to a topic; its parameters are those of `KafkaSink` and of `written_since`."""
 
     def __init__(
         self,
@@ -52,6 +52,8 @@ class SessionFactory:
         transactional_id: str | None,
         compression: str | None,
         options: Mapping[str, Any],
+        *,
+        keys_repeat: bool = False,
     ) -> None:
         if compression in ("lz4", "snappy") and not getattr(codec, f"has_{compression}")():
             raise ValueError(f"compression {compression} is not installed: pip install 'streamkernel[kafka-codecs]'")
@@ -59,6 +61,7 @@ class SessionFactory:
         self._settings = client_settings(servers, {**_DEFAULTS, **options}, OUTPUT_RESERVED)
         self._transactional_id = transactional_id
         self._compression = compression
+        self._keys_repeat = keys_repeat
 
     def scan(self, attempt: int = 0) -> TopicScan:
         """Connect to the topic, without writing to it or fencing another producer."""
@@ -94,7 +97,9 @@ class SessionFactory:
             bounds = scan.bounds()
             session.ends = {partition: there.end for partition, there in bounds.items()}
             if mark is not None:
-                session.written = written_since(scan, mark, bounds, sequences or {}, cancelled)
+                session.written = written_since(
+                    scan, mark, bounds, sequences or {}, cancelled, keys_repeat=self._keys_repeat
+                )
                 session.existing = dict(mark.existing)
             elif any(there.end > there.first for there in bounds.values()):
                 session.existing = dict(scan.existing(bounds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from connectors.encode import to_json
@@ -12,6 +12,8 @@ from connectors.kafka.writing.delivery import Delivery
 from connectors.kafka.writing.existing_lines import Existing, ExistingLines
 from connectors.kafka.writing.session import ConnectSession, Line
 from connectors.kafka.writing.session_factory import SessionFactory
+from connectors.kafka.writing.taken_over import KeyOf, Passing, take_over
+from connectors.passed import MessageLine
 from connectors.ports import ConnectorError, Mark, Position, Sink, SinkError
 
 __all__ = ["KafkaSink", "Shorten"]
@@ -59,6 +61,12 @@ class KafkaSink(Sink):
     existing
         What to do without a mark where the topic holds lines for records of the same partition of the source:
         ``"refuse"`` the first line for one of them, or ``"append"`` it. The last 10,000 offsets are looked at.
+    key
+        The key of a message: ``"position"``, which no two lines share, or ``"source"``, that of the message its record
+        came in. Lines are known again by their headers, not by their key; where a compacted topic drops those of a key
+        but the last, they are not written again.
+    pass_through
+        What else a message takes over from that one: ``"headers"`` and ``"timestamp"``.
     connect
         Makes the sessions; a test may have other ones than those of kafka-python.
     clock
@@ -80,13 +88,19 @@ class KafkaSink(Sink):
         options: Mapping[str, Any] | None = None,
         shorten: Shorten | None = None,
         existing: Existing = "refuse",
+        key: KeyOf = "position",
+        pass_through: Collection[Passing] = (),
         connect: ConnectSession | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
-        self._sessions = SessionFactory(topic, self.servers.split(","), transactional_id, compression, options or {})
+        self._key: KeyOf = key
+        self._passing = frozenset(pass_through)
+        self._sessions = SessionFactory(
+            topic, self.servers.split(","), transactional_id, compression, options or {}, keys_repeat=key == "source"
+        )
         self._connect = connect or self._sessions.connect
         self._shorten = shorten
         self._existing = existing
@@ -135,7 +149,9 @@ class KafkaSink(Sink):
             value = to_json(line)
             if len(value) > most and self._shorten is not None:
                 value = to_json(self._shorten(line, most))
-            taken.append(Line(value, position))
+            message = line.message if isinstance(line, MessageLine) else None
+            over = None if message is None else take_over(message, self._key, self._passing)
+            taken.append(Line(value, position, over, 0 if over is None else over.size))
         self._delivery.put(taken)
 
     def flush(self) -> Mark:

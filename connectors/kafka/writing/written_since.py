@@ -25,6 +25,8 @@ def written_since(
     bounds: Mapping[int, Bounds],
     sequences: Mapping[int, int],
     cancelled: Callable[[], bool] = lambda: False,
+    *,
+    keys_repeat: bool = False,
 ) -> WrittenLines:
     """Return the lines that are not to be written again by a run that goes on from a mark.
 
@@ -36,6 +38,9 @@ def written_since(
         Where each partition begins and ends, once nobody else writes under this name.
     sequences
         By partition, the number of the next line of the mark's producer, as far as the broker tells.
+    keys_repeat
+        Whether several lines may have one key, of which a compacted topic keeps the last: lines before the last one
+        of their partition of the source count as written then, though they are gone.
 
     Raises
     ------
@@ -52,8 +57,20 @@ def written_since(
     ends = {partition: there.end for partition, there in bounds.items()}
     found = scan.lines(starts, ends, mark.writer, cancelled)
     passed = mark.passed | (_removed(scan, mark, starts, found, sequences) if same else {})
+    if keys_repeat and same:
+        passed |= _last_ones(found, passed)
     committed = [line.origin for line in found if line.committed]
     return WrittenLines([*WrittenLines.positions(mark.written), *committed], passed)
+
+
+def _last_ones(found: list[FoundLine], passed: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Return by partition of a source the last record of which a line is found: they are written in order."""
+    last: dict[tuple[str, int], int] = {}
+    for line in found:
+        if line.committed:
+            place, offset = line.origin[:2], line.origin.offset
+            last[place] = max(offset, last.get(place, passed.get(place, offset)))
+    return last
 
 
 def _removed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
+from streamkernel.daemon.config.column_conflicts import column_conflicts
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
 from streamkernel.daemon.config.inputs import problems as input_problems
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
@@ -31,7 +32,7 @@ def conflicts(config: Config) -> list[str]:
             lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
-    return [*lines, *conflicts_of_models(config), *_of_groups(config), *_of_topics(config)]
+    return [*lines, *conflicts_of_models(config), *column_conflicts(config), *_of_groups(config), *_of_topics(config)]
 
 
 def _a_checkpoint(config: Config) -> str:

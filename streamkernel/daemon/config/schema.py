@@ -8,6 +8,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
 
+from streamkernel.daemon.config.columns import (
+    ClassColumnsConfig,
+    KafkaPredictionsConfig,
+    ParquetPredictionsConfig,
+    PassingColumnsConfig,
+)
 from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
@@ -16,12 +22,15 @@ __all__ = [
     "BasicAuthConfig",
     "CheckpointConfig",
     "Config",
+    "CsvPredictionsConfig",
     "CsvSinkConfig",
     "CsvSourceConfig",
     "DeadLettersConfig",
     "InitialModelConfig",
+    "JsonlPredictionsConfig",
     "JsonlSinkConfig",
     "JsonlSourceConfig",
+    "KafkaPredictionsConfig",
     "KafkaSinkConfig",
     "KafkaSourceConfig",
     "LabelsConfig",
@@ -29,9 +38,10 @@ __all__ = [
     "LogConfig",
     "MetricsConfig",
     "NoSinkConfig",
+    "ParquetPredictionsConfig",
+    "PredictionsConfig",
     "ReportName",
     "RiverSourceConfig",
-    "SinkConfig",
     "SourceConfig",
     "TargetType",
     "TlsConfig",
@@ -157,6 +167,14 @@ class NoSinkConfig(Section):
     kind: Literal["none"]
 
 
+class JsonlPredictionsConfig(PassingColumnsConfig, JsonlSinkConfig):
+    """Predictions to a file with one JSON object a line."""
+
+
+class CsvPredictionsConfig(ClassColumnsConfig, PassingColumnsConfig, CsvSinkConfig):
+    """Predictions to a CSV file."""
+
+
 class _Rate(Section):
     max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
         default=0.5,
@@ -183,7 +201,9 @@ class NoDeadLettersConfig(_Rate, NoSinkConfig):
 
 
 SourceConfig: TypeAlias = CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig
-SinkConfig: TypeAlias = JsonlSinkConfig | CsvSinkConfig | KafkaSinkConfig | NoSinkConfig
+PredictionsConfig: TypeAlias = (
+    JsonlPredictionsConfig | CsvPredictionsConfig | KafkaPredictionsConfig | ParquetPredictionsConfig | NoSinkConfig
+)
 DeadLettersConfig: TypeAlias = (
     JsonlDeadLettersConfig | CsvDeadLettersConfig | KafkaDeadLettersConfig | NoDeadLettersConfig
 )
@@ -318,7 +338,7 @@ class Config(Section):
         description="In mode predict, how often to look for a newer checkpoint, in seconds; null: the model stays.",
     )
     initial_model: InitialModelConfig | None = None
-    predictions: Annotated[SinkConfig, Field(discriminator="kind")] | None = Field(
+    predictions: Annotated[PredictionsConfig, Field(discriminator="kind")] | None = Field(
         default=None, description="Where the predictions are written."
     )
     dead_letters: Annotated[DeadLettersConfig, Field(discriminator="kind")] | None = Field(
@@ -340,6 +360,6 @@ class Config(Section):
         return {"source": self.source} | ({} if self.labels is None else {"labels.source": self.labels.source})
 
     @property
-    def outputs(self) -> dict[str, SinkConfig | DeadLettersConfig | None]:
+    def outputs(self) -> dict[str, PredictionsConfig | DeadLettersConfig | None]:
         """The sections of outputs, by their key; None where an output is off."""
         return {"predictions": self.predictions, "dead_letters": self.dead_letters}

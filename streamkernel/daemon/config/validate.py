@@ -68,6 +68,8 @@ def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:
         return f"{name}.kind: required, one of {', '.join(tag for one in _sections_at(path) for tag in _tags(one))}"
     if kind == "union_tag_invalid":
         word = _value_at(raw, [*path, "kind"])
+        if path == ["dead_letters"] and word == "parquet":
+            return f"{name}.kind: parquet is for predictions: what is to be mended and sent again is text, use jsonl"
         return f"{name}.kind: {_choice(str(context['expected_tags']), str(word), shown(word))}"
     if kind == "invalid_key":
         return f"{dotted(path[:-1]) or 'configuration'}: a key must be a text, got {shown(path[-1])}"

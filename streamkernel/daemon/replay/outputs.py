@@ -15,6 +15,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.feed import is_replayed
 from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.wiring.columns import target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink
 
 __all__ = ["ReplaySinks", "open_outputs"]
@@ -61,7 +62,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
         Where an output cannot be gone on with.
 
     """
-    made = {key: make_sink(one, key) for key, one in plan.config.outputs.items()}
+    made = {key: make_sink(one, key, target_type_of(plan)) for key, one in plan.config.outputs.items()}
     sinks = ReplaySinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.callback(sinks.close)
     for key, sink in made.items():
@@ -69,7 +70,8 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
         if key == "dead_letters" and mark is not None and _is_mended(plan, sink, mark, letters):
             output = plan.config.dead_letters
             assert output is not None
-            sinks.sinks[key] = sink = make_sink(output.model_copy(update={"existing": "append"}), key)
+            appending = output.model_copy(update={"existing": "append"})
+            sinks.sinks[key] = sink = make_sink(appending, key, target_type_of(plan))
             sinks.mended, mark = True, None
             _log.info("%s was changed since it was written: it is taken as it is now", letters)
         sink.open(mark)

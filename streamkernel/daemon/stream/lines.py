@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from connectors.encode import to_json
+from connectors.passed import MessageLine
 from connectors.ports import Position, Record
 from streamkernel.estimators.base import AdvanceResult
 
@@ -27,7 +28,7 @@ def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[s
     -------
     lines
         One a record: its position, its prediction, and its target, if it is known. Classifiers add the probability of
-        each class, regressors with a distribution the standard deviation.
+        each class, regressors with a distribution the standard deviation; then come columns that pass through.
 
     Examples
     --------
@@ -55,7 +56,15 @@ def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[s
     if result.deviations is not None:
         for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
             line["std"] = deviation
-    return lines
+    # Of all records or of none.
+    return list(map(_with_passed, lines, records)) if records and records[0].passed is not None else lines
+
+
+def _with_passed(line: dict[str, Any], record: Record) -> dict[str, Any]:
+    assert record.passed is not None
+    columns, message = record.passed
+    line |= columns
+    return line if message is None else MessageLine(line, message)
 
 
 def dead_letter(position: Position, reason: str, detail: str, raw: bytes, source: str | None = None) -> dict[str, Any]:

@@ -109,9 +109,13 @@ class Sinks:
 
     def move(self) -> None:
         """Let the sinks do what they can by now for the lines that wait."""
-        for sink in self.sinks.values():
+        for key, sink in self.sinks.items():
             if sink.waiting:
-                sink.write((), ())
+                try:
+                    sink.write((), ())
+                except SinkError as error:
+                    self._refused.add(key)
+                    self._bear(error)
 
     def retry(self) -> None:
         """Try again to write what waits, when it is time."""

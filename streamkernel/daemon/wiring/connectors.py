@@ -6,10 +6,17 @@ from pathlib import Path
 
 from connectors.ports import Sink, Source, SourceError
 from streamkernel.daemon.config import schema as settings
+from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.stream.lines import shortened
+from streamkernel.daemon.stream.long_columns import LongColumns
+from streamkernel.daemon.wiring.columns import included_names, passed_columns
 
 __all__ = ["make_sink", "make_source", "order_log"]
+
+# What of the section of a topic is not for its sink.
+_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include")
+
 
 # Each connector is imported where it is asked for: River's data sets alone bring scikit-learn and pandas with them.
 
@@ -76,8 +83,14 @@ def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Pat
     return Path(checkpoint.directory) / ("order.log" if key == "source" else f"order-{key.partition('.')[0]}.log")
 
 
-def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key: str) -> Sink:
+def make_sink(
+    sink: settings.PredictionsConfig | settings.DeadLettersConfig | settings.KafkaSinkConfig | None,
+    key: str,
+    targets: settings.TargetType = "str",
+) -> Sink:
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
+
+    A table has columns for targets of this type.
 
     Raises
     ------
@@ -85,6 +98,15 @@ def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key
         Where its settings cannot be.
 
     """
+    names = included_names(sink) if isinstance(sink, PassingColumnsConfig) else ()
+    if isinstance(sink, settings.ParquetPredictionsConfig):
+        try:
+            from connectors.parquet.columns import prediction_columns
+            from connectors.parquet.sink import ParquetSink
+        except ImportError:
+            raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
+        columns = prediction_columns(targets, sink.classes, passed_columns(sink))
+        return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from connectors.files.sinks import JsonLinesSink
 
@@ -92,17 +114,19 @@ def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key
     if isinstance(sink, settings.CsvSinkConfig):
         from connectors.files.sinks import CsvSink
 
+        if isinstance(sink, settings.CsvPredictionsConfig):
+            return CsvSink(sink.path, sink.existing, sink.classes, names)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
         from connectors.kafka.writing.sink import KafkaSink
 
-        given = {name: value for name, value in sink if name not in ("kind", "options", "max_rate", "max_rate_window")}
+        given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
         try:
             return KafkaSink(
                 **given,
                 options=sink.options.given(),
                 # A record that is too long for the topic must not stop the daemon.
-                shorten=shortened if key == "dead_letters" else None,
+                shorten=shortened if key == "dead_letters" else LongColumns(names) if names else None,
             )
         except ValueError as error:
             raise ConfigError([f"{key}: {error}"]) from None

@@ -18,6 +18,7 @@ from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.columns import target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.processor import feed_of
 
@@ -65,7 +66,8 @@ def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) 
 
 def open_sinks(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Sinks:
     """Open the outputs, each at the mark it goes on from."""
-    made = {key: make_sink(one, key) for key, one in plan.config.outputs.items()}
+    targets = target_type_of(plan)
+    made = {key: make_sink(one, key, targets) for key, one in plan.config.outputs.items()}
     sinks = Sinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.callback(sinks.close)
     for key, sink in made.items():

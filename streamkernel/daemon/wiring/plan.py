@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from connectors.ports import Source
+from connectors.ports import Source, SourceError
 from streamkernel.daemon.base.model import Model, Task, task_of
+from streamkernel.daemon.config.columns import ClassColumnsConfig
 from streamkernel.daemon.config.document import Document, read
 from streamkernel.daemon.config.files import problems as file_problems
 from streamkernel.daemon.config.overrides import Override
@@ -16,6 +17,7 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, RiverSourceConfig
 from streamkernel.daemon.config.validate import validate
 from streamkernel.daemon.stream.quality import REPORTS
+from streamkernel.daemon.wiring.columns import let_pass
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import build_model
 
@@ -71,8 +73,12 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
     for key, source in config.sources.items():
         try:
             sources[key] = make_source(source, config.limits, key, config.checkpoint, config.mode)
+            if key == "source":
+                let_pass(sources[key], config)
         except ConfigError as error:
             problems += error.lines
+        except SourceError as error:
+            problems.append(f"predictions.include: {error}")
     for key, sink in config.outputs.items():
         try:
             make_sink(sink, key)
@@ -110,6 +116,8 @@ def _task_problems(config: Config, task: Task) -> list[str]:
             problems.append(f"{key}.target_type: must be float for a regressor, is {source.target_type}")
         if task == "classification" and source.target_type == "float":
             problems.append(f"{key}.target_type: must be str, int or bool for a classifier, is float")
+    if task == "regression" and isinstance(config.predictions, ClassColumnsConfig) and config.predictions.classes:
+        problems.append("predictions.classes: not for a regressor, which has no classes")
     if config.metrics is not None:
         problems += [
             f"metrics.report[{index}]: {name} does not fit a model for {task}, use {', '.join(REPORTS[task])}"

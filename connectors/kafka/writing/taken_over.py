@@ -1,0 +1,55 @@
+"""What a written message takes over from the message of the source: its key, its headers, its timestamp."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal, NamedTuple, TypeAlias
+
+from connectors.kafka.writing.provenance import OFFSET, PARTITION, STREAM, WRITER
+from connectors.passed import SourceMessage
+
+__all__ = ["KeyOf", "Passing", "TakenOver", "take_over"]
+
+KeyOf: TypeAlias = Literal["position", "source"]
+"""What the key of a message is: that of `connectors.kafka.writing.provenance`, or the one in the source."""
+
+Passing: TypeAlias = Literal["headers", "timestamp"]
+"""What else a message takes over."""
+
+_OWN = frozenset({STREAM, PARTITION, OFFSET, WRITER})
+
+
+class TakenOver(NamedTuple):
+    """Key (where `keyed`), headers, and timestamp in milliseconds since 1970 or None for the time of sending."""
+
+    keyed: bool
+    key: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp: int | None
+
+    @property
+    def size(self) -> int:
+        """How many bytes key and headers take."""
+        return len(self.key or b"") + sum(len(name) + len(value) for name, value in self.headers)
+
+
+def take_over(message: SourceMessage, key: KeyOf, passing: Collection[Passing]) -> TakenOver:
+    """Return what is taken over from a message.
+
+    Headers by which lines are known again are not: they say which record a line is for. Kafka's client writes no header
+    without a value, it becomes an empty one.
+
+    Examples
+    --------
+    >>> message = SourceMessage(b"k", (("trace", b"1"), ("writer", b"me"), ("empty", None)), 1500)
+    >>> take_over(message, "source", ["headers"])
+    TakenOver(keyed=True, key=b'k', headers=(('trace', b'1'), ('empty', b'')), timestamp=None)
+
+    """
+    headers = [(name, value or b"") for name, value in message.headers if name not in _OWN]
+    return TakenOver(
+        key == "source",
+        message.key if key == "source" else None,
+        tuple(headers) if "headers" in passing else (),
+        message.timestamp if "timestamp" in passing and message.timestamp >= 0 else None,
+    )

@@ -1,0 +1,1 @@
+"""Lines to a folder of Parquet files; pyarrow is needed (extra `parquet`)."""

@@ -1,0 +1,52 @@
+"""Setting aside a folder of parts: it is renamed, and not destroyed, when a run begins anew."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from connectors.parquet.mark import PartsMark
+from connectors.parquet.parts import fingerprint, parts_of
+from connectors.ports import SinkError
+
+__all__ = ["find_old_name", "set_aside"]
+
+
+def find_old_name(path: Path, mark: PartsMark | None, before: PartsMark | None) -> Path | None:
+    """Return the name under which `set_aside` would keep a folder; None where it stays.
+
+    Raises SinkError where that is the name of something else.
+    """
+    if not parts_of(path) or not (mark is None or _is_marked(path, mark)):
+        return None
+    old = path.with_name(path.name + ".old")
+    if old.exists() and not (before is not None and _is_marked(old, before) and _holds_nothing_else(old)):
+        raise SinkError(f"{path}: cannot be set aside as {old.name}, which is another one: move that away")
+    return old
+
+
+def set_aside(path: Path, mark: PartsMark | None, before: PartsMark | None) -> None:
+    """Rename the folder that a mark knows, ``.old`` is appended; what was set aside before goes."""
+    old = find_old_name(path, mark, before)
+    if old is None:
+        return
+    if old.exists():
+        shutil.rmtree(old)
+    try:
+        path.rename(old)
+    except OSError as error:
+        raise SinkError(f"{path}: cannot be set aside as {old.name}: {error.strerror}: move it away") from None
+
+
+def _is_marked(path: Path, mark: PartsMark) -> bool:
+    try:
+        if path.stat().st_ino == mark.inode:
+            return True
+        last = parts_of(path).get(mark.part - 1)
+        return last is not None and fingerprint(last) == mark.last
+    except OSError:
+        return False
+
+
+def _holds_nothing_else(folder: Path) -> bool:
+    return len(list(folder.iterdir())) == len(parts_of(folder))

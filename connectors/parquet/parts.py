@@ -1,0 +1,112 @@
+"""Part files: their names in a folder, and how one is made whole before it has its name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from connectors.files.mark import digest, last_bytes
+
+__all__ = ["fingerprint", "part_name", "parts_of", "rows_of", "sync_folder", "write_part"]
+
+_PART = re.compile(r"part-(\d{8,})\.parquet", re.ASCII)
+# What readers skip at once, and hold in memory at once.
+_ROW_GROUP = 2**17
+
+
+def part_name(number: int) -> str:
+    """Return the name of a part.
+
+    Examples
+    --------
+    >>> part_name(7)
+    'part-00000007.parquet'
+
+    """
+    return f"part-{number:08d}.parquet"
+
+
+def parts_of(folder: Path) -> dict[int, Path]:
+    """Return the parts in a folder by their number; what has another name is not ours."""
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return {}
+    found = {
+        int(match[1]): Path(entry.path)
+        for entry in entries
+        if (match := _PART.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
+    }
+    return {number: path for number, path in sorted(found.items()) if path.name == part_name(number)}
+
+
+def write_part(aside: Path, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], compression: str) -> None:
+    """Write a part: under another name until it is whole and durable.
+
+    The same rows make the same bytes, however they are cut into batches. Raises OSError where the system refuses; then
+    there is no part.
+    """
+    aside.unlink(missing_ok=True)
+    try:
+        with aside.open("xb") as file:
+            with pq.ParquetWriter(file, schema, compression=compression) as writer:
+                for group in _row_groups(batches, schema):
+                    writer.write_table(group, row_group_size=_ROW_GROUP)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the rows of batches in tables of as many rows as a row group has, the last one shorter."""
+    waiting: list[pa.RecordBatch] = []
+    n_rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        n_rows += batch.num_rows
+        while n_rows >= _ROW_GROUP:
+            table = pa.Table.from_batches(waiting, schema).combine_chunks()
+            yield table.slice(0, _ROW_GROUP)
+            waiting = table.slice(_ROW_GROUP).to_batches()
+            n_rows -= _ROW_GROUP
+    if n_rows:
+        yield pa.Table.from_batches(waiting, schema).combine_chunks()
+
+
+def rows_of(path: Path, most: int | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part, at most so many."""
+    with pq.ParquetFile(path) as file:
+        left = file.metadata.num_rows if most is None else most
+        for batch in file.iter_batches():
+            if left <= 0:
+                return
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+
+
+def fingerprint(path: Path) -> tuple[int, str]:
+    """Return the size of a part and the SHA-256 of its last bytes, in which Parquet says what is where in it."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return size, digest(last_bytes(file.fileno(), size))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where its file system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,138 @@
+"""Reading the columns of a record that pass through to its line, of the types that were asked for."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from connectors.decode import TargetDecoder, shown
+from connectors.encode import to_json
+from connectors.passed import Passed, PassedColumn, SourceMessage
+
+_log = logging.getLogger(__name__)
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?\Z", re.ASCII)
+_BASIC_DATE = re.compile(r"\d{8}\Z", re.ASCII)  # 20261122, which ISO 8601 reads as a date
+# Seconds since 1970 that large are of the year 5138: they are milliseconds.
+_MILLISECONDS_FROM = 1e11
+# After this many records a column that none of them has is told: its name is probably not the right one.
+_TOLD_AFTER = 100
+_LONGEST_INTEGER = 2**63
+
+
+class PassThrough:
+    """Reads the columns of records that pass through.
+
+    Parameters
+    ----------
+    columns
+        What passes.
+    message
+        Whether the message of the record passes, too.
+
+    Examples
+    --------
+    >>> read = PassThrough([PassedColumn("id", "id"), PassedColumn("user.born", "born", "timestamp")])
+    >>> read({"id": 7, "user": {"born": "1990-05-01"}, "a": 1.5}).columns
+    {'id': 7, 'born': '1990-05-01T00:00:00Z'}
+
+    """
+
+    def __init__(self, columns: Sequence[PassedColumn], message: bool = False) -> None:
+        self.columns = tuple(columns)
+        self.message = message
+        self._decoders = {
+            one.type: TargetDecoder(one.type, sys.maxsize) for one in columns if one.type not in (None, "timestamp")
+        }
+        self._unfit: set[str] = set()  # told already
+        self._absent = {one.column for one in columns}
+        self._n_records = 0
+
+    def __call__(self, values: Mapping[str, Any], message: SourceMessage | None = None) -> Passed:
+        """Return what passes of a record with these values.
+
+        A value that is not of the type of its column is None, which is logged once.
+        """
+        passed: dict[str, Any] = {}
+        for one in self.columns:
+            value = _find(values, one.column)
+            if value is None or value == "":
+                passed[one.name] = None
+                continue
+            self._absent.discard(one.column)
+            passed[one.name] = self._read(one, value)
+        if self._absent:
+            self._count()
+        return Passed(passed, message)
+
+    def _read(self, column: PassedColumn, value: Any) -> Any:
+        if column.type is None:
+            return value
+        try:
+            if column.type == "timestamp":
+                return to_timestamp(value)
+            if column.type == "str" and isinstance(value, dict | list):
+                return to_json(value).decode()
+            read = self._decoders[column.type].decode(value)
+            if type(read) is int and abs(read) >= _LONGEST_INTEGER:
+                raise ValueError(value)
+            return read
+        except (ValueError, OverflowError, OSError, TypeError):
+            if column.column not in self._unfit:
+                self._unfit.add(column.column)
+                _log.warning(
+                    "column %s passes through as %s, and %s is none: such values are null in the lines",
+                    *(shown(column.column), column.type, shown(value)),
+                )
+            return None
+
+    def _count(self) -> None:
+        self._n_records += 1
+        if self._n_records == _TOLD_AFTER:
+            _log.warning(
+                "none of the first %d records has %s, which is to pass through: it is null in the lines",
+                *(_TOLD_AFTER, ", ".join(map(shown, sorted(self._absent)))),
+            )
+            self._absent.clear()
+
+
+def to_timestamp(value: Any) -> str:
+    """Return a time as ISO 8601 in UTC, of a text in ISO 8601 or seconds or milliseconds since 1970.
+
+    A time without a zone is one of UTC. Raises ValueError, OverflowError or OSError for what is no time.
+
+    Examples
+    --------
+    >>> to_timestamp("2026-11-22T10:00+01:00"), to_timestamp(1.5), to_timestamp("1763802000123")
+    ('2026-11-22T09:00:00Z', '1970-01-01T00:00:01.500000Z', '2025-11-22T09:00:00.123000Z')
+
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if _NUMBER.match(text) and not _BASIC_DATE.match(text):
+            value = float(text)
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return _iso(moment)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(value)
+    return _iso(datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC))
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _find(values: Mapping[str, Any], name: str) -> Any:
+    """Return a value by its name, or by the names on the way to it with dots between; None where there is none."""
+    if name in values:
+        return values[name]
+    outer, dot, inner = name.partition(".")
+    nested = values.get(outer)
+    return _find(nested, inner) if dot and isinstance(nested, dict) else None

@@ -1,0 +1,108 @@
+"""The columns of a CSV file of predictions: classes, what passes through, and other ones after a restart."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors import CsvSink, SinkError
+from connectors.class_columns import ClassColumns
+
+LINE = {"position": {"offset": 1}, "prediction": "a", "probabilities": {"a": 0.75, "b": 0.25}, "id": "x"}
+
+
+def written(path: Path, *lines: dict[str, Any], **how: Any) -> list[list[str]]:
+    with CsvSink(path, **how) as sink:
+        sink.open()
+        sink.write(lines)
+    return list(csv.reader(path.read_text().splitlines()))
+
+
+def test_classes_are_columns(tmp_path: Path) -> None:
+    rows = written(tmp_path / "p.csv", LINE, {**LINE, "probabilities": {}}, classes=["b"], included=["id"])
+    assert rows[0] == ["position", "prediction", "probability_b", "other_probability", "id"]
+    assert [row[2:4] for row in rows[1:]] == [["0.25", "0.75"], ["", ""]]
+
+
+def test_without_names_they_are_one_column_of_json(tmp_path: Path) -> None:
+    rows = written(tmp_path / "p.csv", LINE)
+    assert rows[0] == ["position", "prediction", "probabilities", "id"]
+    assert rows[1][2] == '{"a":0.75,"b":0.25}'
+
+
+@pytest.mark.parametrize(
+    ("classes", "probabilities", "values"),
+    [
+        ([True], {True: 0.25, False: 0.75}, [0.25, 0.75]),
+        ([3], {3: 1.0}, [1.0, 0.0]),
+        (["3"], {3: 1.0}, [1.0, 0.0]),
+        (["new"], {"old": 1.0}, [0.0, 1.0]),
+        (["a"], None, [None, None]),
+    ],
+)
+def test_a_class_is_known_by_what_json_calls_it(classes: list[Any], probabilities: Any, values: list[Any]) -> None:
+    assert list(ClassColumns(classes).values(probabilities).values()) == values
+
+
+def test_a_line_of_a_model_without_probabilities_has_the_columns_too() -> None:
+    assert ClassColumns(["a"])({"prediction": "a"}) == {
+        "prediction": "a",
+        "probability_a": None,
+        "other_probability": None,
+    }
+
+
+class TestAnotherSetOfColumns:
+    """A file that is gone on with has the columns it had."""
+
+    OTHER = r"p\.csv: has the columns .*, and those of include and classes are now .*: change them back, give another"
+
+    def begun(self, path: Path, **how: Any) -> Any:
+        with CsvSink(path, **how) as sink:
+            sink.open()
+            sink.write([LINE])
+            return sink.flush()
+
+    def test_the_same_ones_in_another_order_go_on(self, tmp_path: Path) -> None:
+        mark = self.begun(tmp_path / "p.csv", included=["id"])
+        with CsvSink(tmp_path / "p.csv", included=["id"]) as sink:
+            sink.find_problem(mark)
+            sink.open(mark)
+            sink.write([dict(reversed(LINE.items()))])
+        header, first, second = csv.reader((tmp_path / "p.csv").read_text().splitlines())
+        assert first == second
+        assert header == list(LINE)
+
+    @pytest.mark.parametrize("more", [{"included": ["id", "zip"]}, {"included": ["id"], "classes": ["a"]}])
+    def test_more_are_refused_at_once(self, tmp_path: Path, more: dict[str, Any]) -> None:
+        mark = self.begun(tmp_path / "p.csv", included=["id"])
+        before = (tmp_path / "p.csv").read_bytes()
+        for act in (CsvSink.find_problem, CsvSink.open):
+            with pytest.raises(SinkError, match=self.OTHER):
+                act(CsvSink(tmp_path / "p.csv", **more), mark)
+        assert (tmp_path / "p.csv").read_bytes() == before
+
+    def test_fewer_are_refused_with_the_first_line(self, tmp_path: Path) -> None:
+        mark = self.begun(tmp_path / "p.csv", included=["id"])
+        before = (tmp_path / "p.csv").read_bytes()
+        with CsvSink(tmp_path / "p.csv", included=[]) as sink:
+            sink.open(mark)
+            with pytest.raises(SinkError, match=self.OTHER):
+                sink.write([{name: value for name, value in LINE.items() if name != "id"}])
+        assert (tmp_path / "p.csv").read_bytes() == before
+
+    def test_classes_that_are_not_named_any_more_are_refused_with_the_first_line(self, tmp_path: Path) -> None:
+        mark = self.begun(tmp_path / "p.csv", included=["id"], classes=["a"])
+        with CsvSink(tmp_path / "p.csv", included=["id"]) as sink:
+            sink.open(mark)
+            with pytest.raises(SinkError, match=self.OTHER):
+                sink.write([LINE])
+
+    def test_a_model_that_gives_no_probabilities_for_now_goes_on(self, tmp_path: Path) -> None:
+        mark = self.begun(tmp_path / "p.csv", included=["id"])
+        with CsvSink(tmp_path / "p.csv", included=["id"]) as sink:
+            sink.open(mark)
+            sink.write([{name: value for name, value in LINE.items() if name != "probabilities"}])

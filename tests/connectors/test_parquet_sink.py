@@ -1,0 +1,230 @@
+"""The folder of parts: whole files only, each line in one of them, whatever time, kills and full disks do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from parts_folder import Clock, abandoned, contents, flat, put, rows, sink
+
+from connectors.parquet import parts
+from connectors.ports import SinkError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+class TestParts:
+    def test_each_flush_ends_a_part(self, path: Path) -> None:
+        with sink(path) as one:
+            one.open()
+            put(one, 1, 2)
+            assert rows(path) == []
+            mark = one.flush()
+            put(one, 3)
+            one.flush()
+            assert one.flush()["part"] == 2  # nothing came, no part
+            put(one, 4)
+        assert rows(path) == [[1, 2], [3], [4]]
+        assert mark == json.loads(json.dumps(mark))
+        assert not list(path.parent.glob(".*"))
+
+    def test_the_same_rows_make_the_same_bytes_however_they_come(self, tmp_path: Path) -> None:
+        made = []
+        for name, cuts in (("a", [10_000]), ("b", [1, 4_096, 5_000, 903])):
+            with sink(tmp_path / name) as one:
+                one.open()
+                start = 0
+                for size in cuts:
+                    put(one, *range(start, start + size))
+                    start += size
+            made.append(contents(tmp_path / name))
+        assert made[0] == made[1]
+
+    def test_long_parts_are_rows_groups_of_one_size(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parts, "_ROW_GROUP", 3000)
+        monkeypatch.setattr("connectors.parquet.sink._MOST_BYTES", 1000)  # what waits goes to a file
+        with sink(path) as one:
+            one.open()
+            put(one, *range(5000))
+            assert one.waiting_bytes < 1000
+            put(one, *range(5000, 10_000))
+        about = pq.read_metadata(path / "part-00000000.parquet")
+        assert [about.row_group(group).num_rows for group in range(about.num_row_groups)] == [3000, 3000, 3000, 1000]
+        assert rows(path) == [list(range(10_000))]
+
+    def test_a_second_sink_is_kept_out(self, path: Path) -> None:
+        with sink(path) as one:
+            one.open()
+            with pytest.raises(SinkError, match="another output writes to it"):
+                sink(path).open(one.flush())
+
+    def test_a_sink_that_is_not_open_says_so(self, path: Path) -> None:
+        for act in (sink(path).flush, lambda: put(sink(path), 1)):
+            with pytest.raises(SinkError, match="the sink is not open"):
+                act()
+
+    def test_a_file_in_its_place_is_told(self, path: Path) -> None:
+        path.write_bytes(b"mine")
+        with pytest.raises(SinkError, match="is a file, and parts of Parquet go to a folder"):
+            sink(path).open()
+        assert path.read_bytes() == b"mine"
+
+
+class TestTime:
+    """Parts that are filled for some seconds."""
+
+    @pytest.fixture
+    def clock(self) -> Clock:
+        return Clock()
+
+    def test_a_part_ends_when_its_time_is_over_and_not_with_a_flush(self, path: Path, clock: Clock) -> None:
+        with sink(path, roll_seconds=60, clock=clock) as one:
+            one.open()
+            put(one, 1)
+            one.flush()
+            clock.now = 59.0
+            put(one, 2)
+            assert one.flush()["rows"] == 2
+            assert (rows(path), one.waiting) == ([], 0)
+            clock.now = 60.0
+            assert one.waiting == 1  # which makes the loop write
+            one.write([])
+            assert rows(path) == [[1, 2]]
+            assert one.waiting == 0
+            put(one, 3)
+        assert rows(path) == [[1, 2], [3]]
+
+    @pytest.mark.parametrize("ended", [False, True], ids=["filled", "ended"])
+    @pytest.mark.parametrize("more", [False, True])
+    def test_a_kill_loses_and_doubles_nothing(self, path: Path, clock: Clock, ended: bool, more: bool) -> None:
+        one = sink(path, roll_seconds=60, clock=clock)
+        one.open()
+        put(one, 1)
+        clock.now = 60.0
+        one.write([])
+        put(one, 2, 3)
+        mark = one.flush()
+        if more:
+            put(one, 4)
+            one.flush()
+        if ended:
+            clock.now = 120.0
+            put(one, *([5] if more else []))
+            assert len(rows(path)) == 2
+        abandoned(one)
+        with sink(path, roll_seconds=60, clock=clock) as again:
+            again.find_problem(mark)
+            again.open(mark)
+            put(again, 4, 5)
+        found = rows(path)
+        assert flat(path) == [1, 2, 3, 4, 5]
+        # A part that ended with just the rows of the mark is left alone.
+        assert found == ([[1], [2, 3], [4, 5]] if ended and not more else [[1], [2, 3, 4, 5]])
+
+    def test_rows_that_are_gone_are_told(self, path: Path, clock: Clock) -> None:
+        one = sink(path, roll_seconds=60, clock=clock)
+        one.open()
+        put(one, 1)
+        mark = one.flush()
+        abandoned(one)
+        shutil.rmtree(path.parent / ".out.unfinished")
+        with pytest.raises(
+            SinkError, match=r"the first 1 rows of part-00000000\.parquet are recorded at the checkpoint"
+        ):
+            sink(path).open(mark)
+
+
+class TestFullDisk:
+    """What the system refuses waits, and is written once that can be done."""
+
+    @pytest.fixture
+    def full(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+        state = {"full": False}
+        fsync = os.fsync
+
+        def refusing(descriptor: int) -> None:
+            if state["full"]:
+                raise OSError(28, "No space left on device")
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", refusing)
+        return state
+
+    @pytest.mark.parametrize("roll_seconds", [None, 3600.0])
+    def test_no_line_is_lost_or_doubled(self, path: Path, full: dict[str, bool], roll_seconds: float | None) -> None:
+        with sink(path, roll_seconds=roll_seconds) as one:
+            one.open()
+            put(one, 1)
+            one.flush()
+            full["full"] = True
+            put(one, 2)
+            for _ in range(2):
+                with pytest.raises(SinkError, match="out: cannot be written: No space left on device"):
+                    one.flush()
+            full["full"] = False
+            put(one, 3)
+            mark = one.flush()
+            put(one, 4)
+            abandoned(one)
+        with sink(path, roll_seconds=roll_seconds) as one:
+            one.open(mark)
+            put(one, 4)
+        assert flat(path) == [1, 2, 3, 4]
+
+    def test_a_part_that_could_not_be_written_is_filled_on_for_a_while(self, path: Path, full: dict[str, bool]) -> None:
+        clock = Clock()
+        with sink(path, roll_seconds=60, clock=clock) as one:
+            one.open()
+            put(one, 1)
+            clock.now, full["full"] = 60.0, True
+            with pytest.raises(SinkError, match="No space left on device"):
+                one.write([])
+            full["full"] = False
+            assert one.waiting == 0
+            put(one, 2)
+            assert rows(path) == []
+            clock.now = 70.0
+            one.write([])
+            assert rows(path) == [[1, 2]]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(["write", "flush", "time", "kill", "close"]), max_size=25),
+    st.sampled_from([None, 10.0]),
+)
+def test_whatever_happens_each_line_stands_there_once(
+    tmp_path_factory: pytest.TempPathFactory, happenings: list[str], roll_seconds: float | None
+) -> None:
+    path = tmp_path_factory.mktemp("parts") / "out"
+    clock = Clock()
+    one = sink(path, roll_seconds=roll_seconds, clock=clock)
+    one.open()
+    marked: tuple[int, Any] = (0, one.flush())
+    next_one = 0
+    for happening in [*happenings, "flush", "close"]:
+        if happening == "write":
+            put(one, next_one, next_one + 1)
+            next_one += 2
+        elif happening == "flush":
+            marked = (next_one, one.flush())
+        elif happening == "time":
+            clock.now += 10.0
+            one.write([])
+        else:
+            abandoned(one) if happening == "kill" else one.close()
+            one = sink(path, roll_seconds=roll_seconds, clock=clock)
+            next_one, mark = marked
+            one.open(mark)
+    one.close()
+    assert flat(path) == list(range(next_one))

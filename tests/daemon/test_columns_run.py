@@ -1,0 +1,174 @@
+"""Columns of predictions through whole runs: killed, resumed, with late labels, and with other columns."""
+
+from __future__ import annotations
+
+import csv
+import signal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from connectors.ports import SinkError, SourceError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.outputs import RIVER, SOURCE, configured
+
+RECORDS = 2000
+MODEL = [{"river.compose.Discard": {"args": ["id", "when"]}}, *RIVER]
+INCLUDE = ["id", {"column": "when", "type": "timestamp"}]
+PARQUET = {"kind": "parquet", "path": "out/predictions", "include": INCLUDE, "classes": [True]}
+CSV = {"kind": "csv", "path": "out/predictions.csv", "include": INCLUDE, "classes": [True]}
+WAY_ON = "change them back, give another path to go on in a new f"
+TABLES = pytest.mark.parametrize("output", [PARQUET, CSV], ids=["parquet", "csv"])
+
+
+def write_ids(path: Path) -> None:
+    """Write records with an id that reads as a number, and every kind that is not learnt."""
+    odd = {5: ",,,,", 6: "1,2", 7: " ", 8: "00008,,inf,1,yes"}
+    lines = [
+        odd.get(number % 100)
+        or f"{number:05d},2026-11-22T09:00:{number % 60:02d}Z,{number % 7},{number % 3},{'no' if number % 2 else 'yes'}"
+        for number in range(RECORDS)
+    ]
+    path.write_text("id,when,a,b,y\n" + "\n".join(lines) + "\n")
+
+
+def outputs(home: Home) -> dict[str, bytes]:
+    """Give what is below the folder of outputs, but for the checkpoints."""
+    out = home.folder / "out"
+    found = (one for one in sorted(out.rglob("*")) if one.is_file() and "state" not in one.parts)
+    return {str(one.relative_to(out)): one.read_bytes() for one in found}
+
+
+def arranged(home: Home, output: dict[str, Any]) -> Home:
+    write_ids(home.folder / "stream.csv")
+    configured(home, model=MODEL, predictions=output, checkpoint={"directory": "out/state", "every_records": 300})
+    return home
+
+
+@pytest.fixture
+def inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.chdir(home.folder)
+    return home
+
+
+@TABLES
+def test_kills_change_no_byte(homes: Any, launcher: Launcher, output: dict[str, Any]) -> None:
+    results = []
+    kills = ["consumed:700", "mid-batch:3", "flushed:2", "checkpoint-before-rename:2", "checkpoint-after-rename:1"]
+    for name, points in (("undisturbed", []), ("killed", kills)):
+        home = arranged(homes(name), output)
+        for point in points:
+            ended = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
+            assert ended.returncode == -signal.SIGKILL, (point, ended.stderr)
+        ended = launcher.call(home, "run", "config.yaml")
+        assert ended.returncode == 0, ended.stderr
+        results.append((outputs(home), home.header()["account"], home.header()["positions"]))
+    assert results[0] == results[1]
+    assert results[0][1]["predicted"] > 0.9 * RECORDS
+
+
+def test_parts_that_are_filled_for_long_survive_kills(homes: Any, launcher: Launcher) -> None:
+    home = arranged(homes("killed"), {**PARQUET, "roll_seconds": 3600})
+    for point in ("consumed:700", "flushed:3", "checkpoint-after-rename:2"):
+        ended = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        assert [*(home.folder / "out/predictions").iterdir()] == []
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    (part,) = (home.folder / "out/predictions").iterdir()
+    offsets = pq.read_table(part).column("offset").to_pylist()
+    assert offsets == sorted(set(offsets))
+    assert len(offsets) == home.header()["account"]["predicted"]
+
+
+def test_what_passes_stands_in_the_rows(inside: Home) -> None:
+    home = arranged(inside, PARQUET)
+    run(prepare(home.config))
+    rows = pq.read_table(home.folder / "out/predictions").to_pylist()
+    assert [row["id"] for row in rows[:6]] == ["00000", "00001", "00002", "00003", "00004", None]
+    assert rows[3]["when"].isoformat() == "2026-11-22T09:00:03+00:00"
+    assert all(row["probability_true"] + row["other_probability"] == pytest.approx(1.0) for row in rows)
+    assert set(rows[9]) == {
+        *("partition", "offset", "prediction", "target"),
+        *("probability_true", "other_probability", "id", "when"),
+    }
+
+
+def test_with_late_labels_the_key_passes_too(inside: Home) -> None:
+    home = inside
+    (home.folder / "stream.csv").write_text("order,a\n" + "".join(f"{n:03d},{n % 5}\n" for n in range(50)))
+    (home.folder / "labels.csv").write_text("order,y\n" + "".join(f"{n:03d},{n % 2}\n" for n in range(50)))
+    labels = {"kind": "csv", "path": "labels.csv", "target": "y", "target_type": "bool"}
+    configured(
+        home,
+        source={"kind": "csv", "path": "stream.csv"},
+        model=RIVER,
+        labels={"key": "order", "source": labels},
+        predictions={"kind": "jsonl", "path": "out/p.jsonl", "include": ["order", {"column": "a", "name": "seen"}]},
+    )
+    run(prepare(home.config))
+    assert [(line["order"], line["seen"]) for line in home.lines("out/p.jsonl")] == [
+        (f"{number:03d}", str(number % 5)) for number in range(50)
+    ]
+    assert home.header()["labels"]["account"]["matched"] == 50
+
+
+@TABLES
+def test_other_columns_are_refused_and_each_way_on_leads_on(inside: Home, output: dict[str, Any]) -> None:
+    home = arranged(inside, output)
+    run(prepare(home.config), max_records=500)
+    before = outputs(home)
+    for more in ({"include": [*INCLUDE, "a"]}, {"classes": [True, False]}):
+        arranged(home, {**output, **more})
+        assert any(WAY_ON in line for line in check(prepare(home.config)).bad)
+        with pytest.raises(SinkError, match=WAY_ON):
+            run(prepare(home.config))
+        assert outputs(home) == before
+    arranged(home, {**output, "include": ["id"]})
+    with pytest.raises(SinkError, match=WAY_ON):
+        run(prepare(home.config))
+    # Back, and on.
+    arranged(home, output)
+    run(prepare(home.config), max_records=100)
+    # Another path.
+    other = {**output, "path": output["path"].replace("predictions", "others"), "include": ["id"]}
+    arranged(home, other)
+    run(prepare(home.config), max_records=100)
+    # Anew.
+    arranged(home, {**output, "path": other["path"]})
+    run(prepare(home.config), fresh=True)
+    assert home.header()["account"]["consumed"] == RECORDS
+    assert any(name.startswith("others") and ".old" in name for name in outputs(home))
+
+
+def test_a_column_that_is_not_there_is_told_before_anything_begins(inside: Home) -> None:
+    home = arranged(inside, {**CSV, "include": ["idd"]})
+    (bad,) = check(prepare(home.config)).bad
+    assert "there is no column 'idd' to pass through, the header has 'id', 'when', 'a', 'b', 'y'" in bad
+    with pytest.raises(SourceError, match="there is no column 'idd' to pass through"):
+        run(prepare(home.config))
+    assert not (home.folder / "out/predictions.csv").exists()
+
+
+def test_check_tells_of_the_folder_and_leaves_it_alone(inside: Home) -> None:
+    home = arranged(inside, PARQUET)
+    assert "predictions: folder out/predictions" in check(prepare(home.config)).good
+    assert not (home.folder / "out/predictions").exists()
+    (home.folder / "out").mkdir(exist_ok=True)
+    (home.folder / "out/predictions").write_bytes(b"mine")
+    (bad,) = [line for line in check(prepare(home.config)).bad if "predictions" in line and "is a file" in line]
+    assert "parts of Parquet go to a folder: give another path" in bad
+
+
+def test_without_the_new_keys_a_file_is_what_it_was(inside: Home) -> None:
+    home = inside
+    (home.folder / "stream.csv").write_text("a,y\n" + "".join(f"{n % 5},{n % 2}\n" for n in range(50)))
+    configured(home, source=SOURCE, predictions={"kind": "csv", "path": "out/p.csv"})
+    run(prepare(home.config))
+    header, first = list(csv.reader((home.folder / "out/p.csv").read_text().splitlines()))[:2]
+    assert header == ["position", "prediction", "target", "probabilities"]
+    assert first[0] == '{"partition":0,"offset":4}'
