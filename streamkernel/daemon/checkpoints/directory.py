@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from connectors.regular import open_regular
+from connectors.regular import make_folder, open_regular
 from streamkernel.daemon.base.errors import CheckpointError
 
 __all__ = ["StateDirectory"]
@@ -78,7 +78,7 @@ class StateDirectory:
         """
         made = not path.is_dir()
         if made:
-            path.mkdir(mode=_of_directory(mode), parents=True, exist_ok=True)
+            make_folder(path, _of_directory(mode))
             with cls(path.parent.resolve()) as parent:
                 parent.sync()
         directory = cls(path, mode)
