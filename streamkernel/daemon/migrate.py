@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import math
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
@@ -24,7 +27,9 @@ from streamkernel.daemon.wiring.model import build_model
 
 __all__ = ["migrate"]
 
-_READABLE = 0o040  # by the group of the directory
+# What stands in the head of a checkpoint, which is JSON, for what a configuration may hold, which is YAML.
+_KEYS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def migrate(directory: Path, imports: Sequence[str] = ()) -> list[str]:
@@ -59,16 +64,16 @@ def migrate(directory: Path, imports: Sequence[str] = ()) -> list[str]:
 
 
 def _migrate(directory: Path, imports: Sequence[str]) -> str:
-    # As open as it is, and with all that it holds: what stays and who may read it, the configuration says.
-    mode = 0o640 if checkpoint_files(directory)[-1].stat().st_mode & _READABLE else 0o600
-    with contextlib.closing(CheckpointStore(directory, keep=sys.maxsize, mode=mode)) as store:
+    # With all that it holds: what stays, the configuration says.
+    with contextlib.closing(CheckpointStore(directory, keep=sys.maxsize, mode=_mode(directory))) as store:
         store.lock()
-        found = store.restore(lambda one: _load(one, imports))
+        found = store.restore(lambda one: _to_write(one, imports))
         if found is None:
             raise CheckpointError(f"{directory}: holds no checkpoint")
-        before, model, waiting = found
-        if before.format == FORMAT_VERSION:
+        before, loaded = found
+        if loaded is None:
             return f"{directory}: checkpoint {before.number} is of format {FORMAT_VERSION}: nothing is to be done"
+        model, waiting = loaded
         written, digest = dump_with_digest(model, imports)
         header = {**before.header, "model": describe_model(model, digest), "versions": versions()}
         payload = written + waiting
@@ -80,34 +85,70 @@ def _migrate(directory: Path, imports: Sequence[str]) -> str:
     )
 
 
-def _load(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Checkpoint, Model, bytes]:
-    """Return a checkpoint with its model and the bytes of the records that wait for labels."""
+def _mode(directory: Path) -> int:
+    """Return the permissions of new files: the directory stays as open as its newest checkpoint is."""
+    found = (path.lstat().st_mode for path in reversed(checkpoint_files(directory)))
+    newest = next(filter(stat.S_ISREG, found), 0)
+    return 0o640 if newest & stat.S_IRGRP else 0o600
+
+
+def _to_write(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Checkpoint, tuple[Model, bytes] | None]:
+    """Return a checkpoint with what `_load` gives; None of one in the newest format, whose model is not needed."""
+    if checkpoint.format < FORMAT_VERSION:
+        return checkpoint, _load(checkpoint, imports)
+    check_header(checkpoint.header)
+    return checkpoint, None
+
+
+def _load(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Model, bytes]:
+    """Return the model of a checkpoint and the bytes of the records that wait for labels."""
     header = checkpoint.header
     check_header(header)
     check_versions(header)
     payload, waiting = part(checkpoint.payload, header.get("labels"))
-    return checkpoint, load_model(payload, _described(header, imports), imports), waiting
-
-
-def _described(header: Mapping[str, Any], imports: Sequence[str]) -> Model:
-    """Build the model as the configuration described it that the checkpoint was written with."""
     steps = header["config"].get("model")
     if not isinstance(steps, list):
         raise CheckpointError("its header cannot be used: config.model: must be a list of steps")
-    # JSON is YAML: the variables of the environment are put in as in a configuration.
-    document = parse(json.dumps({"model": steps}, ensure_ascii=False), "the configuration in the checkpoint")
+    try:
+        model = load_model(payload, _built(steps, imports), imports)
+    except UnfitError:
+        if (meant := _as_in_yaml(steps)) == steps:
+            raise
+        model = load_model(payload, _built(meant, imports), imports)
+    except RecursionError:
+        raise CheckpointError("its header cannot be used: config.model: nested too deeply") from None
+    return model, waiting
+
+
+def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
+    """Build the model as the configuration described it that the checkpoint was written with."""
+    # As YAML, so that the variables of the environment are put in as in a configuration. With quotes around all of it,
+    # for what needs none differs between versions of YAML.
+    text = yaml.safe_dump({"model": steps}, default_style='"', width=math.inf)
+    document = parse(text, "the configuration in the checkpoint")
     try:
         if document.problems:
             raise ConfigError(document.problems)
         return build_model(document.values["model"], imports)
     except ConfigError as error:
         lines = "; ".join(document.redact(document.as_written(line)) for line in error.lines)
-        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}") from None
+        advice = " (--imports PACKAGE)" if "under imports" in lines else ""
+        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}{advice}") from None
+
+
+def _as_in_yaml(value: Any) -> Any:
+    """Return arguments as YAML had them, where JSON has words: for keys that are no text, for infinities and NaN."""
+    if isinstance(value, dict):
+        return {_KEYS.get(key, key): _as_in_yaml(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_in_yaml(one) for one in value]
+    return _NUMBERS.get(value, value) if isinstance(value, str) else value
 
 
 def _verify(path: Path, header: Mapping[str, Any], payload: bytes, imports: Sequence[str]) -> None:
     """Read what was written, model and all."""
-    again, model, _ = _load(read(path), imports)
+    again = read(path)
+    model, _ = _load(again, imports)
     if (again.format, again.header, again.payload) != (FORMAT_VERSION, header, payload) or (
         describe_model(model, dump_with_digest(model, imports)[1]) != header["model"]
     ):

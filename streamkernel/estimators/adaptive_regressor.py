@@ -15,7 +15,7 @@ from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers
+from streamkernel.records.targets import Numbers, plain_number
 
 _SQUARED = Squared()
 
@@ -160,6 +160,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
         unit
             What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
 
+        Raises
+        ------
+        ValueError
+            The target is none that `learn_one` takes.
+
         Examples
         --------
         >>> from streamkernel import AdaptiveKernelRegressor
@@ -169,7 +174,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, base.MiniBatchRegressor)
 
         """
         unit = float(deviation(self._machine.experts.moments)) if unit is None else unit
-        return loss_of_number(_SQUARED, float(y), prediction, unit)
+        return loss_of_number(_SQUARED, plain_number(y), prediction, unit)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)

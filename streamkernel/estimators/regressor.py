@@ -14,7 +14,7 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers
+from streamkernel.records.targets import Numbers, plain_number
 
 _SQUARED = Squared()
 
@@ -152,6 +152,11 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
         unit
             What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
 
+        Raises
+        ------
+        ValueError
+            The target is none that `learn_one` takes.
+
         Examples
         --------
         >>> from streamkernel import KernelRegressor
@@ -161,7 +166,7 @@ class KernelRegressor(KernelMachine, base.MiniBatchRegressor):
 
         """
         unit = self._targets.deviation if unit is None else unit
-        return loss_of_number(self.loss or _SQUARED, float(y), prediction, unit)
+        return loss_of_number(self.loss or _SQUARED, plain_number(y), prediction, unit)
 
     def _outcome(self, batch: BatchResult) -> AdvanceResult:
         return AdvanceResult(self._targets.values(batch.targets, batch.predictions), None, batch.losses)

@@ -16,7 +16,7 @@ from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.records.plain import PLAIN, PlainRecords
-from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, whole
+from streamkernel.state import Array, Rules, State, array, checked, real, shown, state_mismatch, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 4.0
@@ -464,7 +464,7 @@ def _number(name: Hashable, value: Any) -> float:
     number = real(value)
     if number is None:
         kind = type(value).__name__
-        raise ValueError(f"input {name!r} is of type {kind}: give a number, a string, a boolean or None")
+        raise ValueError(f"input {shown(name)} is of type {kind}: give a number, a string, a boolean or None")
     return number
 
 
@@ -474,4 +474,4 @@ def _finite(name: Hashable, value: float) -> float:
             return value
     except OverflowError:
         pass
-    raise ValueError(f"input {name!r} is infinite: give a finite number, or None where it was not observed")
+    raise ValueError(f"input {shown(name)} is infinite: give a finite number, or None where it was not observed")
