@@ -1,4 +1,4 @@
-"""Regular files, opened without following a link and without waiting for anybody.
+"""Regular files, opened without following a link and without waiting for anybody, and the folders they are in.
 
 A directory that others can write to may hold anything under a name we expect: a symbolic link to a file of somebody
 else, a FIFO that nobody writes to, a device.
@@ -10,8 +10,9 @@ import errno
 import os
 import stat
 from os import PathLike
+from pathlib import Path
 
-__all__ = ["IrregularFileError", "open_regular"]
+__all__ = ["IrregularFileError", "make_folder", "open_regular"]
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -74,3 +75,20 @@ def _refuse_irregular(path: str | PathLike[str], status: os.stat_result) -> None
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise IrregularFileError(errno.EINVAL, f"is {kind}, not a regular file", str(path))
+
+
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it, where they are missing.
+
+    Raises
+    ------
+    NotADirectoryError
+        Where something else is there.
+    OSError
+        Where it cannot be made.
+
+    """
+    try:
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None

@@ -25,6 +25,8 @@ State = dict[str, Any]
 Rules = Mapping[str, Callable[[Array], bool]]
 
 _MAGIC = b"SKREC\x01"
+#: Integers from here on, either way, are such as Python neither writes as digits nor reads back.
+_TOO_LONG = 10**4300
 #: Plain numbers and booleans: no objects, texts or structures, whose descriptions could hide anything.
 _DTYPE = re.compile(r"<[fiu][248]|\|[biu]1")
 
@@ -136,7 +138,8 @@ def tag(value: Hashable) -> list[Any]:
     Raises
     ------
     ValueError
-        The value is not a string, boolean, number, None or tuple of these, or is NaN.
+        The value is not a string, boolean, number, None or tuple of these, or is NaN, or an integer of more digits than
+        Python reads back.
 
     Examples
     --------
@@ -151,6 +154,8 @@ def tag(value: Hashable) -> list[Any]:
     if value is None or isinstance(value, bool):
         return [type(value).__name__, value]
     if isinstance(value, int):
+        if abs(value) >= _TOO_LONG:
+            raise ValueError(f"a name or label is {shown(value)}, and 4300 digits are the most that can be saved")
         return ["int", int(value)]
     if isinstance(value, float):
         if math.isnan(value):
@@ -158,7 +163,25 @@ def tag(value: Hashable) -> list[Any]:
         return ["float", value.hex()]
     if isinstance(value, tuple):
         return ["tuple", [tag(item) for item in value]]
-    raise ValueError(f"{value!r} is of type {type(value).__name__}: names and labels are strings, booleans or numbers")
+    kind = type(value).__name__
+    raise ValueError(f"{shown(value)} is of type {kind}: names and labels are strings, booleans or numbers")
+
+
+def shown(value: Any) -> str:
+    """Return a value for a sentence as Python writes it; an integer that Python does not write by its length.
+
+    Examples
+    --------
+    >>> shown("1"), shown(10**5000)
+    ("'1'", 'an integer of 16610 bits')
+
+    """
+    if isinstance(value, int) and abs(value) >= _TOO_LONG:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return repr(value)
+    except ValueError:  # such an integer inside it
+        return f"a {type(value).__name__}"
 
 
 def untag(tagged: Any) -> Any:

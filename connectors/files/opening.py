@@ -15,6 +15,7 @@ from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.locking import lock
 from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
 from connectors.ports import Mark, SinkError, SourceError
+from connectors.regular import make_folder
 
 Existing: TypeAlias = Literal["refuse", "append", "replace"]
 """What becomes of a file that holds something and that no checkpoint knows."""
@@ -66,7 +67,7 @@ def open_output(path: Path, mark: Mark | None, existing: Existing) -> OpenFile:
     `existing` says what becomes of a file that holds something. Raises SinkError where the file is not the marked one,
     holds something and is to be refused, or is locked; OSError where the system refuses.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if is_special(path):
         return OpenFile(_open_special(path), special=True)
     known = FileMark.from_json(path, mark)

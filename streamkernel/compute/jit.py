@@ -37,14 +37,24 @@ def _import_linking() -> Any:
     return linking
 
 
+def _import_cache() -> Any:
+    """The cache of a function's compiled code; None where numba is to take its own."""
+    try:
+        from streamkernel.compute.caching import Cache
+    except (AttributeError, ImportError):
+        return None
+    return Cache
+
+
 _LINKING = _import_linking()
+_CACHE = _import_cache()
 
 
 def jit(function: Function) -> Function:
     """Compile a function at its first call, strict IEEE arithmetic, cached on disk.
 
-    Nothing is compiled at import. Without a writable cache folder (a read-only install) numba refuses `cache=True` at
-    import; the function is then compiled anew in every process, after one warning.
+    Nothing is compiled at import. Without a cache folder that can be written, or that holds the function, it is
+    compiled anew in every process, after one warning.
     """
     return _compile(function, fastmath=False)
 
@@ -58,44 +68,49 @@ def jit_reduction(function: Function) -> Function:
 
 
 def _compile(function: Function, fastmath: bool | set[str]) -> Function:
-    global _warned
+    why = ""
     compiled = functools.partial(numba.njit, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True)
     try:
-        dispatcher = compiled(cache=True)(function)
+        dispatcher = compiled(cache=_CACHE is None)(function)
+        if _CACHE and isinstance(dispatcher, CPUDispatcher):
+            setattr(dispatcher, "_cache", _CACHE(function))  # noqa: B010
     except RuntimeError as error:
-        if not _warned:
-            warnings.warn(
-                f"compiled code is not cached and every start compiles anew ({error}): "
-                "set NUMBA_CACHE_DIR to a writable folder",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            _warned = True
+        why = str(error)
         dispatcher = compiled()(function)
     else:
         if isinstance(dispatcher, CPUDispatcher):
             _compile_alone(dispatcher)
     if isinstance(dispatcher, CPUDispatcher):  # not where NUMBA_DISABLE_JIT leaves functions as they are
-        _announce(dispatcher)
+        _announce(dispatcher, why)
         # Sums that may be reordered are optimised by themselves, and so are the same in every caller.
         if _LINKING and not fastmath:
             _LINKING.link_calls_of(dispatcher, compiled()(function))
     return cast(Function, dispatcher)
 
 
-def _announce(dispatcher: Any) -> None:
-    """Log, once, that there is something to compile."""
+def _announce(dispatcher: Any, uncached: str) -> None:
+    """Log, once, that there is something to compile, and warn, once, where it cannot be cached."""
     compile_anew = dispatcher._compiler.compile
 
     def compile_linked(arguments: Any, result: Any) -> Any:
-        global _announced
+        global _announced, _warned
         if not _announced:
             _announced = True
             kept = dispatcher.stats.cache_path
             _LOG.warning(
                 "compiling for this machine, which takes some seconds at the first records of a model; %s",
-                f"the result is kept in {kept}" if kept else "the result is not kept",
+                f"the result is kept in {kept}" if kept and os.access(kept, os.W_OK) else "the result is not kept",
             )
+        if uncached and not _warned:
+            _warned = True
+            # Whoever makes warnings errors is not left with half a record learnt: the log has said it.
+            with contextlib.suppress(RuntimeWarning):
+                warnings.warn(
+                    f"compiled code is not cached and every start compiles anew ({uncached}): "
+                    "set NUMBA_CACHE_DIR to a writable folder",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
         with _LINKING.linking() if _LINKING else contextlib.nullcontext():
             return compile_anew(arguments, result)
 
@@ -118,13 +133,19 @@ def _compile_alone(dispatcher: Any) -> None:
     def compile_alone(signature: Any) -> Any:
         # Threads first: a process that holds a file waits for none of its own threads.
         with global_compiler_lock, _locked(path):
+            known = len(dispatcher.overloads)
             try:
                 return compile_signature(signature)
             except NumbaError:
                 raise
             except Exception:  # unpickling raises whatever the bytes make it raise
+                if len(dispatcher.overloads) > known:  # compiled, and not stored: the index is sound
+                    return compile_signature(signature)
                 for index in folder.glob(f"{dispatcher.__module__.rpartition('.')[2]}.{dispatcher.__name__}-*.nbi"):
-                    index.unlink(missing_ok=True)
+                    try:
+                        index.unlink(missing_ok=True)
+                    except OSError:  # in a folder that may only be read
+                        dispatcher._cache.disable()
                 return compile_signature(signature)
 
     dispatcher.compile = compile_alone

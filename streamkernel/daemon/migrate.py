@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,11 +18,9 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_fi
 from streamkernel.daemon.config.grouped import partition_directories
 from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
-from streamkernel.daemon.wiring.described import described_model
+from streamkernel.daemon.wiring.described import load_described
 
 __all__ = ["migrate"]
-
-_READABLE = 0o040  # by the group of the directory
 
 
 def migrate(directory: Path, imports: Sequence[str] = ()) -> list[str]:
@@ -56,16 +55,16 @@ def migrate(directory: Path, imports: Sequence[str] = ()) -> list[str]:
 
 
 def _migrate(directory: Path, imports: Sequence[str]) -> str:
-    # As open as it is, and with all that it holds: what stays and who may read it, the configuration says.
-    mode = 0o640 if checkpoint_files(directory)[-1].stat().st_mode & _READABLE else 0o600
-    with contextlib.closing(CheckpointStore(directory, keep=sys.maxsize, mode=mode)) as store:
+    # With all that it holds: what stays, the configuration says.
+    with contextlib.closing(CheckpointStore(directory, keep=sys.maxsize, mode=_mode(directory))) as store:
         store.lock()
-        found = store.restore(lambda one: _load(one, imports))
+        found = store.restore(lambda one: _to_write(one, imports))
         if found is None:
             raise CheckpointError(f"{directory}: holds no checkpoint")
-        before, model, waiting = found
-        if before.format == FORMAT_VERSION:
+        before, loaded = found
+        if loaded is None:
             return f"{directory}: checkpoint {before.number} is of format {FORMAT_VERSION}: nothing is to be done"
+        model, waiting = loaded
         written, digest = dump_with_digest(model, imports)
         header = {**before.header, "model": describe_model(model, digest), "versions": versions()}
         payload = written + waiting
@@ -77,18 +76,34 @@ def _migrate(directory: Path, imports: Sequence[str]) -> str:
     )
 
 
-def _load(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Checkpoint, Model, bytes]:
-    """Return a checkpoint with its model and the bytes of the records that wait for labels."""
+def _mode(directory: Path) -> int:
+    """Return the permissions of new files: the directory stays as open as its newest checkpoint is."""
+    found = (path.lstat().st_mode for path in reversed(checkpoint_files(directory)))
+    newest = next(filter(stat.S_ISREG, found), 0)
+    return 0o640 if newest & stat.S_IRGRP else 0o600
+
+
+def _to_write(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Checkpoint, tuple[Model, bytes] | None]:
+    """Return a checkpoint with what `_load` gives; None of one in the newest format, whose model is not needed."""
+    if checkpoint.format < FORMAT_VERSION:
+        return checkpoint, _load(checkpoint, imports)
+    check_header(checkpoint.header)
+    return checkpoint, None
+
+
+def _load(checkpoint: Checkpoint, imports: Sequence[str]) -> tuple[Model, bytes]:
+    """Return the model of a checkpoint and the bytes of the records that wait for labels."""
     header = checkpoint.header
     check_header(header)
     check_versions(header)
     payload, waiting = part(checkpoint.payload, header.get("labels"))
-    return checkpoint, load_model(payload, described_model(header, imports), imports), waiting
+    return load_described(header, imports, lambda model: load_model(payload, model, imports)), waiting
 
 
 def _verify(path: Path, header: Mapping[str, Any], payload: bytes, imports: Sequence[str]) -> None:
     """Read what was written, model and all."""
-    again, model, _ = _load(read(path), imports)
+    again = read(path)
+    model, _ = _load(again, imports)
     if (again.format, again.header, again.payload) != (FORMAT_VERSION, header, payload) or (
         describe_model(model, dump_with_digest(model, imports)[1]) != header["model"]
     ):

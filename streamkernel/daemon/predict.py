@@ -33,7 +33,7 @@ from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, T
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
-from streamkernel.daemon.wiring.described import described_model, with_numbers
+from streamkernel.daemon.wiring.described import as_in_yaml, load_described
 from streamkernel.daemon.wiring.plan import plan_of
 from streamkernel.daemon.wiring.processor import make_processor
 
@@ -198,7 +198,7 @@ def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, Tra
     """Make the plan and the model of a checkpoint; raises `CheckpointError` where it cannot be used."""
     header = checkpoint.header
     check_header(header)
-    trained = load_trained(checkpoint, described_model(header, request.imports), request.imports)
+    trained = load_described(header, request.imports, lambda model: load_trained(checkpoint, model, request.imports))
     return _plan(request, header, trained), trained
 
 
@@ -217,7 +217,7 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
     for written in (document.raw, document.values):
         written["source"]["path"], written["serve_from"] = request.file, str(request.model)
-        written["model"] = with_numbers(written["model"])
+        written["model"] = as_in_yaml(written["model"])
     try:
         return plan_of(request.model, document)
     except ConfigError as error:

@@ -17,7 +17,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers
+from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
 _SQUARED = Squared()
@@ -181,6 +181,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         unit
             What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
 
+        Raises
+        ------
+        ValueError
+            The target is none that `learn_one` takes.
+
         Examples
         --------
         >>> from streamkernel import AdaptiveKernelRegressor
@@ -190,7 +195,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
 
         """
         unit = float(deviation(self._machine.experts.linear_moments)) if unit is None else unit
-        return loss_of_number(_SQUARED, float(y), prediction, unit)
+        return loss_of_number(_SQUARED, plain_number(y), prediction, unit)
 
     def _predicted_numbers(self, xs: Records) -> Array:
         return self._machine.predict(xs)[:, PREDICTION]

@@ -16,7 +16,7 @@ from streamkernel.kernels import Kernel
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers
+from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
 _SQUARED = Squared()
@@ -155,6 +155,11 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         unit
             What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
 
+        Raises
+        ------
+        ValueError
+            The target is none that `learn_one` takes.
+
         Examples
         --------
         >>> from streamkernel import KernelRegressor
@@ -164,7 +169,7 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
 
         """
         unit = self._targets.deviation if unit is None else unit
-        return loss_of_number(self.loss or _SQUARED, float(y), prediction, unit)
+        return loss_of_number(self.loss or _SQUARED, plain_number(y), prediction, unit)
 
     def _predicted_numbers(self, xs: Records) -> Array:
         return self._targets.numbers(self._machine.predict(xs))

@@ -21,6 +21,8 @@ SLICE = 256
 #: Records times names that they bring, at most, unless a record alone has more: each of them may be a column.
 CELLS = 2**22
 
+_NO_WEIGHT = "a weight is negative or not finite: weights are numbers from 0 up"
+
 
 class BatchEncoder:
     """The encoder of the batch that a call learns or predicts: rows of numbers, targets and weights.
@@ -114,9 +116,12 @@ def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:
 def _weights(ws: Sequence[float] | None, n: int) -> Array:
     if ws is None:
         return np.ones(n)
-    weights = np.array(ws, np.float64)
+    try:
+        weights = np.array(ws, np.float64)
+    except OverflowError:  # an integer past the largest float
+        raise ValueError(_NO_WEIGHT) from None
     if weights.shape != (n,):
         raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError("a weight is negative or not finite: weights are numbers from 0 up")
+        raise ValueError(_NO_WEIGHT)
     return np.asarray(np.minimum(weights, HEAVIEST))

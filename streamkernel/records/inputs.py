@@ -19,7 +19,7 @@ from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_input
 from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats
-from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, whole
+from streamkernel.state import Array, Rules, State, array, checked, real, shown, state_mismatch, tag, untag, whole
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 4.0
@@ -486,7 +486,7 @@ def _number(name: Hashable, value: Any) -> float:
     number = real(value)
     if number is None:
         instead = instead_of_input(value) or "a number, a string, a boolean or None"
-        raise ValueError(f"input {name!r} is of type {type(value).__name__}: give {instead}")
+        raise ValueError(f"input {shown(name)} is of type {type(value).__name__}: give {instead}")
     return number
 
 
@@ -496,4 +496,4 @@ def _finite(name: Hashable, value: float) -> float:
             return value
     except OverflowError:
         pass
-    raise ValueError(f"input {name!r} is infinite: give a finite number, or None where it was not observed")
+    raise ValueError(f"input {shown(name)} is infinite: give a finite number, or None where it was not observed")

@@ -13,7 +13,20 @@ from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, 
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_label, instead_of_number
 from streamkernel.losses import softmax
-from streamkernel.state import Array, Rules, State, array, checked, real, state_mismatch, tag, untag, untagged, whole
+from streamkernel.state import (
+    Array,
+    Rules,
+    State,
+    array,
+    checked,
+    real,
+    shown,
+    state_mismatch,
+    tag,
+    untag,
+    untagged,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -145,6 +158,7 @@ class Classes:
         for label in labels:
             if label is not None and label not in seen:
                 if len(seen) < self.max_classes:
+                    tag(label)  # a label that no state could hold is refused before anything is learnt
                     seen[label] = None
                 else:
                     label = None
@@ -355,7 +369,7 @@ class Numbers:
     def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
         if _NUMBERS.issuperset(map(type, ys)) and all(-LARGEST <= y <= LARGEST for y in ys):
             return [*map(float, ys)], 0
-        numbers = [None if y is None else _plain_number(y) for y in ys]
+        numbers = [None if y is None else plain_number(y) for y in ys]
         n_clipped = sum(y is not None and abs(y) > LARGEST for y in numbers)
         return [None if y is None else min(max(y, -LARGEST), LARGEST) for y in numbers], n_clipped
 
@@ -411,12 +425,13 @@ def _take_side(label: Hashable, labels: list[Hashable], seen: list[bool]) -> int
         side = labels.index(label)
     elif all(seen):
         raise ValueError(
-            f"label {label!r} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss knows two: "
+            f"label {shown(label)} is a third class after {labels[0]!r} and {labels[1]!r}, and this loss knows two: "
             "use loss=None (softmax) or wrap the model in river.multiclass.OneVsRestClassifier"
         )
     else:
         side = seen.index(False)
     if not seen[side]:
+        tag(label)  # a label that no state could hold is refused before anything is learnt
         labels[side] = label
         seen[side] = True
     return side
@@ -441,10 +456,18 @@ def _plain_label(y: Any) -> Any:
     return untag(tag(y))
 
 
-def _plain_number(y: Any) -> float:
+def plain_number(y: Any) -> float:
+    """Return a target as a float.
+
+    Raises
+    ------
+    ValueError
+        It is no finite number.
+
+    """
     value = real(y)
     if value is not None and math.isfinite(value):
         return value
     instead = instead_of_number(y)
     advice = f"; instead of a date or a time, give {instead}" if instead else ""
-    raise ValueError(f"the target {y!r} is not a finite number: give one, or None where it is not known{advice}")
+    raise ValueError(f"the target {shown(y)} is not a finite number: give one, or None where it is not known{advice}")

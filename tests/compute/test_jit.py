@@ -12,7 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite.binding
 import pytest
+from numba.core import caching
 from numba.core.caching import IndexDataCacheFile
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
@@ -254,3 +256,55 @@ def test_a_cache_that_may_only_be_read_is_read(imported):
     twice = imported()
     assert twice(3) == 6
     assert sum(twice.stats.cache_hits.values()) == 1
+
+
+@pytest.fixture
+def unwritable(monkeypatch):
+    """Make folders unwritable for numba, also for root; what is in them stays readable."""
+
+    def refused(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(caching.tempfile, "TemporaryFile", refused)
+    monkeypatch.setattr(IndexDataCacheFile, "save", refused)
+
+
+def _sum_of_hits(dispatcher):
+    return sum(dispatcher.stats.cache_hits.values())
+
+
+def test_a_folder_that_cannot_be_written_is_read(imported, request):
+    kept = imported()
+    assert kept(3) == 6
+    request.getfixturevalue("unwritable")
+    twice = imported()
+    assert (twice(3), twice.stats.cache_path) == (6, kept.stats.cache_path)
+    assert _sum_of_hits(twice) == 1
+    assert twice(0.25) == 0.5  # what is not there is compiled, and not stored
+    assert (imported()(0.25), _sum_of_hits(twice)) == (0.5, 1)
+
+
+def test_a_broken_index_that_cannot_be_removed_is_no_failure(imported, request, monkeypatch):
+    kept = imported()
+    assert kept(3) == 6
+    twice = imported()
+    (index,) = Path(kept.stats.cache_path).glob("kernel.twice-*.nbi")
+    index.write_bytes(b"junk")
+    request.getfixturevalue("unwritable")
+    monkeypatch.setattr(Path, "unlink", caching.tempfile.TemporaryFile)
+    assert twice(3) == 6
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_a_folder_that_cannot_be_written_and_holds_nothing_is_passed_over(imported, monkeypatch):
+    monkeypatch.setattr(jit, "_warned", False)
+    twice = imported()
+    with pytest.warns(RuntimeWarning, match="compiled code is not cached"):
+        assert (twice(3), twice.stats.cache_path) == (6, None)
+
+
+def test_code_for_another_cpu_is_passed_over(imported, request, monkeypatch):
+    assert imported()(3) == 6
+    request.getfixturevalue("unwritable")
+    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
+    assert imported().stats.cache_path is None

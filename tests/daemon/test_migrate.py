@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
+import os
 import shutil
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from tests.daemon.labels_stream import adds_up
 from tests.golden.make import CASES, HALF
 
 PLACES = sorted((Path(__file__).parents[1] / "golden").glob("checkpoints-v*"))
+SUM = hashlib.sha256().digest_size
 EARLIER = [place for place in PLACES if place.name != f"checkpoints-v{FORMAT_VERSION}"]
 
 
@@ -172,10 +176,11 @@ def test_variables_are_those_of_the_environment(state: Path, monkeypatch: pytest
     assert len(migrate(state)) == 1
 
 
-def test_a_checkpoint_without_steps_of_a_model_is_refused(state: Path) -> None:
+def test_a_checkpoint_without_steps_of_a_model_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (old,) = files(state)
     before = read(old)
-    with contextlib.closing(CheckpointStore(state)) as store:
+    with monkeypatch.context() as patch, contextlib.closing(CheckpointStore(state)) as store:
+        patch.setattr("streamkernel.daemon.checkpoints.file.FORMAT_VERSION", FORMAT_VERSION - 1)
         store.lock()
         store.replace({**before.header, "config": {**before.header["config"], "model": None}}, before.payload)
     with pytest.raises(CheckpointError, match=r"config\.model: must be a list of steps"):
@@ -186,3 +191,116 @@ def test_what_was_written_and_cannot_be_read_back_is_told(state: Path, monkeypat
     monkeypatch.setattr(CheckpointStore, "write", lambda self, *_: self.directory / "checkpoint-000000000001.skc")
     with pytest.raises(CheckpointError, match="does not hold what was written"):
         migrate(state)
+
+
+def as_the_format_before(path: Path) -> None:
+    """Mark a checkpoint of a model of River's, whose payload is the same in both, as one of the format before."""
+    body = bytearray(path.read_bytes()[:-SUM])
+    body[8:12] = (FORMAT_VERSION - 1).to_bytes(4, "little")
+    path.write_bytes(body + hashlib.sha256(body).digest())
+
+
+# Arguments that JSON has no numbers or keys for, and text that YAML would read otherwise than JSON.
+ODD_ARGUMENTS = {
+    "an infinity": "river.linear_model.LogisticRegression: {clip_gradient: .inf}",
+    "boolean keys": (
+        "river.imblearn.RandomUnderSampler: "
+        "{classifier: {river.naive_bayes.GaussianNB: {}}, desired_dist: {true: 0.5, false: 0.5}, seed: 1}"
+    ),
+    "keys in quotes": (
+        "river.imblearn.RandomUnderSampler: "
+        "{classifier: {river.naive_bayes.GaussianNB: {}}, desired_dist: {'true': 0.5, 'NaN': 0.5}, seed: 1}"
+    ),
+    "text": (
+        "river.compose.Pipeline: {args: [{river.compose.Select: "
+        r'{args: [a, b, "\x7f", "\u2028x", "\u0085", 1e-6, "1e-6", "yes", "NaN", "null", "=", 😀]}}, '
+        "river.linear_model.LogisticRegression: {l2: '${L2}'}]}"
+    ),
+}
+
+
+@pytest.mark.parametrize("model", ODD_ARGUMENTS.values(), ids=ODD_ARGUMENTS)
+def test_arguments_are_those_that_the_configuration_had(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("L2", "1e-3")
+    Path("stream.csv").write_text("a,b,y\n" + "1,2,true\n2,1,false\n" * 10)
+    Path("config.yaml").write_text(
+        "source: {kind: csv, path: stream.csv, target: y, target_type: bool}\n"
+        f"model:\n  - {model}\ncheckpoint: {{directory: state}}\nmetrics: null\n"
+    )
+    run(prepare(Path("config.yaml")))
+    newest = files(Path("state"))[-1]
+    as_the_format_before(newest)
+    (line,) = migrate(Path("state"))
+    assert line.startswith(f"state: checkpoint 1 of format {FORMAT_VERSION - 1} is written as ")
+    assert start(read(files(Path("state"))[-1])).counts == start(read(newest)).counts
+
+
+def test_a_configuration_that_is_nested_too_deeply_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (old,) = files(state)
+    before, steps = read(old), []
+    for _ in range(400):
+        steps = [steps]
+    with monkeypatch.context() as patch, contextlib.closing(CheckpointStore(state)) as store:
+        patch.setattr("streamkernel.daemon.checkpoints.file.FORMAT_VERSION", FORMAT_VERSION - 1)
+        store.lock()
+        store.replace({**before.header, "config": {**before.header["config"], "model": steps}}, before.payload)
+    with pytest.raises(CheckpointError, match=r"config\.model: nested too deeply"):
+        migrate(state)
+
+
+def test_the_newest_format_asks_for_no_model(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Path("config.yaml")
+    config.write_text(config.read_text().replace("max_features: 64", "max_features: ${MOST}"))
+    monkeypatch.setenv("MOST", "64")
+    run(prepare(config))
+    monkeypatch.delenv("MOST")
+    (line,) = migrate(state)
+    assert line.endswith("nothing is to be done")
+
+
+def test_a_package_under_imports_is_asked_for(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (old,) = files(state)
+    before = read(old)
+    steps = [{"mine.Model": {}}]
+    with monkeypatch.context() as patch, contextlib.closing(CheckpointStore(state)) as store:
+        patch.setattr("streamkernel.daemon.checkpoints.file.FORMAT_VERSION", FORMAT_VERSION - 1)
+        store.lock()
+        store.replace({**before.header, "config": {**before.header["config"], "model": steps}}, before.payload)
+    with pytest.raises(UnfitError, match=r"list its package under imports \(--imports PACKAGE\)$"):
+        migrate(state)
+
+
+def test_a_link_makes_no_directory_more_open(state: Path) -> None:
+    (old,) = files(state)
+    old.chmod(0o600)
+    other = Path("other.skc")
+    other.write_bytes(b"")
+    other.chmod(0o640)
+    (state / "checkpoint-000000000009.skc").symlink_to(other.resolve())
+    (state / "checkpoint-000000000010.skc").symlink_to("nowhere")
+    migrate(state)
+    assert {path.lstat().st_mode & 0o777 for path in files(state) if not path.is_symlink()} == {0o600}
+
+
+def test_what_is_no_directory_is_told(state: Path) -> None:
+    (old,) = files(state)
+    with pytest.raises(NotADirectoryError, match="Not a directory"):
+        migrate(old)
+
+
+def test_a_full_disk_is_named(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("streamkernel.daemon.checkpoints.store.write_to", full)
+        with pytest.raises(OSError, match=r"No space left on device: 'state/\.checkpoint-000000000002\.skc\.tmp'"):
+            migrate(state)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="No space left on device: 'state/lock'"):
+            migrate(state)
+    assert len(files(state)) == 1

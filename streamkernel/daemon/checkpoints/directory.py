@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from connectors.regular import open_regular
+from connectors.regular import make_folder, open_regular
 from streamkernel.daemon.base.errors import CheckpointError
 
 __all__ = ["StateDirectory"]
@@ -78,7 +78,7 @@ class StateDirectory:
         """
         made = not path.is_dir()
         if made:
-            path.mkdir(mode=_of_directory(mode), parents=True, exist_ok=True)
+            make_folder(path, _of_directory(mode))
             with cls(path.parent.resolve()) as parent:
                 parent.sync()
         directory = cls(path, mode)
@@ -145,7 +145,7 @@ class StateDirectory:
 
     def open(self, name: str, flags: int, *, alone: bool = False) -> int:
         """Open a regular file; see `connectors.regular.open_regular`."""
-        with self._named(name):
+        with self.naming(name):
             return open_regular(name, flags, self.mode, directory=self._descriptor, alone=alone)
 
     def make_file(self, name: str) -> int:
@@ -165,12 +165,12 @@ class StateDirectory:
 
     def rename(self, name: str, new: str) -> None:
         """Rename a file, in the place of what has the new name."""
-        with self._named(name):
+        with self.naming(name):
             os.rename(name, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def remove(self, name: str, *, missing_ok: bool = False) -> None:
         """Remove a file; a link is removed, not what it leads to."""
-        with self._named(name):
+        with self.naming(name):
             try:
                 os.unlink(name, dir_fd=self._descriptor)
             except FileNotFoundError:
@@ -179,7 +179,8 @@ class StateDirectory:
 
     def sync(self) -> None:
         """Make names durable."""
-        os.fsync(self._descriptor)
+        with self.naming(""):
+            os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Close it; closing twice does nothing."""
@@ -188,8 +189,8 @@ class StateDirectory:
             self._descriptor = -1
 
     @contextlib.contextmanager
-    def _named(self, name: str) -> Iterator[None]:
-        """Raise errors with the whole path in them."""
+    def naming(self, name: str) -> Iterator[None]:
+        """Raise errors of what is done with a file, such as writing to it, with its whole path in them."""
         try:
             yield
         except OSError as error:

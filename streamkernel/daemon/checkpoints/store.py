@@ -116,8 +116,9 @@ class CheckpointStore:
                     "directory of its own",
                     holder,
                 ) from error
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, _holder(), 0)
+            with files.naming("lock"):
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, _holder(), 0)
             for name in files.names():
                 if name.startswith(".checkpoint-") and name.endswith(_TEMPORARY):
                     files.remove(name)
@@ -150,7 +151,7 @@ class CheckpointStore:
         temporary = f".{name}{_TEMPORARY}"
         head = encode_head(number, header, len(payload))
         try:
-            with open(files.make_file(temporary), "wb") as file:
+            with files.naming(temporary), open(files.make_file(temporary), "wb") as file:
                 write_to(file, head, payload)
             crash.point("checkpoint-before-rename")
             files.rename(temporary, name)
@@ -319,9 +320,19 @@ class CheckpointStore:
 
 
 def checkpoint_files(directory: Path) -> list[Path]:
-    """Return the files of the checkpoints in a directory, the oldest first, without those that were set aside."""
-    found = (path for path in directory.glob("checkpoint-*.skc") if _NAME.fullmatch(path.name))
-    return sorted(found, key=lambda path: (len(path.name), path.name))
+    """Return the files of the checkpoints in a directory, the oldest first, without those that were set aside.
+
+    Raises
+    ------
+    OSError
+        What is there is no directory, or cannot be listed.
+
+    """
+    try:
+        found = [name for name in os.listdir(directory) if _NAME.fullmatch(name)]
+    except FileNotFoundError:
+        return []
+    return [directory / name for name in sorted(found, key=lambda name: (len(name), name))]
 
 
 def _file_name(number: int) -> str:

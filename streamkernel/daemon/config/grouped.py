@@ -32,7 +32,7 @@ def group_of(config: Config) -> str | None:
 def partition_directories(directory: Path) -> dict[int, Path]:
     """Find the directories of the partitions that were begun, by partition."""
     found = ((_SHARE.fullmatch(path.name), path) for path in directory.glob("partition-*"))
-    return dict(sorted((int(match[1]), path) for match, path in found if match is not None))
+    return dict(sorted((int(match[1]), path) for match, path in found if match is not None and path.is_dir()))
 
 
 def partition_document(document: Document, partition: int) -> Document:

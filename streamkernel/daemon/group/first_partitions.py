@@ -13,6 +13,8 @@ import socket
 from collections.abc import Collection
 from pathlib import Path
 
+from connectors.regular import make_folder
+
 __all__ = ["is_added", "note_first_partitions"]
 
 _NAME = "first-partitions.json"
@@ -38,7 +40,7 @@ def note_first_partitions(directory: Path, partitions: Collection[int]) -> None:
     """
     if (directory / _NAME).exists():
         return
-    directory.mkdir(parents=True, exist_ok=True)
+    make_folder(directory)
     temporary = directory / f".{_NAME}-{socket.gethostname()}-{os.getpid()}"
     try:
         with temporary.open("w") as file:

@@ -123,7 +123,7 @@ class CheckpointSchedule:
             if isinstance(error, SinkError):
                 raise error
             raise CheckpointError(
-                f"the checkpoint at record {consumed} cannot be written: {error}; mend that and start again, "
+                f"the checkpoint at record {consumed} cannot be written: {_why(error)}; mend that and start again, "
                 "nothing is lost"
             ) from error
         # Once for all tries; and the sink has logged an outage itself.
@@ -132,6 +132,11 @@ class CheckpointSchedule:
         _log.log(
             logging.ERROR if first else logging.DEBUG,
             "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
-            *(consumed, error, pause),
+            *(consumed, _why(error), pause),
         )
         self._failure_logged |= first
+
+
+def _why(error: OSError | SinkError) -> str:
+    """Return what failed without the number of the error."""
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)

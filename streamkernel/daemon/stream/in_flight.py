@@ -85,10 +85,11 @@ class InFlightMarker:
     def __init__(self, directory: StateDirectory, name: str) -> None:
         file = directory.open(name, os.O_RDWR | os.O_CREAT, alone=True)
         try:
-            if os.fstat(file).st_size != _SIZE:
-                os.ftruncate(file, 0)
-                os.pwrite(file, _IDLE.ljust(_SIZE, b"\0"), 0)
-            self._page = mmap.mmap(file, _SIZE)
+            with directory.naming(name):
+                if os.fstat(file).st_size != _SIZE:
+                    os.ftruncate(file, 0)
+                    os.pwrite(file, _IDLE.ljust(_SIZE, b"\0"), 0)
+                self._page = mmap.mmap(file, _SIZE)
         finally:
             os.close(file)
         self.interrupted = self._read() if self._page[:1] == _ACTIVE else None

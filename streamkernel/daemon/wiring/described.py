@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import yaml
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
@@ -13,14 +14,17 @@ from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.wiring.model import build_model
 
-__all__ = ["described_model", "with_numbers"]
+__all__ = ["as_in_yaml", "load_described"]
 
-# The words that stand in a header for the numbers JSON does not have.
-_NUMBERS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+T = TypeVar("T")
+
+# What stands in the header of a checkpoint, which is JSON, for what a configuration may hold, which is YAML.
+_KEYS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def described_model(header: Mapping[str, Any], imports: Sequence[str] = ()) -> Model:
-    """Build the model as the configuration described it that a checkpoint was written with.
+def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Callable[[Model], T]) -> T:
+    """Load what a checkpoint holds into the model that the configuration described which it was written with.
 
     Parameters
     ----------
@@ -28,6 +32,8 @@ def described_model(header: Mapping[str, Any], imports: Sequence[str] = ()) -> M
         That of the checkpoint, checked.
     imports
         Packages that may be looked into beside ``river`` and ``streamkernel``.
+    load
+        Loads into a new model; raises `UnfitError` where the checkpoint holds another one.
 
     Raises
     ------
@@ -40,28 +46,43 @@ def described_model(header: Mapping[str, Any], imports: Sequence[str] = ()) -> M
     steps = header["config"].get("model")
     if not isinstance(steps, list):
         raise CheckpointError("its header cannot be used: config.model: must be a list of steps")
-    # JSON is YAML: the variables of the environment are put in as in a configuration.
-    document = parse(json.dumps({"model": steps}, ensure_ascii=False), "the configuration in the checkpoint")
     try:
-        if document.problems:
-            raise ConfigError(document.problems)
-        return build_model(with_numbers(document.values["model"]), imports)
-    except ConfigError as error:
-        lines = "; ".join(document.redact(document.as_written(line)) for line in error.lines)
-        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}") from None
+        return load(_built(steps, imports))
+    except UnfitError:
+        if (meant := as_in_yaml(steps)) == steps:
+            raise
+        return load(_built(meant, imports))
+    except RecursionError:
+        raise CheckpointError("its header cannot be used: config.model: nested too deeply") from None
 
 
-def with_numbers(value: Any) -> Any:
-    """Return what a header has of a configuration, with numbers in the place of the words for them.
+def as_in_yaml(value: Any) -> Any:
+    """Return arguments as YAML had them, where JSON has words: for keys that are no text, for infinities and NaN.
 
     Examples
     --------
-    >>> with_numbers([{"river.linear_model.ALMAClassifier": {"B": "Infinity"}}])
+    >>> as_in_yaml([{"river.linear_model.ALMAClassifier": {"B": "Infinity"}}])
     [{'river.linear_model.ALMAClassifier': {'B': inf}}]
 
     """
     if isinstance(value, dict):
-        return {key: with_numbers(item) for key, item in value.items()}
+        return {_KEYS.get(key, key): as_in_yaml(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [with_numbers(item) for item in value]
+        return [as_in_yaml(one) for one in value]
     return _NUMBERS.get(value, value) if isinstance(value, str) else value
+
+
+def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
+    """Build a model as a configuration describes it."""
+    # As YAML, so that the variables of the environment are put in as in a configuration. With quotes around all of it,
+    # for what needs none differs between versions of YAML.
+    text = yaml.safe_dump({"model": steps}, default_style='"', width=math.inf)
+    document = parse(text, "the configuration in the checkpoint")
+    try:
+        if document.problems:
+            raise ConfigError(document.problems)
+        return build_model(document.values["model"], imports)
+    except ConfigError as error:
+        lines = "; ".join(document.redact(document.as_written(line)) for line in error.lines)
+        advice = " (--imports PACKAGE)" if "under imports" in lines else ""
+        raise UnfitError(f"the model cannot be built as its configuration describes it: {lines}{advice}") from None
