@@ -8,6 +8,7 @@ from itertools import compress, repeat
 from typing import Any, cast
 
 from connectors.decode import TargetDecoder, UndecodableError
+from connectors.passed import SourceMessage
 from connectors.passing import PassThrough
 from connectors.ports import Label, Position, Record
 
@@ -31,9 +32,13 @@ class BulkDecoder(ABC):
         return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
 
     def with_passed(
-        self, record: Record, passing: PassThrough, about: Mapping[str, Any] | None = None, message: Any = None
+        self,
+        record: Record,
+        passing: PassThrough,
+        about: Mapping[str, Any] | None = None,
+        message: SourceMessage | None = None,
     ) -> Record:
-        """Return a record with what passes of it, of its message (and what is known about that) and of its values."""
+        """Return a record with what passes of its values, of what is known about it beside them, and of its message."""
         if record.fault is not None or record.blank:
             return record
         # Read once more: as the source has them, they are not what the model is given.
