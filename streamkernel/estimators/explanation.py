@@ -116,7 +116,8 @@ class LabelExplainer(abc.ABC):
         elif label in labels:
             column = labels.index(label)
         else:
-            raise ValueError(f"label {label!r} was not seen so far: give one of {labels!r}, or None for the predicted")
+            some = ", ".join(map(repr, labels[:10])) + (", ..." if len(labels) > 10 else "")
+            raise ValueError(f"label {label!r} was not seen so far: give one of {some}, or None for the predicted one")
         if column < 0:
             return dict.fromkeys(x, 0.0)
         return shapley_values(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
