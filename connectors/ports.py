@@ -69,7 +69,7 @@ class Fault(NamedTuple):
     """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
 
     A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"encoding"``,
-    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"`` or ``"corrupt"``.
+    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"corrupt"`` or ``"schema"``.
     """
 
     reason: str

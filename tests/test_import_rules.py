@@ -41,7 +41,17 @@ STACKS = {
         {"decode"},
         {"bulk"},
         {"objects"},
+        {"registry"},
         {"files", "kafka", "memory", "river"},
+        {"__init__"},
+    ],
+    "connectors/registry": [
+        {"framing", "settings"},
+        {"client", "plain"},
+        {"schemas"},
+        {"avro", "descriptors", "lookup", "message_count"},
+        {"line_schema", "objects", "protobuf"},
+        {"reading", "writing"},
         {"__init__"},
     ],
     "connectors/kafka": [

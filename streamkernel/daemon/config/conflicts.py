@@ -8,6 +8,7 @@ from connectors.kafka.base.options import TRANSACTION_TIMEOUT_MS
 from streamkernel.daemon.config.grouped import OWN_NAMES, PLACEHOLDER
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.registry import registry_problems
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
 
 __all__ = ["conflicts"]
@@ -26,7 +27,13 @@ def conflicts(config: Config) -> list[str]:
         lines += _of_labels(labels, getattr(config.source, "target", None))
     if config.mode == "predict" and config.checkpoint is None:
         lines.append("checkpoint: required in mode predict, the model that serves is loaded from it")
-    return [*lines, *_of_groups(config), *_of_topics(config)]
+    return [*lines, *_of_groups(config), *_of_topics(config), *_of_registries(config)]
+
+
+def _of_registries(config: Config) -> Iterator[str]:
+    for key, section in {**config.sources, **config.outputs}.items():
+        if isinstance(section, KafkaSourceConfig | KafkaSinkConfig):
+            yield from registry_problems(key, section.value_format, section.schema_registry)
 
 
 def _of_labels(labels: LabelsConfig, target: str | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from connectors.ports import Sink, Source, SourceError
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 
 __all__ = ["make_sink", "make_source", "order_log"]
@@ -38,7 +39,9 @@ def make_source(
 
     """
     # The fields of a section are arguments of its connector, but for those that the daemon makes something of.
-    given = {name: value for name, value in source if name not in ("kind", "group", "order", "options")}
+    given = {
+        name: value for name, value in source if name not in ("kind", "group", "order", "options", "schema_registry")
+    }
     given["max_string"] = limits.max_string
     try:
         if isinstance(source, settings.RiverSourceConfig):
@@ -58,6 +61,7 @@ def make_source(
 
         return KafkaSource(
             **given,
+            registry=None if source.schema_registry is None else source.schema_registry.settings(),
             options=source.options.given(),
             order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
             checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
@@ -72,8 +76,12 @@ def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Pat
     return Path(checkpoint.directory) / ("order.log" if key == "source" else f"order-{key.partition('.')[0]}.log")
 
 
-def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key: str) -> Sink:
+def make_sink(
+    sink: settings.SinkConfig | settings.DeadLettersConfig | None, key: str, config: settings.Config | None = None
+) -> Sink:
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
+
+    The whole configuration says what the labels are in lines that have a schema; without it they are text.
 
     Raises
     ------
@@ -92,10 +100,14 @@ def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key
     if isinstance(sink, settings.KafkaSinkConfig):
         from connectors.kafka.writing.sink import KafkaSink
 
-        given = {name: value for name, value in sink if name not in ("kind", "options", "max_rate", "max_rate_window")}
+        apart = ("kind", "options", "max_rate", "max_rate_window", "schema_registry")
+        given = {name: value for name, value in sink if name not in apart}
+        schema = dead_letter_schema() if key == "dead_letters" else prediction_schema(_label_type(config))
         try:
             return KafkaSink(
                 **given,
+                registry=None if sink.schema_registry is None else sink.schema_registry.settings(),
+                schema=schema,
                 options=sink.options.given(),
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else None,
@@ -105,3 +117,11 @@ def make_sink(sink: settings.SinkConfig | settings.DeadLettersConfig | None, key
     from connectors.memory import NullSink
 
     return NullSink()
+
+
+def _label_type(config: settings.Config | None) -> settings.TargetType:
+    """Return the type of the labels; text where a data set of River alone knows it."""
+    if config is None:
+        return "str"
+    source = config.source if config.labels is None else config.labels.source
+    return "str" if isinstance(source, settings.RiverSourceConfig) else source.target_type

@@ -74,7 +74,7 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
             problems += error.lines
     for key, sink in config.outputs.items():
         try:
-            make_sink(sink, key)
+            make_sink(sink, key, config)
         except ConfigError as error:
             problems += error.lines
     return sources, problems
