@@ -120,6 +120,8 @@ class FramedObjects(JsonObjects):
         return [self._plain_or_none(raw) for raw in raws]
 
     def _plain_or_none(self, raw: bytes) -> Any:
+        if not raw:
+            return None
         try:
             value = self.load(raw)
         except UndecodableError:
