@@ -18,7 +18,7 @@ __all__ = ["FailedLookupError", "RegistryLookup"]
 _log = logging.getLogger(__name__)
 
 MOST_KEPT, MOST_CHARACTERS = 1000, 2**23
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 _CLOSE_SECONDS = 1.0
 
 

@@ -36,13 +36,14 @@ def _printable(text: str) -> str:
     return text
 
 
-def _printable_secret(secret: SecretStr) -> SecretStr:
-    _printable(secret.get_secret_value())
+def _printable_secret(secret: SecretStr | None) -> SecretStr | None:
+    if secret is not None:
+        _printable(secret.get_secret_value())
     return secret
 
 
 _Text: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
-_Secret: TypeAlias = Annotated[SecretStr, AfterValidator(_printable_secret)]
+_Secret: TypeAlias = Annotated[SecretStr | None, AfterValidator(_printable_secret)]
 
 
 class _RegistryConfig(Section):
@@ -50,8 +51,8 @@ class _RegistryConfig(Section):
         description="http or https address; several with commas between are tried in turn."
     )
     username: _Text | None = Field(default=None, description="For basic authentication.")
-    password: _Secret | None = Field(default=None, description="Best as a variable of the environment.")
-    token: _Secret | None = Field(
+    password: _Secret = Field(default=None, description="Best as a variable of the environment.")
+    token: _Secret = Field(
         default=None, description="For bearer authentication; best as a variable of the environment."
     )
     ssl_cafile: Path | None = Field(
