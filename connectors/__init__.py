@@ -22,6 +22,8 @@ from connectors.ports import (
 if TYPE_CHECKING:
     from connectors.kafka.reading.source import KafkaSource
     from connectors.kafka.writing.sink import KafkaSink
+    from connectors.registry.line_schema import LineField, LineSchema
+    from connectors.registry.settings import RegistrySettings
     from connectors.river import RiverSource
 
 __all__ = [
@@ -34,11 +36,14 @@ __all__ = [
     "KafkaSink",
     "KafkaSource",
     "Label",
+    "LineField",
+    "LineSchema",
     "MemorySink",
     "MemorySource",
     "NullSink",
     "Position",
     "Record",
+    "RegistrySettings",
     "RiverSource",
     "Sink",
     "SinkError",
@@ -52,6 +57,9 @@ __all__ = [
 _WHEN_ASKED = {
     "KafkaSink": "connectors.kafka.writing.sink",
     "KafkaSource": "connectors.kafka.reading.source",
+    "LineField": "connectors.registry.line_schema",
+    "LineSchema": "connectors.registry.line_schema",
+    "RegistrySettings": "connectors.registry.settings",
     "RiverSource": "connectors.river",
 }
 

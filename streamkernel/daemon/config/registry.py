@@ -97,7 +97,7 @@ class SinkRegistryConfig(_RegistryConfig):
     message: _Text | None = Field(
         default=None, description="Protobuf with use_latest_version: the full name of the message; null: the first one."
     )
-    subject: _Text | None = Field(default=None, description="What the schema is registered under; null: <topic>-value.")
+    subject: _Text | None = Field(default=None, description="What the schema is registered under; null: TOPIC-value.")
     auto_register_schemas: bool = Field(
         default=True, description="Register the schema of the lines; false: it must be there."
     )
