@@ -120,9 +120,9 @@ class RegistryLookup(Generic[Key, Found]):
 
     @property
     def health_problem(self) -> str | None:
-        """What is waited for, and why; None where nothing is."""
-        wanted = self._wanted
-        return None if wanted is None else f"{self._name(wanted)} is waited for ({self._reason or 'no answer yet'})"
+        """What is waited for, and why; None where nothing is, or the first answer is still to come."""
+        wanted, reason = self._wanted, self._reason
+        return None if wanted is None or reason is None else f"{self._name(wanted)} is waited for ({reason})"
 
     def close(self) -> None:
         """End the thread, which a registry may hold up for some time; what was found stays."""

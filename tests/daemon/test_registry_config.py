@@ -14,6 +14,7 @@ from streamkernel.daemon.wiring.connectors import make_sink
 from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
 from tests.registry.needs import needed
 
+CA = Path(__file__).parent / "tls" / "certificate.pem"
 URL = "url: 'https://registry:8081'"
 
 
@@ -33,6 +34,7 @@ def sink(registry: str, value_format: str = "json_schema") -> str:
     [
         (source(URL, "json"), "source.value_format: must be avro, json_schema or protobuf with source.schema_registry"),
         (source(), "source.schema_registry: required with source.value_format: json_schema"),
+        (source("", "avro"), "source.schema_registry: required with source.value_format: avro"),
         (source(URL, "avor"), "source.value_format: must be one of json, avro, json_schema, protobuf, got 'avor', did"),
         (source("username: me"), "source.schema_registry.url: required"),
         (source("url: 'registry:8081'"), "source.schema_registry.url: must be http:// or https:// with a host"),
@@ -48,12 +50,12 @@ def sink(registry: str, value_format: str = "json_schema") -> str:
             "source.schema_registry.token: must not be given with username, choose one",
         ),
         (source(f'{URL}, token: "a\\nb"'), "source.schema_registry.token: must not hold line ends or control"),
-        (source(f"{URL}, ssl_keyfile: k"), "source.schema_registry.ssl_certfile: required with ssl_keyfile"),
+        (source(f"{URL}, ssl_keyfile: /dev/null"), "source.schema_registry.ssl_certfile: required with ssl_keyfile"),
         (
-            source("url: 'http://a', ssl_cafile: c"),
+            source(f"url: 'http://a', ssl_cafile: {CA}"),
             "source.schema_registry.url: must be https with ssl_cafile and ssl_certfile",
         ),
-        (source(f"{URL}, ssl_cafile: /none"), "source: schema_registry.ssl_cafile: /none: cannot be read: No such"),
+        (source(f"{URL}, ssl_cafile: /none"), "source.schema_registry.ssl_cafile: /none: cannot be read: No such"),
         (source(f"{URL}, timeout_seconds: 0"), "source.schema_registry.timeout_seconds: must be > 0, got 0"),
         (source(f"{URL}, message: m"), "source.schema_registry.message: has a meaning only with value_format protobuf"),
         (
@@ -69,8 +71,8 @@ def sink(registry: str, value_format: str = "json_schema") -> str:
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, text: str, line: str) -> None:
-    found = [one for one in lines_of(tmp_path, text) if one.startswith(line)]
-    assert len(found) == 1, lines_of(tmp_path, text)
+    found = lines_of(tmp_path, text)
+    assert [one.startswith(line) for one in found] == [True], found
 
 
 def test_a_secret_is_in_no_line(tmp_path: Path) -> None:

@@ -193,7 +193,8 @@ class KafkaSink(Sink):
         encoder = self._encoder
         if encoder is not None and len(self._queue):
             if not self._ask_registry(encoder, patience):
-                raise OutageError(f"{self.describe()}: {encoder.health_problem}, {len(self._queue):,} lines wait")
+                problem = encoder.health_problem or "the schema registry has not answered yet"
+                raise OutageError(f"{self.describe()}: {problem}, {len(self._queue):,} lines wait")
             self.write((), ())
         self._delivery.complete(patience)
 

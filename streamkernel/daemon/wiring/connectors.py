@@ -68,7 +68,7 @@ def make_source(
             max_batch_bytes=limits.max_batch_bytes,
         )
     except (SourceError, ValueError) as error:
-        raise ConfigError([f"{key}: {error}"]) from None
+        raise ConfigError([_line(key, error)]) from None
 
 
 def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Path:
@@ -113,10 +113,15 @@ def make_sink(
                 shorten=shortened if key == "dead_letters" else None,
             )
         except ValueError as error:
-            raise ConfigError([f"{key}: {error}"]) from None
+            raise ConfigError([_line(key, error)]) from None
     from connectors.memory import NullSink
 
     return NullSink()
+
+
+def _line(key: str, error: Exception) -> str:
+    """Return the line of an error in the section at a key, some of which begin with a key below it."""
+    return f"{key}.{error}" if str(error).startswith("schema_registry") else f"{key}: {error}"
 
 
 def _label_type(config: settings.Config | None) -> settings.TargetType:
