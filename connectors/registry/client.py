@@ -102,6 +102,16 @@ class RegistryClient:
             return None
         return int(answer["version"]) if isinstance(answer, Mapping) and "version" in answer else None
 
+    def compatible(self, subject: str, schema: RegisteredSchema) -> bool:
+        """Return whether a schema may be registered under a subject that has one, as far as the registry says."""
+        try:
+            answer = self._ask(
+                "POST", f"/compatibility/subjects/{quote(subject, safe='')}/versions/latest", _body(schema)
+            )
+        except UnknownSchemaError:
+            return True
+        return not isinstance(answer, Mapping) or answer.get("is_compatible") is not False
+
     def probe(self) -> str:
         """Return the address of the registry, once it has answered."""
         try:

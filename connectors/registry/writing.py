@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from connectors.encode import to_json
 from connectors.ports import SinkError
 from connectors.registry.avro import import_fastavro, parse_avro
-from connectors.registry.client import RegisteredSchema, RegistryClient
+from connectors.registry.client import RegisteredSchema, RegistryClient, UnknownSchemaError
 from connectors.registry.descriptors import FileSet, descriptor_file, import_protobuf, registry_files
 from connectors.registry.framing import frame, varint_indexes
 from connectors.registry.line_schema import REST, LineSchema, Scalar, file_descriptor, schema_text
@@ -74,7 +74,8 @@ class LineEncoder:
         try:
             return self._lookup.get(self.subject) is not None
         except FailedLookupError as error:
-            raise SinkError(str(error)) from None
+            advice = "" if error.final else "; streamkernel check says which schema that is"
+            raise SinkError(f"{error}{advice}") from None
 
     @property
     def health_problem(self) -> str | None:
@@ -99,16 +100,28 @@ class LineEncoder:
             ) from None
 
     def probe(self) -> str:
-        """Ask the registry, changing nothing, and say in one phrase what lines would be written by."""
-        client = self._client
+        """Ask the registry, changing nothing, and say in one phrase what lines would be written by.
+
+        Raises `SinkError` where it would refuse, else as `connectors.registry.client.RegistryClient`.
+        """
+        client, own = self._client, self._own()
         where = f"the subject {self.subject} of the schema registry {client.probe()}"
         known = client.known(self.subject)
-        if self._settings.use_latest_version or not self._settings.auto_register_schemas:
+        if self._settings.use_latest_version:
             if known is None:
-                raise SinkError(f"{where} has no schema: register one, or leave auto_register_schemas as it is")
-            if not self._settings.use_latest_version:
-                client.registered(self.subject, self._own())
+                raise SinkError(f"{where} has no schema: register one, or leave out use_latest_version")
             return f"by {where}, version {known}"
+        if not self._settings.auto_register_schemas:
+            try:
+                client.registered(self.subject, own)
+            except UnknownSchemaError:
+                raise SinkError(f"{where} has not the schema of the lines: register this one: {own.text}") from None
+            return f"by {where}"
+        if known is not None and not client.compatible(self.subject, own):
+            raise SinkError(
+                f"{where} has a schema, version {known}, that the one of the lines is not compatible with: name "
+                "another subject, or set use_latest_version"
+            )
         return f"by {where}, {'new' if known is None else f'version {known} or a new one'}"
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from connectors.ports import OutageError, SinkError
 from connectors.registry import lookup
 from connectors.registry.line_schema import LineField, LineSchema, file_descriptor, schema_text
 from connectors.registry.settings import RegistrySettings
+from connectors.registry.writing import LineEncoder
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 from tests.registry.server import RegistryServer, base64_descriptor
@@ -448,6 +449,27 @@ class TestSink:
             write(sink, [{**LINES[0], "prediction": "x" * 5000}])
             sink.flush()
         assert len(standing(topic)[0]) < 100
+
+    def test_what_check_says(self, registry: RegistryServer) -> None:
+        def probed(**more: Any) -> str:
+            return LineEncoder("avro", settings(registry, **more), "out", LINE, "here").probe()
+
+        there = f"by the subject out-value of the schema registry {registry.url}"
+        assert probed() == f"{there}, new"
+        with pytest.raises(SinkError, match=r"has no schema: register one, or leave out use_latest_version"):
+            probed(use_latest_version=True)
+        with pytest.raises(SinkError, match=r'has not the schema of the lines: register this one: {"type":"record"'):
+            probed(auto_register_schemas=False)
+        assert registry.subjects == {}
+        registry.add(schema_text(LINE, "avro"), subject="out-value")
+        assert probed() == f"{there}, version 1 or a new one"
+        assert probed(use_latest_version=True) == f"{there}, version 1"
+        assert probed(auto_register_schemas=False) == there
+        registry.compatible = False
+        with pytest.raises(
+            SinkError, match="version 1, that the one of the lines is not compatible with: name another"
+        ):
+            probed()
 
     def test_a_schema_is_required(self, registry: RegistryServer) -> None:
         with pytest.raises(ValueError, match="schema: required with value_format avro"):

@@ -28,6 +28,8 @@ class RegistryServer:
         By the text of a Protobuf schema, the base64 of its descriptor: the server cannot read the text.
     knows_serialized
         Whether it gives that where it is asked to; Apicurio's does not.
+    compatible
+        Whether it takes another schema where a subject has one.
     authorization
         The header that is wanted; None: any.
     requests
@@ -41,6 +43,7 @@ class RegistryServer:
         self.answer: tuple[int, bytes] | None = None
         self.serialized: dict[str, str] = {}
         self.knows_serialized = True
+        self.compatible = True
         self.authorization: str | None = None
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.drip = 0.0
@@ -87,6 +90,8 @@ class RegistryServer:
             return 200, ["JSON", "PROTOBUF", "AVRO"]
         if parts[:2] == ["schemas", "ids"]:
             return self._given(int(parts[2]), serialized)
+        if parts[0] == "compatibility":
+            return 200, {"is_compatible": self.compatible}
         subject, versions = parts[1], self.subjects.get(parts[1], [])
         if method == "POST":
             return self._posted(subject, json.loads(body), registers=parts[2:] == ["versions"])
