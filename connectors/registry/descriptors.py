@@ -110,17 +110,21 @@ class FileSet:
 
     def message_class(self, name: str) -> Any:
         """Return the class of the messages of a full name."""
-        return self._factory.GetMessageClass(self._pool.FindMessageTypeByName(name))
+        return self._factory.GetMessageClass(self.descriptor(name))
+
+    def descriptor(self, name: str) -> Any:
+        """Return the descriptor of the messages of a full name."""
+        return self._pool.FindMessageTypeByName(name)
 
 
 def registry_files(schemas: SchemaSet) -> FileSet:
     """Return the files of a schema that a registry has given in the form ``serialized``."""
-    files = [_parsed(schemas.main.text, "the schema")]
-    main = files[0].name = "the schema"
-    for name, one in schemas.references.items():
+    # The main one last, so that no reference can take its name.
+    files = []
+    for name, one in [*schemas.references.items(), ("the schema", schemas.main)]:
         files.append(_parsed(one.text, name))
         files[-1].name = name
-    return FileSet(files, main)
+    return FileSet(files, name)
 
 
 def descriptor_file(path: str, message: str) -> FileSet:

@@ -11,32 +11,39 @@ __all__ = ["MessageCounter"]
 
 # A parsed message takes memory for each field its type has.
 _DEEPEST = 100
+_DEEPEST_TYPE = 200
 
 
 class MessageCounter:
     """Bounds what a message of a type may hold: the fields of all messages within it, by their wire format.
 
-    Messages whose type has no repeated and no recursive ones within it need no count.
+    Messages whose type has none within it need no count. Raises `UndecodableError` for types that are too deep within
+    one another, before the library recurses through them.
     """
 
     def __init__(self, message: Any) -> None:
         self._within: dict[str, tuple[int, dict[int, str]]] = {}
         self._name: str = message.full_name
-        self._needed = False
-        self._collect(message, ())
+        self._add(message)
+        path = [iter(message.fields)]
+        while path:
+            for field in path[-1]:
+                if field.message_type is not None and field.message_type.full_name not in self._within:
+                    self._add(field.message_type)
+                    path.append(iter(field.message_type.fields))
+                    break
+            else:
+                path.pop()
+            if len(path) > _DEEPEST_TYPE:
+                raise UndecodableError("nested", f"its types are more than {_DEEPEST_TYPE} within one another")
+        self._needed = bool(self._within[self._name][1])
         self._most_fields = max(fields for fields, _ in self._within.values())
 
-    def _collect(self, message: Any, path: tuple[str, ...]) -> None:
-        name = message.full_name
-        if name in path:
-            self._needed = True
-        if name in self._within:
-            return
-        inner = [field for field in message.fields if field.message_type is not None]
-        self._within[name] = len(message.fields) + 1, {field.number: field.message_type.full_name for field in inner}
-        for field in inner:
-            self._needed |= field.is_repeated
-            self._collect(field.message_type, (*path, name))
+    def _add(self, message: Any) -> None:
+        inner = {
+            field.number: field.message_type.full_name for field in message.fields if field.message_type is not None
+        }
+        self._within[message.full_name] = len(message.fields) + 1, inner
 
     def check(self, payload: bytes) -> None:
         """Raise `UndecodableError` where a payload holds too much."""

@@ -16,6 +16,8 @@ __all__ = ["ProtobufDecoder"]
 Take: TypeAlias = Callable[[Any], Any]
 
 _NANOS = 1e9
+# A topic has one or a few kinds of messages; a file that is out for harm may have thousands.
+_MOST_PARSERS = 100
 _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
@@ -45,6 +47,7 @@ class ProtobufDecoder:
         self._files = files
         self._message = message
         self._error: type[Exception] = import_protobuf().message.DecodeError
+        self._takers = _Takers()
         self._parsers: dict[str, tuple[Any, Take, MessageCounter]] = {}
         if message is not None:
             files.indexes(message)
@@ -68,8 +71,11 @@ class ProtobufDecoder:
 
     def _parser(self, name: str) -> tuple[Any, Take, MessageCounter]:
         if name not in self._parsers:
-            make = self._files.message_class(name)
-            self._parsers[name] = make, _Takers().of(make.DESCRIPTOR), MessageCounter(make.DESCRIPTOR)
+            if len(self._parsers) >= _MOST_PARSERS:
+                self._parsers.clear()
+            descriptor = self._files.descriptor(name)
+            counter = MessageCounter(descriptor)
+            self._parsers[name] = self._files.message_class(name), self._takers.of(descriptor), counter
         return self._parsers[name]
 
 
@@ -78,14 +84,12 @@ class _Takers:
 
     def __init__(self) -> None:
         self._known: dict[str, Take] = {}
+        self._enums: dict[str, dict[int, str]] = {}
 
     def of(self, message: Any) -> Take:
         name: str = message.full_name
         if name not in self._known:
-            known = self._known
-            # What is within itself finds this one, which finds the real one.
-            known[name] = lambda value: known[name](value)
-            known[name] = _special(name) or self._fields(message)
+            self._known[name] = _special(name) or self._fields(message)
         return self._known[name]
 
     def _fields(self, message: Any) -> Take:
@@ -106,9 +110,14 @@ class _Takers:
 
     def _value(self, field: Any) -> Take:
         if field.message_type is not None:
-            return self.of(field.message_type)
+            # Made when it is first needed: types may contain themselves, or one another thousands of times.
+            within = field.message_type
+            return lambda value: self.of(within)(value)
         if field.enum_type is not None:
-            names = {number: value.name for number, value in field.enum_type.values_by_number.items()}
+            enum = field.enum_type
+            if enum.full_name not in self._enums:
+                self._enums[enum.full_name] = {one.number: one.name for one in reversed(enum.values)}
+            names = self._enums[enum.full_name]
             return lambda number: names.get(number, number)
         return base64_text if field.type == field.TYPE_BYTES else _same
 
