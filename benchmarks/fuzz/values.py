@@ -124,8 +124,9 @@ def _file() -> bytes:
     node.field.add(name="g", number=7, type_name=".shop.Node", **inner)
     node.field.add(name="h", number=8, type_name=".shop.Node.HEntry", **inner)
     node.oneof_decl.add(name="target")
-    for number, name, kind in ((9, "y", kinds.TYPE_STRING), (10, "z", kinds.TYPE_INT32)):
-        node.field.add(name=name, number=number, type=kind, label=kinds.LABEL_OPTIONAL, oneof_index=0)
+    for number, (name, kind) in enumerate((("y", "STRING"), ("z", "INT32")), 9):
+        made = getattr(kinds, f"TYPE_{kind}")
+        node.field.add(name=name, number=number, type=made, label=kinds.LABEL_OPTIONAL, oneof_index=0)
     entry = node.nested_type.add(name="HEntry")
     entry.options.map_entry = True
     entry.field.add(name="key", number=1, type=kinds.TYPE_STRING, label=kinds.LABEL_OPTIONAL)
