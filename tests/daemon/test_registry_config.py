@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -71,7 +70,8 @@ def sink(registry: str, value_format: str = "json_schema") -> str:
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, text: str, line: str) -> None:
-    found = lines_of(tmp_path, text)
+    # Where the extra is not installed, that is a line of its own.
+    found = [one for one in lines_of(tmp_path, text) if "pip install" not in one]
     assert [one.startswith(line) for one in found] == [True], found
 
 
@@ -109,9 +109,9 @@ def test_a_library_that_is_missing(
     assert line in lines_of(tmp_path, source(URL, value_format))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("fastavro") is None, reason="fastavro is not installed")
 @pytest.mark.parametrize("target_type", ["str", "int", "bool"])
 def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str) -> None:
+    needed("fastavro")
     text = source(URL, "avro").replace("target: y", f"target: y, target_type: {target_type}")
     text += sink("", "avro").removeprefix(GOOD)
     plan = plan_of(tmp_path, text)
