@@ -45,13 +45,10 @@ class EncodingQueue:
 
         Raises `SinkError` where the registry refuses, or a line does not fit its schema.
         """
-        if self._encoder is None:
-            return [self._line(line, place, most) for line, place in zip(lines, positions, strict=True)]
-        for line, place in zip(lines, positions, strict=True):
-            self._waiting.append((line, place))
-            self.bytes += len(to_json(line)) + OVERHEAD_BYTES
+        self._waiting += list(zip(lines, positions, strict=True))
         try:
-            if not self._waiting or not self._encoder.ready:
+            if self._waiting and self._encoder is not None and not self._encoder.ready:
+                self.bytes += sum([len(to_json(line)) + OVERHEAD_BYTES for line in lines])
                 return []
             taken = [self._line(line, place, most) for line, place in self._waiting]
         except SinkError:
