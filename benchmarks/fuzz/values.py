@@ -72,7 +72,8 @@ class Values(Target):
             return unexpected(error) or f"a {type(error).__name__} was raised for a value: {error}"[:300]
         if [record.raw for record in records] != raws:
             return "the records are not those of the values"
-        return None
+        faults = [record.fault.detail for record in records if record.fault is not None]
+        return next((detail for detail in faults if detail.startswith("unexpected ")), None)
 
     def _of_avro(self, draw: random.Random) -> tuple[PayloadDecoder, list[bytes]]:
         text = json.dumps(_altered(draw, _AVRO))

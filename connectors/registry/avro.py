@@ -180,6 +180,8 @@ class _Compiler:
         if isinstance(kind, dict | list):
             return self.compile(kind)
         if kind in ("record", "error"):
+            if not all(isinstance(field["name"], str) for field in schema["fields"]):
+                raise UnusableSchemaError("a field of it has no name")
             return _record([(field["name"], self.compile(field["type"])) for field in schema["fields"]])
         if kind == "enum":
             return _enum(list(map(str, schema["symbols"])))

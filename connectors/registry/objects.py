@@ -107,7 +107,11 @@ class FramedObjects(JsonObjects):
         if isinstance(decoder, UndecodableError):
             raise UndecodableError(*decoder.fault)
         assert decoder is not None, "a value is decoded before its schema is known"
-        return decoder.decode(raw)
+        try:
+            return decoder.decode(raw)
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            # None is known, but a schema that is out for harm must not end each start at the same record.
+            raise UndecodableError("schema", f"unexpected {type(error).__name__}: {error}"[:200]) from None
 
     def load_exactly(self, raw: bytes) -> Any:
         """Return the value of a record with its long integers as they are."""

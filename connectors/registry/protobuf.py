@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from connectors.decode import UndecodableError
+from connectors.decode import UndecodableError, shown
 from connectors.registry.descriptors import FileSet, import_protobuf
 from connectors.registry.framing import message_indexes
 from connectors.registry.message_count import MessageCounter
@@ -16,6 +16,8 @@ __all__ = ["ProtobufDecoder"]
 Take: TypeAlias = Callable[[Any], Any]
 
 _NANOS = 1e9
+# The number of the field that holds the value of an entry of a map.
+_MAP_VALUE = 2
 # A topic has one or a few kinds of messages; a file that is out for harm may have thousands.
 _MOST_PARSERS = 100
 _WRAPPERS = frozenset(
@@ -99,7 +101,10 @@ class _Takers:
     def _field(self, field: Any) -> Take:
         name = field.name
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            item = self._value(field.message_type.fields_by_name["value"])
+            value = field.message_type.fields_by_number.get(_MAP_VALUE)
+            if value is None or not field.is_repeated:
+                raise UndecodableError("schema", f"the map {shown(name)} of its schema is none")
+            item = self._value(value)
             return lambda message: {_key(key): item(one) for key, one in getattr(message, name).items()} or None
         item = self._value(field)
         if field.is_repeated:

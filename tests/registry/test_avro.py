@@ -280,6 +280,8 @@ class TestHarm:
             '{"type": "enum", "name": "E"}',
             '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "Elsewhere"}]}',
             '{"type": {"type": {"type": 7}}}',
+            '{"type": "record", "name": "R", "fields": [{"name": 1, "type": "int"}]}',
+            '{"type": "record", "name": "R", "fields": [{"name": ["a"], "type": "int"}]}',
         ],
     )
     def test_schemas(self, text: str) -> None:

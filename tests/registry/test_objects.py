@@ -159,6 +159,15 @@ class TestSchemas:
         assert [one.raw for one in made] == raws
 
 
+def test_a_decoder_that_fails_makes_no_end() -> None:
+    class Failing:
+        def decode(self, _: bytes) -> Any:
+            raise KeyError("value")
+
+    (one,) = records(framed(Known(n1=Failing())), [frame(1)])
+    assert one.fault == Fault("schema", "unexpected KeyError: 'value'")
+
+
 def test_a_fault_is_raised_anew() -> None:
     """An exception that is raised twice would grow with each place it went through."""
     decoder = framed(Known(n1=FailedLookupError("no", False)), bears=True)

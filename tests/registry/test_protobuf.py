@@ -212,6 +212,18 @@ class TestDescriptors:
         except Exception:  # the lookup bears any
             return
 
+    @pytest.mark.parametrize("entry", ["field { name: 'key' number: 1 type: TYPE_INT32 }", ""])
+    @pytest.mark.parametrize("label", ["LABEL_REPEATED", "LABEL_OPTIONAL"])
+    def test_a_map_that_is_none(self, entry: str, label: str) -> None:
+        text = f"""message_type {{ name: "M" field {{ name: "e" number: 1 type: TYPE_MESSAGE type_name: ".M.EEntry"
+            label: {label} }} nested_type {{ name: "EEntry" {entry} options {{ map_entry: true }} }} }}"""
+        try:
+            files = registry_files(schemas(text))
+        except UnusableSchemaError:
+            return
+        with pytest.raises(UndecodableError, match="the map 'e' of its schema is none"):
+            ProtobufDecoder(files, 0).decode(frame(1) + b"\0")
+
     def test_messages_in_messages_without_end(self) -> None:
         text = 'message_type { name: "M" '
         deep = "".join(f'nested_type {{ name: "M{n}" ' for n in range(60)) + "}" * 60
