@@ -9,7 +9,7 @@ from connectors.class_columns import class_columns
 
 __all__ = ["line_names"]
 
-_OWN = ("position", "prediction", "target", "probabilities", "std")
+_OWN = ("position", "prediction", "target", "probabilities", "std", "checkpoint")
 # Where a file has a column for each part of the position.
 _PLACE = ("partition", "offset")
 
