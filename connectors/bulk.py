@@ -11,6 +11,7 @@ from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.columns.uses import input_uses, target_use
 from connectors.decode import TargetDecoder, UndecodableError
+from connectors.passed import SourceMessage
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Label, Position, Record
 
@@ -40,9 +41,13 @@ class BulkDecoder(ABC):
         return records if self.passing is None else [self.with_passed(record, self.passing) for record in records]
 
     def with_passed(
-        self, record: Record, passing: PassThrough, about: Mapping[str, Any] | None = None, message: Any = None
+        self,
+        record: Record,
+        passing: PassThrough,
+        about: Mapping[str, Any] | None = None,
+        message: SourceMessage | None = None,
     ) -> Record:
-        """Return a record with what passes of it, of its message (and what is known about that) and of its values."""
+        """Return a record with what passes of its values, of what is known about it beside them, and of its message."""
         if record.fault is not None or record.blank:
             return record
         # Read once more: as the source has them, they are not what the model is given.

@@ -8,8 +8,8 @@ from river import base
 _UNSAID = (None, False)
 
 
-class Component(base.Base):
-    """A kernel, loss or growth policy, whose `repr` is the call that makes it.
+class Component:
+    """A mixin of kernels, losses and growth policies, whose `repr` is the call that makes them.
 
     Examples
     --------
@@ -20,9 +20,10 @@ class Component(base.Base):
     """
 
     def __str__(self) -> str:
-        return call(self)
+        return repr(self)
 
     def __repr__(self) -> str:
+        assert isinstance(self, base.Base)
         return call(self)
 
 

@@ -32,7 +32,7 @@ def input_uses(
     """
     flat = rules.flat(dict(values))
     left_out = [
-        ColumnUse(name, shown(value), "nested", "ignored" if rules.column(name) is not None else rules.why_not(name))
+        ColumnUse(name, shown(value), "nested", _why_without(name, value, rules))
         for name, value in values.items()
         if name not in flat and not any(other.startswith(f"{name}.") for other in flat)
     ]
@@ -82,6 +82,13 @@ def _use(name: str, value: Any, rules: ColumnRules, read: Callable[[str, Any], M
     use = "input" if len(inputs) == 1 and only == value else "input " + ", ".join(map(_assigned, inputs.items()))
     hint = "" if column.typed is not None else _hint(name, value, only)
     return ColumnUse(name, shown(value), kind, f"{use}; {hint}" if hint else use)
+
+
+def _why_without(name: str, value: Any, rules: ColumnRules) -> str:
+    """Say why nothing is left of a nested value."""
+    if rules.column(name) is None:
+        return rules.why_not(name)
+    return "ignored" if value else "nothing in it"
 
 
 def _assigned(one: tuple[str, Any]) -> str:

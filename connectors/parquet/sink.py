@@ -149,10 +149,13 @@ class ParquetSink(Sink):
         """Return a mark to go on from; raise SinkError where it has other columns."""
         known = self._read(mark)
         if known is not None and known.columns != self._columns.columns:
-            before, now = (", ".join(name for name, _ in columns) for columns in (known.columns, self._columns.columns))
+            before, now = (
+                ", ".join(f"{name} ({kind})" for name, kind in columns)
+                for columns in (known.columns, self._columns.columns)
+            )
             raise SinkError(
-                f"{self.path}: its parts have the columns {before}, and with include and classes as they are now they "
-                f"would have {now}, or others of the types: change them back, {REMEDY}"
+                f"{self.path}: its parts have the columns {before}, and with include, classes and target_type as they "
+                f"are now they would have {now}: change them back, {REMEDY}"
             )
         return known
 

@@ -173,7 +173,7 @@ def update_heads(
 def replay(Phi: Array, truths: Array, sample_weights: Array, heads: Heads) -> None:
     """Let records (n, D) with truths (n, K) come again, to the heads alone; a weight of 0 leaves one out."""
     H, K, D = heads.W.shape
-    no_experts = np.zeros((0, K, 1))
+    no_experts = np.empty((0, K, 1))
     scores = np.empty((H, K))
     room = np.empty(K), np.empty(D)
     for r in range(Phi.shape[0]):

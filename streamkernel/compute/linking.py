@@ -14,10 +14,12 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numba.core import sigutils
+from numba.core import compiler, sigutils
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import make_concrete_template
+
+from streamkernel.compute.options import QuickFlags
 
 _NEEDED = {
     JITCodeLibrary: (
@@ -27,6 +29,7 @@ _NEEDED = {
         "get_pointer_to_function",
     ),
     JITCPUCodegen: ("_library_class",),
+    compiler.Flags: ("_values", "no_cfunc_wrapper"),
 }
 
 
@@ -64,12 +67,12 @@ def check() -> None:
 def linking() -> Iterator[None]:
     """Let what is compiled be linked so; for the holder of numba's compiler lock."""
     codegen = cpu_target.target_context.codegen()
-    before = codegen._library_class
-    codegen._library_class = Library
+    before = codegen._library_class, compiler.Flags
+    codegen._library_class, compiler.Flags = Library, QuickFlags  # type: ignore[misc]
     try:
         yield
     finally:
-        codegen._library_class = before
+        codegen._library_class, compiler.Flags = before  # type: ignore[misc]
 
 
 def link_calls_of(dispatcher: Any, inner: Any) -> None:

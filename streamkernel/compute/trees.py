@@ -299,8 +299,11 @@ def grow(
     k = R.shape[1]
     totals, counts = np.zeros((BINS, k)), np.zeros(BINS, np.int64)
     sums = np.empty(k)
-    rows = np.arange(n)
-    order = np.arange(d)
+    rows, order = np.empty(n, np.int64), np.empty(d, np.int64)
+    for i in range(n):  # `np.arange` takes 0.3 s to compile
+        rows[i] = i
+    for j in range(d):
+        order[j] = j
     tried = min(d, TRIED)
     starts, stops, depths = np.empty(N, np.int64), np.empty(N, np.int64), np.zeros(N, np.int64)
     starts[0], stops[0] = 0, n

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from river import base
 
 from streamkernel.compute.gaussians import mix64
 from streamkernel.representation import Component
@@ -80,7 +81,7 @@ class BlockUpdate:
     margin: float = float("nan")
 
 
-class Growth(Component, abc.ABC):
+class Growth(Component, base.Base, abc.ABC):
     """A policy: its constructor arguments and nothing else."""
 
     #: Whether the policy needs every block's gradient coefficient beta.

@@ -79,7 +79,7 @@ class Machine:
         self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
-        self._has_own_loss = is_own(targets.loss)
+        self._has_own_loss, self._has_own_growth = is_own(targets.loss), is_own(growth)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -254,7 +254,8 @@ class Machine:
 
         gbar = column_means(g)
         step = self._choose(X, g, gbar)
-        require_finite_step(self.growth, step)
+        if self._has_own_growth:
+            require_finite_step(self.growth, step)
         is_new = step.block == expansion.n_blocks
         # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
         phi = expansion.features(step.block, X, keys) if g.any() else None

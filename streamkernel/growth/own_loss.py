@@ -9,9 +9,9 @@ from streamkernel.finite import NotFiniteError
 from streamkernel.state import Array
 
 
-def is_own(loss: Any) -> bool:
-    """Whether a loss is one of a user's own, of neither streamkernel nor River: nothing is known of what it gives."""
-    return type(loss).__module__.partition(".")[0] not in ("streamkernel", "river")
+def is_own(component: Any) -> bool:
+    """Whether a loss or policy is one of a user's own, of neither streamkernel nor River."""
+    return type(component).__module__.partition(".")[0] not in ("streamkernel", "river")
 
 
 def require_finite_gradient(loss: Any, gradient: Array, y: Array, scores: Array) -> None:

@@ -3,6 +3,7 @@
 import abc
 
 import numpy as np
+from river import base
 
 from streamkernel.representation import Component
 from streamkernel.state import Array
@@ -12,7 +13,7 @@ SMALLEST_BANDWIDTH = 1e-15
 LARGEST_BANDWIDTH = 1e18
 
 
-class Kernel(Component, abc.ABC):
+class Kernel(Component, base.Base, abc.ABC):
     """A shift-invariant kernel with paired random Fourier features F^-1/2 [cos(x W), sin(x W)].
 
     A kernel has no state but its constructor arguments; a bandwidth that is learnt from data, where the argument is

@@ -11,7 +11,9 @@ from streamkernel import AdaptiveKernelRegressor
 X = np.random.default_rng(0).normal(size=(120, 2))
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, None], ids=str)
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pa.table, None], ids=["pandas", "polars", "pyarrow", "array"]
+)
 @pytest.mark.parametrize("n_learnt", [0, 100])
 def test_they_come_in_the_frame_they_were_asked_with(make, n_learnt):
     model = AdaptiveKernelRegressor(n_features=16, seed=1)

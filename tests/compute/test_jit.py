@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import gc
 import importlib
 import inspect
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import llvmlite.binding
 import pytest
-from numba.core import caching
+from numba.core import caching, compiler
 from numba.core.caching import IndexDataCacheFile
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
@@ -22,6 +23,7 @@ from numba.core.registry import CPUDispatcher
 import streamkernel
 from streamkernel import compute
 from streamkernel.compute import jit
+from streamkernel.compute.options import QuickFlags
 from tests import naive
 
 PACKAGE = Path(streamkernel.__file__).parent
@@ -230,6 +232,46 @@ def test_what_cannot_be_stored_is_compiled_all_the_same(imported, monkeypatch):
 
     monkeypatch.setattr(IndexDataCacheFile, "save", full)
     assert imported()(3) == 6
+
+
+@pytest.fixture
+def collected():
+    """Python's thresholds of garbage collection, which are put back."""
+    before = gc.get_threshold()
+    yield before
+    gc.set_threshold(*before)
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The first of these thresholds, and numba's class of options, at each compilation."""
+    seen = []
+
+    def observed(*args, compile_extra=compiler.compile_extra, **kws):
+        seen.append((gc.get_threshold()[0], compiler.Flags))
+        return compile_extra(*args, **kws)
+
+    monkeypatch.setattr(compiler, "compile_extra", observed)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("own", "meanwhile"), [(700, 10_000), (0, 0), (50_000, 50_000)], ids=["default", "off", "rarer"]
+)
+def test_garbage_is_searched_for_rarely_while_something_is_compiled(imported, collected, compilations, own, meanwhile):
+    gc.set_threshold(own, *collected[1:])
+    assert imported()(3) == 6
+    assert compilations == [(meanwhile, QuickFlags)]
+    assert gc.get_threshold() == (own, *collected[1:])
+
+
+def test_a_compilation_that_fails_leaves_numba_and_python_as_they_were(imported, collected, compilations):
+    flags = compiler.Flags
+    with pytest.raises(TypingError):
+        imported()(None)
+    assert compilations[0][1] is QuickFlags
+    assert compiler.Flags is flags is not QuickFlags
+    assert gc.get_threshold() == collected
 
 
 def test_what_cannot_be_compiled_says_so_at_once(imported):

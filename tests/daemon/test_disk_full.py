@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -195,6 +196,22 @@ def test_a_sink_that_fails_for_another_reason_stops_the_daemon() -> None:
     box = Sinks({"predictions": FullSink(disk)})
     with pytest.raises(SinkError):
         box.write({"predictions": [{"n": 0}]})
+
+
+@pytest.mark.parametrize(("number", "borne"), [(errno.ENOSPC, True), (errno.EPIPE, False)])
+def test_what_is_written_while_no_record_comes_is_borne_or_not_in_the_same_way(number: int, borne: bool) -> None:
+    disk = Disk(number)
+
+    class DueSink(FullSink):
+        waiting = 1  # type: ignore[assignment]
+
+    box = Sinks({"predictions": DueSink(disk)}, Clock())
+    disk.full = True
+    with contextlib.nullcontext() if borne else pytest.raises(SinkError):
+        box.move()
+    disk.full = False
+    box.move()
+    box.flush()
 
 
 def test_backoff_starts_anew_after_a_success() -> None:
