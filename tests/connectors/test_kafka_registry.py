@@ -6,7 +6,7 @@ import io
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -65,14 +65,6 @@ FITTED: list[dict[str, Any]] = [
 ]
 
 pytestmark = pytest.mark.usefixtures("short_naps")
-
-
-@pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
-    monkeypatch.setattr(lookup, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(lookup, "LONGEST_PAUSE", 0.02)
-    with RegistryServer() as server:
-        yield server
 
 
 def clicks(count: int, number: int = 1, start: int = 0) -> list[bytes]:
@@ -474,12 +466,6 @@ class TestSink:
     def test_a_schema_is_required(self, registry: RegistryServer) -> None:
         with pytest.raises(ValueError, match="schema: required with value_format avro"):
             made(FakeTopic(), value_format="avro", registry=settings(registry))
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPEN_SECONDS", "PATIENCE_SECONDS", "_CLOSE_SECONDS"):
-        monkeypatch.setattr(f"connectors.kafka.writing.sink.{name}", 0.1)
 
 
 def waiting(condition: Callable[[], bool]) -> None:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import ColumnSettings, InputSettings
 from connectors.decode import UndecodableError
 from connectors.objects import JsonObjects
 from connectors.ports import ConnectorError, Fault, Position, Record
@@ -107,6 +109,39 @@ class TestSameAsJson:
     def test_a_value_that_is_no_record(self) -> None:
         (one,) = records(framed(Known(n1=AvroDecoder(schema_set("string")))), [frame(1) + b"\x02a"])
         assert one.fault == Fault("not_an_object", "a str, not an object")
+
+
+class TestRulesOfColumns:
+    """The rules of `source.inputs`, which the values of a registry are read by as JSON objects are."""
+
+    SCHEMA = record("R", a=OPTIONAL, b=record("B", c=OPTIONAL, d={"type": "array", "items": OPTIONAL}), y=OPTIONAL)
+    NESTED = st.lists(
+        st.fixed_dictionaries(
+            {"a": VALUES, "b": st.fixed_dictionaries({"c": VALUES, "d": st.lists(VALUES, max_size=2)}), "y": VALUES}
+        ),
+        max_size=4,
+    )
+    RULES = (
+        InputSettings(nested="flatten", na=("?",), types={"a": ColumnSettings("number", invalid="missing")}),
+        InputSettings(nested="ignore", types={"a": ColumnSettings("string")}),
+        InputSettings(include=("b",), exclude=("b.d",), nested="flatten", types={"b.c": ColumnSettings("hash")}),
+        InputSettings(types={"b": ColumnSettings(nested="flatten"), "a": ColumnSettings("date", format="unix")}),
+    )
+
+    @settings(max_examples=80)
+    @given(rows=NESTED, rules=st.sampled_from(RULES))
+    def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings) -> None:
+        known = Known(n1=AvroDecoder(schema_set(self.SCHEMA)))
+        ours = FramedObjects("y", "str", 16, known, rules=ColumnRules(rules, 16))  # type: ignore[arg-type]
+        theirs = JsonObjects("y", "str", 16, ColumnRules(rules, 16))
+        values = [avro_value(self.SCHEMA, row) for row in rows]
+        texts = [json.dumps(row, sort_keys=True).encode() for row in rows]
+        made = records(ours, values)
+        assert list(map(content, made)) == list(map(content, records(theirs, texts)))
+        for one, value, text in zip(made, values, texts, strict=True):
+            if one.fault is None:
+                assert ours.columns(value) == theirs.columns(text)
+                assert str(ours.values(value)) == str(theirs.values(text))
 
 
 class TestSchemas:
