@@ -87,7 +87,7 @@ def test_killed_and_killed_again_it_ends_as_one_that_reads_json(
     expected = plain.lines("out/predictions.jsonl")
     assert [line["position"] for line in found] == [line["position"] for line in expected]
     for mine, theirs in zip(found, expected, strict=True):
-        assert mine == {"std": None, "extra": {}, "probabilities": None, **theirs}
+        assert mine == {"std": None, "checkpoint": None, "extra": {}, "probabilities": None, **theirs}
     assert len(registry.subjects[f"{out}-value"]) == 1
 
 
