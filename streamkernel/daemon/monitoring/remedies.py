@@ -16,6 +16,7 @@ _REMEDIES = {
     "nested": "write numbers and texts, each under a name of its own",
     "string_too_long": "raise limits.max_string",
     "corrupt": "look at who writes to the topic: these bytes cannot be decompressed or read",
+    "schema": "look at who writes to the topic: its values do not go with {section}.value_format, or with their schema",
     "key": "write the field that labels.key names with each label",
     "kills_process": "a library of the model ends the process over these records: report it to its authors",
 }
