@@ -41,7 +41,11 @@ class ParquetColumn(NamedTuple):
 
 
 def prediction_columns(
-    target_type: ColumnType, classes: Sequence[Any] = (), included: Sequence[PassedColumn] = ()
+    target_type: ColumnType,
+    classes: Sequence[Any] = (),
+    included: Sequence[PassedColumn] = (),
+    *,
+    checkpoint: bool = False,
 ) -> tuple[ParquetColumn, ...]:
     """Return the columns of predictions.
 
@@ -54,6 +58,8 @@ def prediction_columns(
         Those with a column of their own; without any, one column maps all classes to their probabilities.
     included
         The columns that pass through, text where they have no type.
+    checkpoint
+        Whether the lines name the checkpoint whose model predicted.
 
     Examples
     --------
@@ -73,6 +79,8 @@ def prediction_columns(
         own += [ParquetColumn(name, "float") for name in ClassColumns(classes).names]
     else:
         own.append(ParquetColumn(PROBABILITIES, "probabilities"))
+    if checkpoint:
+        own.append(ParquetColumn("checkpoint", "int"))
     return (*own, *(ParquetColumn(one.name, one.type or "str") for one in included))
 
 

@@ -86,7 +86,9 @@ def check(plan: Plan) -> Findings:
             if not grouped and starts:
                 findings.add(partial(_existing, plan, key, starts[0]))
     findings.add(partial(_metrics, plan))
-    findings.good += caveats(plan, {key: make_sink(output, key, targets) for key, output in config.outputs.items()})
+    findings.good += caveats(
+        plan, {key: make_sink(output, key, targets, config.mode) for key, output in config.outputs.items()}
+    )
     return findings
 
 
@@ -161,7 +163,7 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
     """See whether a run would go on in the file of an output, or leave what it holds alone."""
-    make_sink(plan.config.outputs[key], key, target_type_of(plan)).find_problem(
+    make_sink(plan.config.outputs[key], key, target_type_of(plan), plan.config.mode).find_problem(
         start.mark_of(key, plan.raw.get(key) or {})
     )
 

@@ -91,10 +91,11 @@ def make_sink(
     sink: settings.PredictionsConfig | settings.DeadLettersConfig | settings.KafkaSinkConfig | None,
     key: str,
     targets: settings.TargetType = "str",
+    mode: str = "learn",
 ) -> Sink:
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
-    A table and a schema have fields for targets of this type.
+    A table and a schema have fields for targets of this type; of mode predict, a table has the checkpoint as well.
 
     Raises
     ------
@@ -109,7 +110,7 @@ def make_sink(
             from connectors.parquet.sink import ParquetSink
         except ImportError:
             raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
-        columns = prediction_columns(targets, sink.classes, passed_columns(sink))
+        columns = prediction_columns(targets, sink.classes, passed_columns(sink), checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from connectors.files.sinks import JsonLinesSink
