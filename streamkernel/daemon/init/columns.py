@@ -72,6 +72,8 @@ def find_target(sample: Sample, name: str | None) -> Target:
         Where there is no such column, or none of its values can be learnt.
 
     """
+    if not sample.columns:
+        raise SampleError(f"{sample.path}: its first records hold nothing: give a file whose records have values")
     if name is None:
         named = [one for one in sample.columns if one.strip().lower() in _TARGET_NAMES]
         name, guessed = (named or list(sample.columns))[-1], True
