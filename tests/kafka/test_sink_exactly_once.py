@@ -132,6 +132,7 @@ RECORDS = 6000
 POINTS = [
     "consumed:700",
     "flushed:2",
+    "published:700",
     "checkpoint-writing:3",
     "checkpoint-before-rename:3",
     "checkpoint-after-rename:3",
