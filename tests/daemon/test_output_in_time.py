@@ -112,6 +112,31 @@ class TestSinks:
         sinks.move()
         assert told == [("predictions", 100.0, 1)]
 
+    def test_lines_that_only_a_flush_writes_are_flushed_once_that_can_be_done(self) -> None:
+        class Compressed(SlowSink):
+            def write(self, lines: Any, positions: Any = ()) -> None:
+                super().write(lines, positions)
+                self.flush()
+
+            def publish(self) -> None:
+                """Do nothing, as a compressed file does."""
+
+            def flush(self) -> int:
+                if self.refusal is not None:
+                    raise self.refusal
+                return super().flush()
+
+        sink = Compressed()
+        sinks, clock, told = timed(sink)
+        sink.refusal = SinkError("out: no space left")
+        sink.refusal.__context__ = OSError(28, "no space left")
+        sinks.write({"predictions": [{}]}, read_at=0.0)
+        clock.now, sink.refusal = 100.0, None
+        assert sinks.pause(0.2) == 0.2  # it is not watched closely
+        sinks.retry()
+        sinks.move()
+        assert told == [("predictions", 100.0, 1)]
+
     def test_what_will_not_pass_ends_it(self) -> None:
         sink = SlowSink()
         sinks, clock, _ = timed(sink)

@@ -144,7 +144,11 @@ class Sinks:
     def pause(self, most: float) -> float:
         """Return how many seconds the sinks can do without a call of `write` or `move`, no more than so many."""
         dues = [due for lines in self._unpublished.values() if (due := lines.due_at) is not None]
-        return min(most, max(_TURN_SECONDS, min(dues) - self._clock())) if dues else most
+        if not dues:
+            return most
+        left = min(dues) - self._clock()
+        # The longer lines are overdue, the less they hang on a turn: an outage is not watched closely.
+        return min(most, max(_TURN_SECONDS, left, -left / 10))
 
     def _publish_due(self) -> None:
         """Show others the lines that are due."""
@@ -153,7 +157,8 @@ class Sinks:
             if due is not None and due <= self._clock() and not (key in self._refused and self._backoff.waiting):
                 try:
                     self.sinks[key].publish()
-                    self._refused.discard(key)
+                    if not self.sinks[key].unpublished:
+                        self._refused.discard(key)
                 except SinkError as error:
                     self._refused.add(key)
                     self._bear(error)
