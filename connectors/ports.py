@@ -397,6 +397,23 @@ class Sink(Connector):
 
         """
 
+    def publish(self) -> None:
+        """Begin to show others the lines that were taken, without waiting for it and without making them durable.
+
+        Called again and again while there are such lines; by default they are shown by `write` or by `flush`.
+
+        Raises
+        ------
+        SinkError
+            When the system refuses to write. The lines are kept.
+
+        """
+
+    @property
+    def unpublished(self) -> int:
+        """How many of the lines taken last nobody else can read yet; by default those that are not written."""
+        return self.waiting
+
     @property
     def waiting(self) -> int:
         """How many lines were taken and are not written yet, where that is known; 0 by default."""

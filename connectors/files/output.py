@@ -6,7 +6,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, cast
@@ -17,7 +17,7 @@ from connectors.files.bytes import STANDARD_INPUT
 from connectors.files.compressed import SUFFIXES
 from connectors.files.mark import FileMark, digest
 from connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
-from connectors.files.pipes import write_to_pipe
+from connectors.files.pipes import PATIENCE_MILLISECONDS, write_to_pipe
 from connectors.ports import Mark, SinkError
 
 BUFFER_BYTES = 2**18
@@ -51,6 +51,11 @@ class OutputFile:
         """How many bytes wait in memory."""
         return len(self._buffer)
 
+    @property
+    def published(self) -> bool:
+        """Whether all that was written is where others can read it."""
+        return not self._buffer and self._compressor is None
+
     def open(self, mark: Mark | None) -> OpenFile:
         """Open the file, or go on where `mark` says, and return it; see `Sink.open`."""
         self.close()
@@ -66,7 +71,7 @@ class OutputFile:
         return file
 
     def write(self, data: bytes | bytearray) -> None:
-        """Take bytes, most of which stay in memory until there are enough to be worth a call."""
+        """Take bytes, which stay in memory until they are worth a call, or whoever reads a pipe is ready for them."""
         file = self._opened()
         if self._compressor is None:
             self._compressor = self._new_compressor()
@@ -74,6 +79,19 @@ class OutputFile:
         if len(self._buffer) >= BUFFER_BYTES:
             with self._system_errors():
                 self._drain(file)
+        elif file.special:
+            self.publish()
+
+    def publish(self) -> None:
+        """Give what is in memory to the system, without waiting for the reader of a pipe; see `Sink.publish`.
+
+        A compressed file stays as it is until the next flush: where its members end says how well it is compressed, and
+        must not hang on the clock.
+        """
+        file = self._opened()
+        if self._compressor is None:
+            with self._system_errors(), suppress(BlockingIOError):
+                self._drain(file, patience=0)
 
     def flush(self) -> dict[str, Any] | None:
         """Make what was written durable and return the mark of the file; None for standard output and the like.
@@ -129,17 +147,17 @@ class OutputFile:
             os.fsync(file.descriptor)
             self._durable = file.length
 
-    def _drain(self, file: OpenFile) -> None:
+    def _drain(self, file: OpenFile, patience: int = PATIENCE_MILLISECONDS) -> None:
         while self._buffer:
             # A piece at a time: much may wait, and a full disk is asked again and again.
             piece = bytes(memoryview(self._buffer)[:PIECE_BYTES])
-            taken = self._write_some(file, piece)
+            taken = self._write_some(file, piece, patience)
             del self._buffer[:taken]
             file.note(piece[:taken])
 
-    def _write_some(self, file: OpenFile, data: bytes) -> int:
+    def _write_some(self, file: OpenFile, data: bytes, patience: int) -> int:
         if not self.standard:
-            return write_to_pipe(file.descriptor, data)
+            return write_to_pipe(file.descriptor, data, patience)
         # Looked up each time: it may be redirected. The raw file below keeps no bytes of its own, which would be
         # written a second time at exit when the reader has gone.
         sys.stdout.flush()
@@ -148,7 +166,7 @@ class OutputFile:
             descriptor = stream.fileno()
         except OSError:  # no file of the system
             return stream.write(data)
-        return write_to_pipe(descriptor, data)
+        return write_to_pipe(descriptor, data, patience)
 
     @contextmanager
     def _system_errors(self) -> Iterator[None]:

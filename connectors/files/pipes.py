@@ -12,11 +12,11 @@ import stat
 PATIENCE_MILLISECONDS = 300
 
 
-def write_to_pipe(descriptor: int, data: bytes) -> int:
+def write_to_pipe(descriptor: int, data: bytes, patience: int = PATIENCE_MILLISECONDS) -> int:
     """Write to a descriptor of whatever kind, without being held up by who reads it; return how many bytes it took.
 
-    Fewer than all where the reader is too slow; BlockingIOError where a pipe takes nothing for a while, and any
-    OSError of the system.
+    Fewer than all where the reader is too slow; BlockingIOError where a pipe takes nothing for so many milliseconds,
+    and any OSError of the system.
     """
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.write(descriptor, data)
@@ -25,7 +25,7 @@ def write_to_pipe(descriptor: int, data: bytes) -> int:
     taken = 0
     try:
         while taken < len(data):
-            if not poll.poll(PATIENCE_MILLISECONDS):
+            if not poll.poll(patience):
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
             # A pipe that is ready takes this much at once; more could have to wait.
             taken += os.write(descriptor, data[taken : taken + select.PIPE_BUF])

@@ -29,6 +29,7 @@ class LineSink(Sink):
     def __init__(self, path: str | PathLike[str], existing: Existing = "refuse") -> None:
         self.path = path
         self._output = OutputFile(path, existing)
+        self._n_unpublished = 0
 
     def open(self, mark: Mark | None = None) -> None:
         """Open the file, or cut it to the length in `mark` and go on; see `Sink.open`.
@@ -61,12 +62,23 @@ class LineSink(Sink):
             set_aside(self._output.path, mark, before)
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position] = ()) -> None:  # noqa: ARG002
-        """Take lines; see `Sink.write`."""
-        self._output.write(self._encode(lines))
+        """Take lines; see `Sink.write`. Standard output and pipes are given them at once."""
+        data = self._encode(lines)
+        self._n_unpublished = self.unpublished + len(lines)
+        self._output.write(data)
 
     @abstractmethod
     def _encode(self, lines: Sequence[Mapping[str, Any]]) -> bytes | bytearray:
         """Return lines as they are to stand in the file."""
+
+    def publish(self) -> None:
+        """Write the lines to the file, but for a compressed one; see `Sink.publish`."""
+        self._output.publish()
+
+    @property
+    def unpublished(self) -> int:
+        """How many lines are not in the file, or cannot be decompressed yet."""
+        return 0 if self._output.published else self._n_unpublished
 
     def flush(self) -> dict[str, Any] | None:
         """Make the lines durable; see `Sink.flush`."""

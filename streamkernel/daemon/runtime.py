@@ -73,7 +73,7 @@ def run(
         if exporter is not None:
             listener.serving(*parts.serve(plan, exporter, health, stack))
         feed = parts.open_feed(plan, start, stopped, stack)
-        sinks = parts.open_sinks(plan, start, stopped, stack)
+        sinks = parts.open_sinks(plan, start, stopped, stack, exporter)
         for caveat in caveats(plan, sinks.sinks):
             _log.warning("%s", caveat)
 

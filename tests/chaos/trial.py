@@ -124,6 +124,8 @@ class Trial:
             "metrics": None,
             **self._sections,
         }
+        for key in ("predictions", "dead_letters"):
+            settings[key] = {**settings[key], "flush_seconds": 0.1}  # several times between two checkpoints
         (self.folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
 
     def move(self, directory: str) -> None:

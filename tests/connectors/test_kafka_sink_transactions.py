@@ -184,8 +184,8 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(
     sink = opened(None)
     saved: tuple[Any, list[int]] = (sink.flush(), [0] * sources)
     reached, furthest = [0] * sources, [0] * sources
-    steps = st.sampled_from(["write", "write", "write", "save", "flush", "crash", "down", "up", "deaf", "break"])
-    for step in data.draw(st.lists(steps, max_size=25)):
+    kinds = ["write", "write", "write", "save", "flush", "publish", "crash", "down", "up", "deaf", "break"]
+    for step in data.draw(st.lists(st.sampled_from(kinds), max_size=25)):
         session = topic.sessions[-1]
         if step == "write":
             which = data.draw(st.integers(0, sources - 1))
@@ -202,6 +202,9 @@ def test_whatever_happens_each_line_stands_there_once_and_in_order(
                 continue  # what nobody hears of stays unheard, until a minute is over
             if step == "save":
                 saved = mark, list(reached)
+        elif step == "publish":
+            sink.publish()
+            sink._delivery._connector.wait(30)  # it is over, which the sink need not know yet
         elif step == "crash":
             session.over = True
             sink = opened(saved[0])

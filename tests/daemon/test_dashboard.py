@@ -26,7 +26,7 @@ class TestDashboard:
     def test_every_name_it_asks_for_is_exported_and_every_exported_name_is_asked_for(self) -> None:
         join = LabelJoin("id", "y", 60.0, 10)
         models = (KernelClassifier(), AdaptiveKernelClassifier())
-        exporters = [Exporter(model, ["accuracy"], 1000, join) for model in models]
+        exporters = [Exporter(model, ["accuracy"], 1000, join, outputs=["predictions"]) for model in models]
         served = set()
         for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":

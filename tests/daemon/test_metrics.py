@@ -71,6 +71,8 @@ def test_the_names_are_these_and_no_others() -> None:
     assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
     join = LabelJoin("id", "y", 60.0, 10)
     assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LATE
+    outputs = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, outputs=["predictions"])
+    assert exported(outputs) == ALWAYS | {"output_latency_seconds"}
 
 
 def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Launcher) -> None:

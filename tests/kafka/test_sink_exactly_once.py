@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from connectors.kafka.writing.session import Broken, Line
 from connectors.kafka.writing.sink import KafkaSink
@@ -203,6 +204,24 @@ class TestKilledDaemons:
         for _ in range(2):
             done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=point)
             assert done.returncode == -signal.SIGKILL, done.stderr
+        run_to_the_end(launcher, home)
+        check_account(broker, home, names)
+
+    def test_between_a_commit_and_a_checkpoint(
+        self, broker: Cluster, daemon: tuple[Home, dict[str, str]], launcher: Launcher
+    ) -> None:
+        home, names = daemon
+        config = yaml.safe_load(home.config.read_text())
+        config["checkpoint"] |= {"every_records": 100 * RECORDS, "every_seconds": 400}
+        for key in ("predictions", "dead_letters"):
+            config[key] |= {"flush_seconds": 0.02}
+        home.configure(**config)
+        for count in (1, 700, 1500):
+            done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"published:{count}")
+            assert done.returncode == -signal.SIGKILL, done.stderr
+        shown = standing(broker, names["predictions"])
+        assert sum(map(len, shown.values())) > 700
+        assert home.header()["account"]["consumed"] == 0
         run_to_the_end(launcher, home)
         check_account(broker, home, names)
 

@@ -74,6 +74,7 @@ class Delivery:
         self._answered_since: float | None = None
         self._transaction: Transaction | None = None
         self._doubtful: Transaction | None = None
+        self._ending = False
         self._breaks = 0
         self._moved = clock()
         self._hurried = False
@@ -124,9 +125,19 @@ class Delivery:
         while self._transaction is not None:
             session = self._connector.session
             assert session is not None
-            self._connector.start(session.commit, self._committed)
-            self._moved = self._clock()
+            self._commit(session)
             self.settle(patience)
+
+    def publish(self) -> None:
+        """Begin to commit the open transaction, without waiting: lines taken from now on are for the next one."""
+        self._ending = self._transaction is not None
+        self.pump()
+
+    @property
+    def unpublished(self) -> int:
+        """How many lines do not count for consumers that read what is committed."""
+        transaction = self._transaction or self._doubtful
+        return len(self.backlog) + (0 if transaction is None else transaction.n_lines)
 
     def settle(self, patience: float) -> None:
         """Wait until every line is acknowledged; see `complete`."""
@@ -184,8 +195,15 @@ class Delivery:
             connector.begin(self._mark)
         session = connector.session
         if not connector.busy and session is not None and session.verify():
-            self._send(session)
+            if not self._ending:
+                self._send(session)
+            elif not self.backlog.sent:
+                self._commit(session)
         self._look()
+
+    def _commit(self, session: ProducerSession) -> None:
+        self._connector.start(session.commit, self._committed)
+        self._moved = self._clock()
 
     def _nap(self) -> None:
         connector = self._connector
@@ -207,6 +225,7 @@ class Delivery:
     def _committed(self, future: Future[Any]) -> None:
         future.result()
         self._transaction = None
+        self._ending = False
         self._moved = self._clock()
 
     def _send(self, session: ProducerSession) -> None:
@@ -280,6 +299,7 @@ class Delivery:
         # What was not acknowledged may stand there all the same: the next session finds it. It is also to find what was
         # acknowledged in a transaction, which is no proof that it counts.
         self._doubtful, self._transaction = self._transaction, None
+        self._ending = False
         self._mark = self.mark(session.ends if self._doubtful is None else self._doubtful.ends)
         self.backlog.take_back()
         self._connector.begin(self._mark, self._connector.leave())

@@ -38,10 +38,10 @@ class KafkaSink(Sink):
     The lines of a partition of the source go to one partition of the topic (its number modulo theirs), in order.
 
     After a restart, what stands in the topic behind the mark is read, and a line that is there is not written again.
-    With a `transactional_id` lines count for consumers (that read what is committed) when `flush` returns, and a second
-    sink with that id shuts the first one out. Without one they count at once. A process that was killed may still have
-    a request under way then; its successor goes on under the same name and number, so that the broker takes the one or
-    the other, and reads again what it missed.
+    With a `transactional_id` lines count for consumers (that read what is committed) soon after `publish`, at the
+    latest when `flush` returns, and a second sink with that id shuts the first one out. Without one they count at once.
+    A process that was killed may still have a request under way then; its successor goes on under the same name and
+    number, so that the broker takes the one or the other, and reads again what it missed.
 
     While no broker acknowledges anything, or no registry answers, lines wait in memory; whoever writes them looks at
     `waiting`.
@@ -185,6 +185,23 @@ class KafkaSink(Sink):
         except SinkError as error:
             raise SinkError(f"{self.describe()}: {error}") from None
         self._delivery.put(taken)
+
+    def publish(self) -> None:
+        """Begin to commit the lines where there are transactions; see `Sink.publish`.
+
+        Raises
+        ------
+        SinkError
+            As `write`.
+
+        """
+        self._check_open()
+        self._delivery.publish()
+
+    @property
+    def unpublished(self) -> int:
+        """How many lines are not acknowledged or, where there are transactions, not committed."""
+        return self._delivery.unpublished
 
     def flush(self) -> Mark:
         """Wait until every line is acknowledged, and commit them where there are transactions; see `Sink.flush`.

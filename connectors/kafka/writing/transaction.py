@@ -14,6 +14,13 @@ __all__ = ["Transaction"]
 class Transaction:
     """The lines of a transaction that were acknowledged, and where each partition of the topic ended before it.
 
+    Attributes
+    ----------
+    ends
+        By partition of the topic, the offset behind the last line before it.
+    n_lines
+        How many lines were added.
+
     Examples
     --------
     >>> transaction = Transaction({0: 70})
@@ -28,11 +35,13 @@ class Transaction:
 
     def __init__(self, ends: Mapping[int, int]) -> None:
         self.ends = dict(ends)
+        self.n_lines = 0
         self._runs: defaultdict[tuple[str, int], list[list[int]]] = defaultdict(list)
 
     def add(self, position: Position) -> None:
         """Add the line of a record, which is acknowledged."""
         extend(self._runs[position[:2]], position.offset)
+        self.n_lines += 1
 
     def check(self, written: WrittenLines, reason: str) -> None:
         """Raise `SinkError` where acknowledged lines are not in the topic, once the session broke for a reason.

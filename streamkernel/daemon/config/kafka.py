@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from connectors.kafka.base.options import check
-from streamkernel.daemon.config.fields import Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
@@ -180,7 +180,7 @@ class KafkaSinkConfig(Section):
     topic: Topic = Field(description="The topic; one that is not there is never made.")
     bootstrap_servers: Servers = Field(description="host:port of one broker or several.")
     transactional_id: Path | None = Field(
-        default=None, description="Commit the lines of each checkpoint together, under this name of the daemon's own."
+        default=None, description="Commit lines in transactions, under this name of the daemon's own."
     )
     compression: Literal["gzip", "snappy", "lz4", "zstd"] | None = Field(
         default=None, description="How the lines are compressed."
@@ -194,4 +194,9 @@ class KafkaSinkConfig(Section):
         default="json", description="What the lines are written as; all but json need a schema_registry."
     )
     schema_registry: SinkRegistryConfig | None = None
+    flush_seconds: Annotated[Number, Field(gt=0)] = Field(
+        default=1.0,
+        description="How long after a record was read its line is committed, in seconds; without a transactional_id "
+        "lines count as soon as a broker has them.",
+    )
     options: ProducerOptions = Field(default_factory=ProducerOptions, description="Settings of the client.")

@@ -147,6 +147,11 @@ class _FileSinkConfig(Section):
         description="What becomes of a file that holds something and that no checkpoint knows. In mode predict without "
         "a checkpoint.directory of its own, replace is the default.",
     )
+    flush_seconds: Annotated[Number, Field(gt=0)] = Field(
+        default=1.0,
+        description="How long after a record was read others can read its line in the file, in seconds; with a "
+        "checkpoint it is durable. Standard output and pipes get it at once, a compressed file with the checkpoint.",
+    )
 
 
 class JsonlSinkConfig(_FileSinkConfig):
@@ -363,3 +368,9 @@ class Config(Section):
     def outputs(self) -> dict[str, PredictionsConfig | DeadLettersConfig | None]:
         """The sections of outputs, by their key; None where an output is off."""
         return {"predictions": self.predictions, "dead_letters": self.dead_letters}
+
+    @property
+    def flush_seconds(self) -> dict[str, float]:
+        """How long after a record was read its line can be read, by the key of each output that promises it."""
+        sections = self.outputs.items()
+        return {key: one.flush_seconds for key, one in sections if isinstance(one, _FileSinkConfig | KafkaSinkConfig)}

@@ -25,6 +25,7 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.lag import LagCollector
 from streamkernel.daemon.monitoring.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.output_latency import OutputLatency
 from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
@@ -84,6 +85,8 @@ class Exporter(CheckpointObserver):
         Where the records and the late labels come from, asked at each scrape for how many are known of; None: unknown.
     trained
         Of mode predict, the model with the checkpoint it is from.
+    outputs
+        The keys of the outputs that tell how late their lines are.
 
     Attributes
     ----------
@@ -101,6 +104,7 @@ class Exporter(CheckpointObserver):
         source: Source | None = None,
         labels: Source | None = None,
         trained: TrainedModel | None = None,
+        outputs: Sequence[str] = (),
     ) -> None:
         # The time each counter was made is of no use here and doubles the number of series.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -151,6 +155,9 @@ class Exporter(CheckpointObserver):
             if self._model is None
             else self._model.ignored_inputs
         )
+        self._latency = OutputLatency(_PREFIX, outputs)
+        if outputs:
+            self.registry.register(self._latency)
         self._labels = LabelMetrics(late, _PREFIX, self.registry) if late is not None else None
         self._trained: TrainedMetrics | None = None
         if trained is not None:
@@ -204,6 +211,10 @@ class Exporter(CheckpointObserver):
     def memory(self, size: int) -> None:
         """Set the memory of the model, in bytes."""
         self._memory.set(size)
+
+    def published(self, output: str, seconds: float, n_lines: int) -> None:
+        """Count lines that others can read, so many seconds after their records were read."""
+        self._latency.observe(output, seconds, n_lines)
 
     def saved(self, saved: SavedCheckpoint, now: float) -> None:
         """Note a checkpoint, written at `now` (seconds since 1970)."""

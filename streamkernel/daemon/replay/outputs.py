@@ -39,6 +39,7 @@ class ReplaySinks(Sinks):
         self,
         lines: Mapping[str, Sequence[Mapping[str, Any]]],
         origins: Mapping[str, Sequence[Position]] | None = None,
+        read_at: float | None = None,
     ) -> None:
         """Hand lines to the sinks; see `Sinks.write`."""
         origins = origins or {}
@@ -47,6 +48,7 @@ class ReplaySinks(Sinks):
         super().write(
             {**lines, "dead_letters": list(compress(lines.get("dead_letters", ()), new))},
             {**origins, "dead_letters": list(compress(places, new))},
+            read_at,
         )
 
 

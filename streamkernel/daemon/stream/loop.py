@@ -117,6 +117,7 @@ class Loop:
     def __post_init__(self) -> None:
         self._last = None if self.max_records is None else self.processor.counts.consumed + self.max_records
         self._batch_size = AdaptiveBatchSize()
+        self._read_at = time.monotonic()
 
     def run(self) -> str:
         """Run until the source is exhausted, enough records were taken, or a stop is asked for.
@@ -150,7 +151,8 @@ class Loop:
                 self.sinks.retry()
                 time.sleep(_POLL_SECONDS)
                 continue
-            records = self.feed.poll(limit, _POLL_SECONDS)
+            records = self.feed.poll(limit, self.sinks.pause(_POLL_SECONDS))
+            self._read_at = time.monotonic()
             if not self._wait_for_start():
                 return "stopped"
             if records:
@@ -240,6 +242,7 @@ class Loop:
         self.sinks.write(
             {"predictions": done.lines, "dead_letters": done.letters},
             {"predictions": done.line_origins, "dead_letters": done.letter_origins},
+            self._read_at,
         )
         crash.point("consumed", done.taken)
         if self.processor.overrun:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from connectors.ports import Mark, Position, Sink, SinkError
+from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.retry import Backoff, may_pass
+from streamkernel.daemon.stream.unpublished import UnpublishedLines
 
 __all__ = ["Sinks"]
 
@@ -17,6 +19,8 @@ _log = logging.getLogger(__name__)
 # Lines that are not taken wait in memory, as learning goes on. Short ones take more of it than they have bytes.
 _MOST_WAITING = 100_000
 _MOST_WAITING_BYTES = 2**26
+# How long the sinks do without a turn while lines are due and on their way.
+_TURN_SECONDS = 0.02
 
 
 class Sinks:
@@ -33,6 +37,12 @@ class Sinks:
         Gives seconds, and never goes back.
     max_waiting_bytes
         How many bytes of lines may wait in all sinks together, 64 MiB by default.
+    flush_seconds
+        By the key of the sink, how long after a record was read others can read its line; a sink that is not named
+        shows its lines as it does by itself.
+    published
+        Called with the key of a sink, a number of seconds and how many lines others can read so long after their
+        records were read; None: nobody is told.
 
     """
 
@@ -41,8 +51,13 @@ class Sinks:
         sinks: Mapping[str, Sink],
         clock: Callable[[], float] = time.monotonic,
         max_waiting_bytes: int = _MOST_WAITING_BYTES,
+        flush_seconds: Mapping[str, float] | None = None,
+        published: Callable[[str, float, int], None] | None = None,
     ) -> None:
         self.sinks = dict(sinks)
+        self._clock = clock
+        self._unpublished = {key: UnpublishedLines(seconds) for key, seconds in (flush_seconds or {}).items()}
+        self._published = published or (lambda *_: None)
         self.max_waiting_bytes = max_waiting_bytes
         self._refused: set[str] = set()
         self._hold_logged = False
@@ -64,6 +79,7 @@ class Sinks:
         self,
         lines: Mapping[str, Sequence[Mapping[str, Any]]],
         origins: Mapping[str, Sequence[Position]] | None = None,
+        read_at: float | None = None,
     ) -> None:
         """Hand lines to the sinks.
 
@@ -73,6 +89,8 @@ class Sinks:
             By the key of the sink.
         origins
             By the key of the sink, where the record of each line begins.
+        read_at
+            When the records were read, by the clock; None: now.
 
         Raises
         ------
@@ -84,6 +102,8 @@ class Sinks:
         for key, some in lines.items():
             if not some:
                 continue
+            if key in self._unpublished:
+                self._unpublished[key].add(len(some), self._clock() if read_at is None else read_at)
             try:
                 self.sinks[key].write(some, (origins or {}).get(key, ()))
                 self._refused.discard(key)
@@ -92,6 +112,7 @@ class Sinks:
                 refused = error
         if refused is not None:
             self._bear(refused)
+        self._publish_due()
 
     def flush(self) -> dict[str, Mark | None]:
         """Make all lines durable, and give the mark of each output.
@@ -103,6 +124,8 @@ class Sinks:
 
         """
         marks = {key: sink.flush() for key, sink in self.sinks.items()}
+        for key in self._unpublished:
+            self._settle(key)
         self._refused.clear()
         self._succeeded()
         return marks
@@ -116,6 +139,38 @@ class Sinks:
                 except SinkError as error:
                     self._refused.add(key)
                     self._bear(error)
+        self._publish_due()
+
+    def pause(self, most: float) -> float:
+        """Return how many seconds the sinks can do without a call of `write` or `move`, no more than so many."""
+        dues = [due for lines in self._unpublished.values() if (due := lines.due_at) is not None]
+        if not dues:
+            return most
+        left = min(dues) - self._clock()
+        # The longer lines are overdue, the less they hang on a turn: an outage is not watched closely.
+        return min(most, max(_TURN_SECONDS, left, -left / 10))
+
+    def _publish_due(self) -> None:
+        """Show others the lines that are due."""
+        for key, lines in self._unpublished.items():
+            due = lines.due_at
+            if due is not None and due <= self._clock() and not (key in self._refused and self._backoff.waiting):
+                try:
+                    self.sinks[key].publish()
+                    if not self.sinks[key].unpublished:
+                        self._refused.discard(key)
+                except SinkError as error:
+                    self._refused.add(key)
+                    self._bear(error)
+            crash.point("published", self._settle(key))
+
+    def _settle(self, key: str) -> int:
+        """Take note of the lines that others can read by now, and return how many are new."""
+        now, n_new = self._clock(), 0
+        for n_lines, read_at in self._unpublished[key].settle(self.sinks[key].unpublished):
+            self._published(key, now - read_at, n_lines)
+            n_new += n_lines
+        return n_new
 
     def retry(self) -> None:
         """Try again to write what waits, when it is time."""

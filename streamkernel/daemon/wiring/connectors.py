@@ -16,7 +16,7 @@ from streamkernel.daemon.wiring.columns import included_names, passed_columns
 __all__ = ["make_sink", "make_source", "order_log"]
 
 # What of the section of a topic is not for its sink.
-_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include", "schema_registry")
+_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include", "schema_registry", "flush_seconds")
 
 
 # Each connector is imported where it is asked for: River's data sets alone bring scikit-learn and pandas with them.

@@ -38,7 +38,16 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
     if plan.config.metrics is None:
         return None
     window = plan.config.metrics.window
-    return Exporter(start.model, plan.report, window, start.join, plan.source, plan.labels, start.trained)
+    return Exporter(
+        start.model,
+        plan.report,
+        window,
+        start.join,
+        plan.source,
+        plan.labels,
+        start.trained,
+        tuple(plan.config.flush_seconds),
+    )
 
 
 def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
@@ -64,11 +73,18 @@ def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) 
     return feed_of(plan, start)
 
 
-def open_sinks(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Sinks:
-    """Open the outputs, each at the mark it goes on from."""
+def open_sinks(
+    plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack, exporter: Exporter | None = None
+) -> Sinks:
+    """Open the outputs, each at the mark it goes on from; the exporter hears how late their lines are."""
     targets = target_type_of(plan)
     made = {key: make_sink(one, key, targets, plan.config.mode) for key, one in plan.config.outputs.items()}
-    sinks = Sinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
+    sinks = Sinks(
+        made,
+        max_waiting_bytes=plan.config.limits.max_waiting_bytes,
+        flush_seconds=plan.config.flush_seconds,
+        published=None if exporter is None else exporter.published,
+    )
     stack.callback(sinks.close)
     for key, sink in made.items():
         # Each of them may wait some seconds for a broker, and a stop must not wait for all of them.

@@ -1,0 +1,261 @@
+"""How long after a record is read others can read its line, and what that costs: a followed file and topics of Kafka.
+
+    python -m benchmarks.output_latency [--seconds N] [--rate N] [--records N] [--runs N] [--out DIR]
+
+Latency: records come at a steady rate; a reader beside the daemon notes when their lines can be read (of a topic: when
+they are committed), and the daemon's own histogram is read at the end. Cost: a backlog with `flush_seconds` 1 and with
+lines that come with the checkpoints alone, in turns. Needs Java and Maven, as the tests do.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# NumPy reads these when it is imported, here and in the processes started from here.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
+
+import numpy as np
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from benchmarks.report import machine, table, write
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.kafka.broker import Broker
+from tests.kafka.producing import produce
+from tests.kafka.sinking import place_of
+
+FEATURES = 512
+FLUSH_SECONDS = 1.0
+CHECKPOINTS_ALONE = 1e6
+CONFIG = """
+source: {{{source}, target: label, target_type: bool}}
+model:
+  - streamkernel.KernelClassifier: {{max_features: {features}, seed: 1}}
+predictions: {{{predictions}, flush_seconds: {flush_seconds}}}
+dead_letters: {{kind: none}}
+checkpoint: {{directory: {folder}/state, every_seconds: 5}}
+metrics: {metrics}
+"""
+
+
+def rows(n_records: int) -> Iterator[dict[str, Any]]:
+    """Eight numbers and a label each."""
+    rng = np.random.default_rng(0)
+    for row in rng.normal(size=(n_records, 8)).round(6).tolist():
+        yield {**dict(zip("abcdefgh", row, strict=True)), "label": row[0] > 0}
+
+
+class Place:
+    """Where records come from and lines go to: a file and a file, or a topic and a topic."""
+
+    def __init__(self, folder: Path, broker: Broker | None) -> None:
+        self.folder = folder
+        self.broker = broker
+        self.number = itertools.count()
+
+    def configure(self, source: str, flush_seconds: float, metrics: str = "null", follow: bool = False) -> str:
+        """Write a configuration with an output of its own, and return that."""
+        output = f"out-{next(self.number)}"
+        if self.broker is None:
+            reads = f"kind: jsonl, path: {self.folder}/{source}, follow: {json.dumps(follow)}"
+            writes = f"kind: jsonl, path: {self.folder}/{output}"
+        else:
+            self.broker.create_topic(output)
+            reads = f"kind: kafka, topic: {source}, bootstrap_servers: '{self.broker.bootstrap}'"
+            writes = f"kind: kafka, topic: {output}, bootstrap_servers: '{self.broker.bootstrap}'"
+            writes += f", transactional_id: {output}"
+        made = {"features": FEATURES, "folder": self.folder, "flush_seconds": flush_seconds, "metrics": metrics}
+        (self.folder / "config.yaml").write_text(CONFIG.format(source=reads, predictions=writes, **made))
+        return output
+
+    def backlog(self, n_records: int) -> None:
+        """Make the source of the runs that measure throughput."""
+        if self.broker is None:
+            lines = (json.dumps(row) + "\n" for row in rows(n_records))
+            (self.folder / "backlog").write_text("".join(lines))
+        else:
+            self.broker.create_topic("backlog")
+            produce(self.broker.bootstrap, "backlog", rows(n_records))
+
+    def feed(self, seconds: float, rate: int) -> list[float]:
+        """Append records at a steady rate, and return when each was there."""
+        send, close = self._appender()
+        times: list[float] = []
+        start = time.time()
+        for number, row in enumerate(rows(int(seconds * rate))):
+            time.sleep(max(0.0, start + number / rate - time.time()))
+            send(json.dumps(row).encode())
+            times.append(time.time())
+        close()
+        return times
+
+    def _appender(self) -> tuple[Callable[[bytes], Any], Callable[[], Any]]:
+        if self.broker is None:
+            file = (self.folder / "live").open("ab", buffering=0)
+            return lambda line: file.write(line + b"\n"), file.close
+        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, linger_ms=0)
+        return lambda value: producer.send("live", value), producer.close
+
+    def begin(self) -> None:
+        """Make the empty source of the runs that measure latency."""
+        if self.broker is None:
+            (self.folder / "live").touch()
+        else:
+            self.broker.create_topic("live")
+
+    def seen(self, output: str, n_lines: int) -> list[float]:
+        """Return when each line could be read."""
+        times: list[float] = []
+        for count in self._arriving(output):
+            times += count * [time.time()]
+            if len(times) >= n_lines:
+                break
+        return times
+
+    def _arriving(self, output: str) -> Iterator[int]:
+        """Yield how many lines more there are, again and again."""
+        if self.broker is None:
+            path = self.folder / output
+            while not path.exists():
+                time.sleep(0.01)
+            with path.open("rb") as file:
+                while True:
+                    yield file.read().count(b"\n")
+                    time.sleep(0.005)
+        consumer = KafkaConsumer(bootstrap_servers=self.broker.bootstrap, isolation_level="read_committed")
+        place = TopicPartition(output, 0)
+        consumer.assign([place])
+        consumer.seek(place, 0)
+        expected = 0
+        while True:
+            for records in consumer.poll(timeout_ms=5).values():
+                assert [place_of(one)[1] for one in records] == [*range(expected, expected + len(records))]
+                expected += len(records)
+                yield len(records)
+
+
+def quantile(text: str, share: float) -> float:
+    """Return a quantile of the daemon's histogram, as Prometheus computes it."""
+    pattern = r'streamkernel_output_latency_seconds_bucket\{le="([^"]+)",output="predictions"\} (\S+)'
+    buckets = [(float(bound), float(count)) for bound, count in re.findall(pattern, text)]
+    rank, below, under = share * buckets[-1][1], 0.0, 0.0
+    for bound, count in buckets:
+        if count >= rank:
+            return below if bound == float("inf") else below + (bound - below) * (rank - under) / (count - under)
+        below, under = bound, count
+    raise AssertionError("a histogram ends with all there is")
+
+
+def latency(place: Place, seconds: float, rate: int) -> list[str]:
+    """Return median and 99% of the latency of a daemon that keeps up, by its own clock and as a reader sees it."""
+    place.begin()
+    output = place.configure("live", FLUSH_SECONDS, "{port: 0}", follow=True)
+    command = [sys.executable, "-m", "streamkernel", "run", str(place.folder / "config.yaml")]
+    with (place.folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
+    try:
+        while "reading " not in (said := (place.folder / "log").read_text()):
+            assert process.poll() is None, said
+            time.sleep(0.1)
+        warm = int(2 * rate)
+        read: list[float] = []
+        reader = threading.Thread(target=lambda: read.extend(place.seen(output, warm + int(seconds * rate))))
+        reader.start()
+        sent = place.feed(2, rate) + place.feed(seconds, rate)
+        reader.join(120)
+        url = said.partition("serving metrics at ")[2].split()[0]
+        text = urllib.request.urlopen(url, timeout=10).read().decode()
+    finally:
+        process.terminate()
+        process.wait(30)
+    late = [there - gone for gone, there in zip(sent, read, strict=True)][warm:]
+    own = [quantile(text, share) for share in (0.5, 0.99)]
+    return [f"{value:.2f}" for value in (*own, *np.quantile(late, (0.5, 0.99)))]
+
+
+def rate_of(place: Place, n_records: int, flush_seconds: float) -> tuple[float, float]:
+    """Return the records a second of a run over the backlog, by the clock and by the processor."""
+    place.configure("backlog", flush_seconds)
+    plan = prepare(place.folder / "config.yaml")
+    wall, cpu = time.perf_counter(), time.process_time()
+    run(plan, fresh=True, max_records=n_records)
+    return n_records / (time.perf_counter() - wall), n_records / (time.process_time() - cpu)
+
+
+def cost(place: Place, n_records: int, runs: int) -> list[str]:
+    """Return the rates with and without output in time, and their ratios: median, lowest and highest."""
+    place.backlog(n_records)
+    rate_of(place, min(n_records, 5000), FLUSH_SECONDS)  # fills the caches
+    found: dict[float, list[tuple[float, float]]] = {FLUSH_SECONDS: [], CHECKPOINTS_ALONE: []}
+    for number in range(runs):
+        for seconds in list(found)[:: 1 if number % 2 else -1]:
+            found[seconds].append(rate_of(place, n_records, seconds))
+    timed, alone = found.values()
+    ratios = [[a[which] / b[which] for a, b in zip(timed, alone, strict=True)] for which in (0, 1)]
+    rates = [f"{statistics.median(wall for wall, _ in one):,.0f}" for one in (alone, timed)]
+    return [*rates, *(f"{statistics.median(one):.3f} ({min(one):.3f} to {max(one):.3f})" for one in ratios)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rate", type=int, default=200)
+    parser.add_argument("--records", type=int, default=300_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    late, costs = [], []
+    with tempfile.TemporaryDirectory() as name, Broker() as broker:
+        for what, with_broker in (("a followed file to a file", None), ("a topic to a topic", broker)):
+            folder = Path(name, "topics" if with_broker else "files")
+            folder.mkdir()
+            place = Place(folder, with_broker)
+            late.append([what, *latency(place, options.seconds, options.rate)])
+            costs.append([what, *cost(place, options.records, options.runs)])
+    write(
+        options.out / "output_latency.md",
+        "\n\n".join(
+            [
+                "# How late others can read a line",
+                f"`python -m benchmarks.output_latency` on {machine()}; `KernelClassifier(max_features={FEATURES})`, "
+                f"`flush_seconds` {FLUSH_SECONDS:g}, a checkpoint every 5 s, topics with transactions and their broker "
+                "on the same two cores.",
+                "## Latency",
+                f"{options.rate} records a second for {options.seconds:g} s. By the daemon: from the reading of a "
+                "record, `streamkernel_output_latency_seconds`. By a reader: from the record's being there until its "
+                "line could be read, of a topic once it was committed. Seconds; the aim is 99% within "
+                f"{FLUSH_SECONDS + 0.5:g} s.",
+                table(["from and to", "median, by the daemon", "99%", "median, by a reader", "99%"], late),
+                "## Cost",
+                f"A backlog of {options.records:,} records; median (lowest to highest) of {options.runs} runs. "
+                "A ratio is that of the rate with `flush_seconds` to the rate with lines that come with the "
+                "checkpoints alone.",
+                table(
+                    [
+                        "from and to",
+                        "records/s, with checkpoints alone",
+                        "records/s, with flush_seconds",
+                        "ratio by the clock",
+                        "ratio by the processor",
+                    ],
+                    costs,
+                ),
+            ]
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""Lines are there for others by flush_seconds, whatever the checkpoints do, and a kill behind that changes nothing."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+from river import linear_model
+
+from connectors.memory import MemorySink
+from connectors.ports import SinkError
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.outputs import RIVER, configured, predictions
+
+
+class SlowSink(MemorySink):
+    """A sink in memory whose lines are there for others some calls of `publish` later."""
+
+    def __init__(self, calls: int = 1) -> None:
+        super().__init__()
+        self.calls = self._left = calls
+        self.refusal: SinkError | None = None
+
+    def publish(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self._left -= 1
+        if not self._left:
+            self._left = self.calls
+            self.flush()
+
+    @property
+    def unpublished(self) -> int:
+        return len(self.pending)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def timed(sink: SlowSink, seconds: float = 1.0) -> tuple[Sinks, Clock, list[tuple[str, float, int]]]:
+    clock, told = Clock(), []
+    sinks = Sinks(
+        {"predictions": sink, "dead_letters": MemorySink()},
+        clock,
+        flush_seconds={"predictions": seconds},
+        published=lambda *what: told.append(what),
+    )
+    return sinks, clock, told
+
+
+class TestSinks:
+    def test_lines_are_shown_in_time_and_it_is_told_how_late(self) -> None:
+        sink = SlowSink()
+        sinks, clock, told = timed(sink)
+        assert sinks.pause(0.2) == 0.2
+        sinks.write({"predictions": 3 * [{}]}, read_at=0.0)
+        clock.now = 0.5
+        sinks.write({"predictions": 2 * [{}], "dead_letters": [{}]}, read_at=0.4)
+        assert (sink.lines, told) == ([], [])
+        clock.now = 0.625
+        assert sinks.pause(0.2) == 0.125
+        clock.now = 0.875
+        sinks.move()
+        assert len(sink.lines) == 5
+        assert told == [("predictions", 0.875, 3), ("predictions", pytest.approx(0.475), 2)]
+        assert sinks.pause(0.2) == 0.2
+
+    def test_what_takes_long_is_looked_at_often(self) -> None:
+        sinks, clock, told = timed(SlowSink(calls=3))
+        sinks.write({"predictions": [{}]}, read_at=0.0)
+        clock.now = 1.0
+        for _ in range(3):
+            assert told == []
+            assert 0 < sinks.pause(0.2) < 0.2
+            sinks.move()
+        assert told == [("predictions", 1.0, 1)]
+
+    def test_a_checkpoint_shows_all_there_is(self) -> None:
+        sinks, clock, told = timed(SlowSink())
+        sinks.write({"predictions": [{}]}, read_at=0.0)
+        clock.now = 0.25
+        sinks.flush()
+        assert told == [("predictions", 0.25, 1)]
+
+    def test_a_disk_that_is_full_is_asked_at_times(self, caplog: pytest.LogCaptureFixture) -> None:
+        sink = SlowSink()
+        sinks, clock, told = timed(sink)
+        sinks.write({"predictions": [{}]}, read_at=0.0)
+        sink.refusal = SinkError("out: no space left")
+        sink.refusal.__context__ = OSError(28, "no space left")
+        clock.now = 1.0
+        for _ in range(3):
+            sinks.move()
+        assert len(caplog.messages) == 1
+        sink.refusal = None
+        clock.now = 1.5  # it is not asked yet
+        sinks.move()
+        assert told == []
+        clock.now = 100.0
+        sinks.move()
+        assert told == [("predictions", 100.0, 1)]
+
+    def test_lines_that_only_a_flush_writes_are_flushed_once_that_can_be_done(self) -> None:
+        class Compressed(SlowSink):
+            def write(self, lines: Any, positions: Any = ()) -> None:
+                super().write(lines, positions)
+                self.flush()
+
+            def publish(self) -> None:
+                """Do nothing, as a compressed file does."""
+
+            def flush(self) -> int:
+                if self.refusal is not None:
+                    raise self.refusal
+                return super().flush()
+
+        sink = Compressed()
+        sinks, clock, told = timed(sink)
+        sink.refusal = SinkError("out: no space left")
+        sink.refusal.__context__ = OSError(28, "no space left")
+        sinks.write({"predictions": [{}]}, read_at=0.0)
+        clock.now, sink.refusal = 100.0, None
+        assert sinks.pause(0.2) == 0.2  # it is not watched closely
+        sinks.retry()
+        sinks.move()
+        assert told == [("predictions", 100.0, 1)]
+
+    def test_what_will_not_pass_ends_it(self) -> None:
+        sink = SlowSink()
+        sinks, clock, _ = timed(sink)
+        sinks.write({"predictions": [{}]}, read_at=0.0)
+        sink.refusal, clock.now = SinkError("deleted"), 1.0
+        with pytest.raises(SinkError, match="deleted"):
+            sinks.move()
+
+
+def test_the_latency_is_a_histogram_of_each_output() -> None:
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, outputs=["predictions", "dead_letters"])
+    exporter.published("predictions", 0.75, 400)
+    exporter.published("predictions", 1.1, 100)
+    text = generate_latest(exporter.registry).decode()
+    name = "streamkernel_output_latency_seconds"
+    for line in (
+        f'{name}_bucket{{le="0.5",output="predictions"}} 0.0',
+        f'{name}_bucket{{le="0.75",output="predictions"}} 400.0',
+        f'{name}_bucket{{le="+Inf",output="predictions"}} 500.0',
+        f'{name}_count{{output="predictions"}} 500.0',
+        f'{name}_sum{{output="predictions"}} 410.0',
+        f'{name}_count{{output="dead_letters"}} 0.0',
+    ):
+        assert line in text.splitlines()
+
+
+def wait_for_lines(home: Home, n_lines: int) -> bytes:
+    path = home.folder / "out/predictions.jsonl"
+    deadline = time.monotonic() + 120
+    while not path.exists() or path.read_bytes().count(b"\n") < n_lines:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return path.read_bytes()
+
+
+def test_one_record_of_an_idle_log_has_its_line_before_any_checkpoint(home: Home, launcher: Launcher) -> None:
+    write_stream(home.folder / "stream.csv", 30, bad=False)
+    source = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
+    checkpoint = {"directory": "out/state", "every_seconds": 1e6}
+    model, output = ["river.dummy.PriorClassifier"], predictions(flush_seconds=0.2)
+    configured(home, source=source, checkpoint=checkpoint, model=model, predictions=output)
+    running = launcher.start(home, "run", "config.yaml")
+    for n_lines in (30, 31, 32):
+        shown = wait_for_lines(home, n_lines)
+        with (home.folder / "stream.csv").open("a") as file:
+            file.write("1,2,red,yes\n")
+    assert home.header()["account"]["consumed"] == 0
+    running.signal(signal.SIGKILL)
+    assert running.wait().returncode == -signal.SIGKILL
+    running = launcher.start(home, "run", "config.yaml")
+    assert wait_for_lines(home, 33).startswith(shown)
+    running.signal(signal.SIGTERM)
+    assert running.wait().returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_a_kill_behind_lines_that_were_shown_changes_nothing(
+    homes: Callable[[str], Home], launcher: Launcher, kind: str
+) -> None:
+    results = []
+    for name, kills in (("undisturbed", []), ("killed", [1, 300, 700, 1, 450])):
+        home = homes(name)
+        write_stream(home.folder / "stream.csv", 3000)
+        output: dict[str, Any] = {"kind": kind, "flush_seconds": 1e-6}
+        home.configure(
+            model=[{"river.compose.Discard": {"args": ["colour"]}}, *RIVER],
+            predictions={**output, "path": "out/predictions.jsonl"},
+            dead_letters={**output, "path": "out/dead.jsonl"},
+            source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "bool"},
+        )
+        for count in kills:
+            status = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"published:{count}").returncode
+            assert status == -signal.SIGKILL
+        if kills:
+            n_shown = (home.folder / "out/predictions.jsonl").read_bytes().count(b"\n")
+            assert n_shown > home.header()["account"]["predicted"]
+        assert launcher.call(home, "run", "config.yaml").returncode == 0
+        results.append(home.result())
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, ".inf", "soon"])
+def test_a_time_that_is_none_is_refused(home: Home, seconds: object) -> None:
+    configured(home, predictions=predictions(flush_seconds=seconds))
+    with pytest.raises(ConfigError, match=r"predictions\.flush_seconds: must be"):
+        prepare(home.config)
