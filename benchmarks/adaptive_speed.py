@@ -1,4 +1,4 @@
-"""Records per second of the adaptive estimators beside River's strongest models: dict in, predict, then learn.
+"""Records per second of the adaptive estimators beside River's models: dict in, predict, then learn.
 
     python -m benchmarks.adaptive_speed [--records N] [--rounds N] [--out DIR]
 
@@ -17,7 +17,7 @@ from typing import Any
 # One thread a model: NumPy reads these when it is imported.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
 
-from river import forest, linear_model, neighbors, preprocessing
+from river import feature_extraction, forest, linear_model, neighbors, preprocessing
 from river.datasets import synth
 
 from benchmarks.report import machine, table, write
@@ -25,6 +25,8 @@ from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
 Pair = tuple[dict[Any, Any], Any]
 WARM_UP = 3_000
+#: Frequencies of an adaptive estimator by default, and so components of River's sampler beside it.
+N_FEATURES = 128
 
 
 def one_by_one(model: Any, records: list[Pair]) -> None:
@@ -37,6 +39,10 @@ def at_once(model: Any, records: list[Pair]) -> None:
     model.advance([x for x, _ in records], [y for _, y in records])
 
 
+def sampler() -> feature_extraction.RBFSampler:
+    return feature_extraction.RBFSampler(n_components=N_FEATURES, seed=1)
+
+
 Line = tuple[str, Any, Callable[[Any, list[Pair]], None]]
 
 
@@ -46,6 +52,11 @@ def classifiers() -> list[Line]:
         ("AdaptiveKernelClassifier", AdaptiveKernelClassifier(seed=1), one_by_one),
         ("AdaptiveKernelClassifier, advance", AdaptiveKernelClassifier(seed=1), at_once),
         ("LogisticRegression", scaled() | linear_model.LogisticRegression(), one_by_one),
+        (
+            f"RBFSampler({N_FEATURES}), LogisticRegression",
+            scaled() | sampler() | linear_model.LogisticRegression(),
+            one_by_one,
+        ),
         ("ARFClassifier", scaled() | forest.ARFClassifier(seed=1), one_by_one),
         ("AMFClassifier", scaled() | forest.AMFClassifier(seed=1), one_by_one),
         ("KNNClassifier", scaled() | neighbors.KNNClassifier(), one_by_one),

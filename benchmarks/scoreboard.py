@@ -143,6 +143,22 @@ def standing(cells: Board, streams: Sequence[Stream]) -> str:
     return table(header, lines) if lines else ""
 
 
+def beside_linear(cells: Board) -> str:
+    """For each model of ours: on how many streams it is better than River's linear model, and where it is behind."""
+    lines = []
+    for model in (m for m in peers.models() if m.ours):
+        for classes, rival in ((True, "LogisticRegression"), (False, "LinearRegression")):
+            pairs = [
+                (stream, row[model.name].loss, row["Linear"].loss)
+                for stream, row in cells.items()
+                if {model.name, "Linear"} <= row.keys() and (row["Linear"].stream.n_classes > 0) is classes
+            ]
+            behind = [stream for stream, own, other in pairs if own > other]
+            if pairs:
+                lines.append([model.name, rival, len(pairs), len(pairs) - len(behind), len(behind), ", ".join(behind)])
+    return table(["model", "beside", "streams", "better", "behind", "behind on"], lines) if lines else ""
+
+
 def speed_table(cells: Board) -> str:
     """Records a second and memory of every model, medians over the streams."""
     lines = []
@@ -305,6 +321,8 @@ def report(
         )
     if n_records is None and (missing := [s.name for s in streams if s.name not in cells]):
         parts.append(f"Not measured: {', '.join(missing)}.")
+    if beside := beside_linear(cells):
+        parts += ["## Beside a linear model", "On all streams above, by the same scores.", beside]
     found = rankings(cells, [s for s in streams if s.group == SIXTEEN])
     if found:
         plot(found, out / "accuracy.png")

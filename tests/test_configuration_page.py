@@ -1,4 +1,4 @@
-"""The page on the configuration has every key; `python tests/test_configuration_page.py` writes it from the schema."""
+"""The page on the configuration has every key; `python -m tests.test_configuration_page` writes it from the schema."""
 
 import json
 import re
