@@ -11,6 +11,7 @@ a benchmark that gives another number makes the test fail until the text says so
 
 import re
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,12 @@ def cell(comment: str, folder: Path = RESULTS) -> str:
 
 def agrees(figure: str, measured: str) -> bool:
     """Whether a figure of a text is a measured one, rounded to the digits it has."""
-    value = float(_NUMBER.findall(measured)[0].replace(",", ""))
+    value = Decimal(_NUMBER.findall(measured)[0].replace(",", ""))
     plain = figure.replace(",", "")
     decimals = len(plain.partition(".")[2])
-    places = [decimals] if decimals else range(-len(plain) + len(plain.rstrip("0")), 1)
-    return any(abs(float(plain) - round(value, digits)) < 1e-9 for digits in places)
+    zeros = 0 if decimals else len(plain) - len(plain.rstrip("0"))
+    units = [Decimal(10) ** power for power in ([-decimals] if decimals else range(zeros + 1))]
+    return any((value / unit).quantize(Decimal(1), ROUND_HALF_UP) * unit == Decimal(plain) for unit in units)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
