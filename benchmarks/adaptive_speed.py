@@ -11,6 +11,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,6 @@ from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
 Pair = tuple[dict[Any, Any], Any]
 WARM_UP = 3_000
-#: Frequencies of an adaptive estimator by default, and so components of River's sampler beside it.
-N_FEATURES = 128
 
 
 def one_by_one(model: Any, records: list[Pair]) -> None:
@@ -39,24 +38,17 @@ def at_once(model: Any, records: list[Pair]) -> None:
     model.advance([x for x, _ in records], [y for _, y in records])
 
 
-def sampler() -> feature_extraction.RBFSampler:
-    return feature_extraction.RBFSampler(n_components=N_FEATURES, seed=1)
-
-
 Line = tuple[str, Any, Callable[[Any, list[Pair]], None]]
 
 
 def classifiers() -> list[Line]:
     scaled = preprocessing.StandardScaler
+    sampler = partial(feature_extraction.RBFSampler, seed=1)
     return [
         ("AdaptiveKernelClassifier", AdaptiveKernelClassifier(seed=1), one_by_one),
         ("AdaptiveKernelClassifier, advance", AdaptiveKernelClassifier(seed=1), at_once),
         ("LogisticRegression", scaled() | linear_model.LogisticRegression(), one_by_one),
-        (
-            f"RBFSampler({N_FEATURES}), LogisticRegression",
-            scaled() | sampler() | linear_model.LogisticRegression(),
-            one_by_one,
-        ),
+        ("RBFSampler, LogisticRegression", scaled() | sampler() | linear_model.LogisticRegression(), one_by_one),
         ("ARFClassifier", scaled() | forest.ARFClassifier(seed=1), one_by_one),
         ("AMFClassifier", scaled() | forest.AMFClassifier(seed=1), one_by_one),
         ("KNNClassifier", scaled() | neighbors.KNNClassifier(), one_by_one),
@@ -116,7 +108,8 @@ def main() -> None:
     head = ["records/s, median", "lowest to highest", "ours is so many times as fast"]
     text = f"""# Speed of the adaptive estimators
 
-`python -m benchmarks.adaptive_speed` on {machine()}.
+`python -m benchmarks.adaptive_speed` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last
+15 minutes.
 
 Dict in, `predict_one`, then `learn_one` (advance: the same by calls of {options.records:,} records), ten inputs, all
 defaults, one thread; {options.rounds} rounds of {options.records:,} records after {WARM_UP:,}, every model in every

@@ -1,6 +1,6 @@
 """What two parts of the adaptive estimators bring: progressive validation without each of them, and with it.
 
-    python -m benchmarks.parts [--records N] [--out DIR]
+    python -m benchmarks.parts [--quick] [--out DIR]
 
 Trees are left out by `n_trees=0`; learning again after a change, by never finding one. The first streams are those of
 `benchmarks.accuracy`, the others have changes in them; all other arguments are defaults.
@@ -24,6 +24,7 @@ from benchmarks.streams import Pair
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
 SEEDS = (1, 2)
+QUICK_RECORDS = 400
 
 
 class Comparison(NamedTuple):
@@ -101,9 +102,10 @@ def taken(stream: Any, n_records: int, limit: int | None) -> list[Pair]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, help="the most records of a stream (all)")
+    parser.add_argument("--quick", action="store_true", help="the first 400 records of each stream")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
+    limit = QUICK_RECORDS if options.quick else None
     text = f"""# Parts of the adaptive estimators
 
 `python -m benchmarks.parts` on {machine()}.
@@ -111,13 +113,13 @@ def main() -> None:
 Progressive validation without a part and with it: mean of seeds {SEEDS[0]} and {SEEDS[1]}, all other arguments
 defaults. Streams that are not described here are those of [the accuracy benchmark](accuracy.md).
 
-{table(["part", "stream", "measure", "without", "with"], [one.row() for one in comparisons(options.records)])}
+{table(["part", "stream", "measure", "without", "with"], [one.row() for one in comparisons(limit)])}
 
 ## Changes found
 
 On the sixteen streams, seed {SEEDS[0]}.
 
-{table(["stream", "changes found"], list(found(options.records)))}
+{table(["stream", "changes found"], list(found(limit)))}
 """
     write(options.out / "parts.md", text)
 
