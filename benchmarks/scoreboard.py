@@ -144,19 +144,25 @@ def standing(cells: Board, streams: Sequence[Stream]) -> str:
 
 
 def beside_linear(cells: Board) -> str:
-    """For each model of ours: on how many streams it is better than River's linear model, and where it is behind."""
+    """On how many streams our models beat River's linear ones, and the growing the adaptive; and where they do not."""
+    ours = [model.name for model in peers.models() if model.ours]
+    compared = [(name, "Linear", task) for name in ours for task in ("LogisticRegression", "LinearRegression")]
     lines = []
-    for model in (m for m in peers.models() if m.ours):
-        for classes, rival in ((True, "LogisticRegression"), (False, "LinearRegression")):
-            pairs = [
-                (stream, row[model.name].loss, row["Linear"].loss)
-                for stream, row in cells.items()
-                if {model.name, "Linear"} <= row.keys() and (row["Linear"].stream.n_classes > 0) is classes
-            ]
-            behind = [stream for stream, own, other in pairs if own > other]
-            if pairs:
-                lines.append([model.name, rival, len(pairs), len(pairs) - len(behind), len(behind), ", ".join(behind)])
+    for name, rival, title in [*compared, ("Kernel", "AdaptiveKernel", "AdaptiveKernel")]:
+        pairs = [
+            (stream, row[name].loss, row[rival].loss)
+            for stream, row in cells.items()
+            if {name, rival} <= row.keys() and title in (rival, _linear(row[rival]))
+        ]
+        behind = [stream for stream, own, other in pairs if own > other]
+        if pairs:
+            named = ", ".join(behind) if len(behind) < len(pairs) else "all"
+            lines.append([name, title, len(pairs), len(pairs) - len(behind), len(behind), named])
     return table(["model", "beside", "streams", "better", "behind", "behind on"], lines) if lines else ""
+
+
+def _linear(cell: Cell) -> str:
+    return "LogisticRegression" if cell.stream.n_classes else "LinearRegression"
 
 
 def speed_table(cells: Board) -> str:
