@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from connectors.kafka.reading.source import KafkaSource
     from connectors.kafka.writing.sink import KafkaSink
     from connectors.parquet.sink import ParquetSink
+    from connectors.registry.line_schema import LineField, LineSchema
+    from connectors.registry.settings import RegistrySettings
     from connectors.river import RiverSource
 
 __all__ = [
@@ -40,12 +42,15 @@ __all__ = [
     "KafkaSink",
     "KafkaSource",
     "Label",
+    "LineField",
+    "LineSchema",
     "MemorySink",
     "MemorySource",
     "NullSink",
     "ParquetSink",
     "Position",
     "Record",
+    "RegistrySettings",
     "RiverSource",
     "Sink",
     "SinkError",
@@ -59,7 +64,10 @@ __all__ = [
 _WHEN_ASKED = {
     "KafkaSink": "connectors.kafka.writing.sink",
     "KafkaSource": "connectors.kafka.reading.source",
+    "LineField": "connectors.registry.line_schema",
+    "LineSchema": "connectors.registry.line_schema",
     "ParquetSink": "connectors.parquet.sink",
+    "RegistrySettings": "connectors.registry.settings",
     "RiverSource": "connectors.river",
 }
 

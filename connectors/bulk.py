@@ -31,6 +31,10 @@ class BulkDecoder(ABC):
         self.targets = TargetDecoder(target_type, max_string)
         self.passing: PassThrough | None = None
 
+    def ready(self, raws: Sequence[bytes | None]) -> int:
+        """Return how many of the first of `raws` can be decoded for now; all of them, by default."""
+        return len(raws)
+
     def records(self, raws: Sequence[bytes], starts: Sequence[Position], ends: Sequence[Position]) -> list[Record]:
         """Return a record for each of `raws`, which begins at one of `starts` and whose successor at one of `ends`."""
         records = self._decoded(raws, starts, ends)

@@ -47,11 +47,7 @@ class JsonObjects(BulkDecoder):
 
     def decode_all(self, raws: Sequence[bytes]) -> tuple[list[dict[str, Any]], Sequence[Label | None], Sequence[int]]:
         """Return inputs, targets and the indices left out; see `BulkDecoder.decode_all`."""
-        objects: list[Any]
-        try:
-            objects = list(map(orjson.loads, raws))
-        except orjson.JSONDecodeError:
-            objects = list(map(_loads_or_none, raws))
+        objects = self.load_all(raws)
         odd = []
         if not {dict}.issuperset(map(type, objects)):
             odd = [index for index, x in enumerate(objects) if type(x) is not dict]
@@ -75,27 +71,21 @@ class JsonObjects(BulkDecoder):
 
     def decode_one(self, raw: bytes) -> tuple[dict[str, Any], Label | None] | None:
         """Return inputs and target; see `BulkDecoder.decode_one`."""
-        try:
-            x = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            if not raw or raw.isspace():
-                return None
-            x = _loads_lenient(raw, error)
+        if not raw or raw.isspace():
+            return None
+        x = self.load(raw)
         if type(x) is not dict:
             kind = "null" if x is None else f"a {type(x).__name__}"
             raise UndecodableError("not_an_object", f"{kind}, not an object")
         y = None if self.target is None else x.pop(self.target, None)
         if _is_rounded(y):
-            y = _loads_lenient(raw)[self.target]
+            y = self.load_exactly(raw)[self.target]
         label = self.targets.decode(y)
         return self._inputs(x) if self._columns is None else self._columns.read(x), label
 
     def fields(self, raw: bytes) -> dict[str, Any]:
         """Return the values of an object; see `BulkDecoder.fields`."""
-        try:
-            values: dict[str, Any] = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            values = _loads_lenient(raw, error)
+        values: dict[str, Any] = self.load(raw)
         return values
 
     def read(self, name: str, value: Any) -> dict[str, Any]:
@@ -110,16 +100,29 @@ class JsonObjects(BulkDecoder):
 
     def values(self, raw: bytes) -> Mapping[str, Any]:
         """Return the values of the object, integers exactly; see `BulkDecoder.values`."""
-        values: dict[str, Any]
-        try:
-            values = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            values = _loads_lenient(raw, error)
-        else:
-            if any(map(_is_rounded, values.values())):
-                with suppress(UndecodableError):  # nested too deeply for Python's reader
-                    values = _loads_lenient(raw)
+        values: dict[str, Any] = self.load(raw)
+        if any(map(_is_rounded, values.values())):
+            with suppress(UndecodableError):  # nested too deeply for Python's reader
+                values = self.load_exactly(raw)
         return values
+
+    def load_all(self, raws: Sequence[bytes]) -> list[Any]:
+        """Return the values of records; what is no dict is loaded again by itself."""
+        try:
+            return list(map(orjson.loads, raws))
+        except orjson.JSONDecodeError:
+            return list(map(_loads_or_none, raws))
+
+    def load(self, raw: bytes) -> Any:
+        """Return the value of a record; raises `UndecodableError` where it cannot be read."""
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            return _loads_lenient(raw, error)
+
+    def load_exactly(self, raw: bytes) -> Any:
+        """Return the value of a record that `load` could read, with its long integers as they are."""
+        return _loads_lenient(raw)
 
     def _inputs(self, values: dict[str, Any]) -> dict[str, Any]:
         inputs = decode_inputs(values.items(), self.max_string)

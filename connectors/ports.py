@@ -71,8 +71,8 @@ class Fault(NamedTuple):
     """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
 
     A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"encoding"``,
-    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"input_type"`` or
-    ``"corrupt"``.
+    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"input_type"``,
+    ``"corrupt"`` or ``"schema"``.
     """
 
     reason: str
@@ -219,6 +219,19 @@ class Source(Connector):
 
         """
         raise SourceError(f"{self.describe()}: a record of it cannot be decoded by itself")
+
+    def decodable(self, raw: bytes, timeout: float) -> bool:  # noqa: ARG002 - most decoders need nothing from elsewhere
+        """Return whether `decode` can be called for raw bytes, by default at once.
+
+        What their decoding needs from elsewhere, such as a schema, is waited for at most `timeout` seconds.
+
+        Raises
+        ------
+        SourceError
+            Where it will never be there.
+
+        """
+        return True
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:  # noqa: ARG002
         """Let each record hold these columns, and its message, in `passed`, from `open` on; by default it cannot."""

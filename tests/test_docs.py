@@ -17,6 +17,7 @@ import yaml
 
 from streamkernel.daemon.cli import app
 from streamkernel.daemon.wiring.plan import prepare
+from tests.registry.needs import needed
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -80,7 +81,7 @@ def _follow(page: Path, blocks: list[tuple[str, str, str]]) -> None:
         if title:
             Path(title).write_text(body)
         if title and language == "yaml":
-            prepare(Path(title), {"BROKERS": "127.0.0.1:9092", "PORT": "9108"})
+            prepare(Path(title), {"BROKERS": "127.0.0.1:9092", "PORT": "9108", "REGISTRY_PASSWORD": "secret"})
         elif not title and language == "python":
             with redirect_stdout(io.StringIO()) as out:
                 exec(compile(body, str(page), "exec"), names)
@@ -94,6 +95,8 @@ def _follow(page: Path, blocks: list[tuple[str, str, str]]) -> None:
 @pytest.mark.parametrize("page", RUNNING, ids=_name)
 @pytest.mark.usefixtures("folder")
 def test_a_page_runs_up_to_its_first_shell_command(page):
+    if "streamkernel[registry]" in page.read_text():
+        needed("fastavro")
     blocks = _blocks(page)
     languages = [language for language, _, _ in blocks]
     _follow(page, blocks[: languages.index("sh")] if "sh" in languages else blocks)

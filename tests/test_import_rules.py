@@ -43,8 +43,18 @@ STACKS = {
         {"columns", "passing"},
         {"bulk"},
         {"objects"},
+        {"registry"},
         {"files", "kafka", "memory", "river"},
         {"parquet"},
+        {"__init__"},
+    ],
+    "connectors/registry": [
+        {"framing", "settings"},
+        {"client", "plain"},
+        {"schemas"},
+        {"avro", "descriptors", "lookup", "message_count"},
+        {"line_schema", "objects", "protobuf"},
+        {"reading", "writing"},
         {"__init__"},
     ],
     "connectors/kafka": [

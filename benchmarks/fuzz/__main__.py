@@ -23,6 +23,7 @@ TARGETS = {
     "marks": "benchmarks.fuzz.marks.Marks",
     "configurations": "benchmarks.fuzz.configurations.Configurations",
     "http": "benchmarks.fuzz.http.Http",
+    "values": "benchmarks.fuzz.values.Values",
 }
 _MOST_SHOWN = 20
 

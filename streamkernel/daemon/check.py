@@ -12,13 +12,20 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from connectors.ports import ConnectorError
+from connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
-from streamkernel.daemon.config.schema import KafkaSinkConfig, ParquetPredictionsConfig, SourceConfig
+from streamkernel.daemon.config.schema import (
+    KafkaSinkConfig,
+    KafkaSourceConfig,
+    ParquetPredictionsConfig,
+    SourceConfig,
+    TargetType,
+)
 from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
@@ -57,6 +64,8 @@ def check(plan: Plan) -> Findings:
     grouped = group_of(config) is not None
     for key, source in config.sources.items():
         findings.add(partial(_source, plan, key, source, findings.columns))
+        if isinstance(source, KafkaSourceConfig):
+            findings.add(partial(_registry, key, source))
     if grouped:
         findings.add(partial(_group, plan))
     starts: list[resume.Start] = []
@@ -66,9 +75,10 @@ def check(plan: Plan) -> Findings:
         findings.add(partial(_trained, plan, starts))
     if not grouped and starts:
         findings.add(partial(_resumed, plan, starts[0]))
+    targets = target_type_of(plan)
     for key, output in config.outputs.items():
         if isinstance(output, KafkaSinkConfig):
-            findings.add(partial(_topic, key, output))
+            findings.add(partial(_topic, key, output, targets))
         path = getattr(output, "path", None)
         if path is not None and path != "-":
             folder = isinstance(output, ParquetPredictionsConfig)
@@ -76,7 +86,9 @@ def check(plan: Plan) -> Findings:
             if not grouped and starts:
                 findings.add(partial(_existing, plan, key, starts[0]))
     findings.add(partial(_metrics, plan))
-    findings.good += caveats(plan, {key: make_sink(output, key) for key, output in config.outputs.items()})
+    findings.good += caveats(
+        plan, {key: make_sink(output, key, targets, config.mode) for key, output in config.outputs.items()}
+    )
     return findings
 
 
@@ -101,11 +113,21 @@ def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str])
         return f"{key}: {source.describe()}{first}"
 
 
-def _topic(key: str, settings: KafkaSinkConfig) -> str:
+def _registry(key: str, source: KafkaSourceConfig) -> str | None:
+    """Ask the schema registry of a source, which a poll does only where there is a record."""
+    if source.schema_registry is None:
+        return None
+    try:
+        return f"{key}: schema registry {RegistryClient(source.schema_registry.settings()).probe()}"
+    except (RegistryOutage, ConnectorError) as error:
+        raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
+
+
+def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:
     """Look at the topic of an output: to open it would shut out the daemon that writes to it."""
     from connectors.kafka.writing.sink import KafkaSink
 
-    sink = make_sink(settings, key)
+    sink = make_sink(settings, key, targets)
     assert isinstance(sink, KafkaSink)
     return f"{key}: {sink.probe()}"
 
@@ -141,7 +163,7 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
     """See whether a run would go on in the file of an output, or leave what it holds alone."""
-    make_sink(plan.config.outputs[key], key, target_type_of(plan)).find_problem(
+    make_sink(plan.config.outputs[key], key, target_type_of(plan), plan.config.mode).find_problem(
         start.mark_of(key, plan.raw.get(key) or {})
     )
 

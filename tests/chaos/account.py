@@ -20,6 +20,8 @@ Place: TypeAlias = tuple[int, int]
 """Partition and offset of a record in its topic."""
 
 _UNCLEAN = re.compile(r"Traceback|Exception in thread|Exception ignored|unexpected \w+|\w+Warning: ")
+# What a decoder says of bytes that are wrong on purpose.
+_DEAD_LETTER = re.compile(r" warning (a dead letter|\d+ dead letters) of the (records|labels)[ ,]")
 
 
 class Line(NamedTuple):
@@ -194,7 +196,9 @@ def listen(found: Findings, log: str, says: Iterable[str]) -> None:
         found.said = found.said or "".join(told[-1:])
         if not told:
             found.faults.append(f"the log never says {pattern!r}")
-    found.faults += [f"the log says: {line}" for line in lines if _UNCLEAN.search(line)]
+    found.faults += [
+        f"the log says: {line}" for line in lines if _UNCLEAN.search(line) and not _DEAD_LETTER.search(line)
+    ]
 
 
 def _few(places: Sequence[Any]) -> str:

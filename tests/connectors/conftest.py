@@ -14,6 +14,8 @@ from connectors import KafkaSource
 from connectors.files import follow
 from connectors.kafka.reading import reader
 from connectors.kafka.writing import delivery
+from connectors.registry import lookup
+from tests.registry.server import RegistryServer
 
 
 @pytest.fixture
@@ -57,3 +59,19 @@ def make(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make
     yield make
     for source in made:
         source.close()
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
+    """A schema registry that is asked again at once."""
+    monkeypatch.setattr(lookup, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(lookup, "LONGEST_PAUSE", 0.02)
+    with RegistryServer() as server:
+        yield server
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a sink of Kafka wait hardly at all."""
+    for name in ("OPEN_SECONDS", "PATIENCE_SECONDS", "_CLOSE_SECONDS"):
+        monkeypatch.setattr(f"connectors.kafka.writing.sink.{name}", 0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import random
 from contextlib import suppress
 from pathlib import Path
@@ -153,7 +154,8 @@ def test_a_file_it_can_make_nothing_of(tmp_path: Path, data: bytes, said: str) -
         configuration_for(path)
 
 
-def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # a command that starts no log, whatever ran before
     assert cli.main(["init", "missing.csv"]) == 1
     assert capsys.readouterr().err.endswith("missing.csv: there is no such file\n")
     assert cli.main(["init", "-"]) == 1

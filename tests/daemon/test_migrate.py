@@ -229,6 +229,7 @@ def test_arguments_are_those_that_the_configuration_had(
     Path("config.yaml").write_text(
         "source: {kind: csv, path: stream.csv, target: y, target_type: bool}\n"
         f"model:\n  - {model}\ncheckpoint: {{directory: state}}\nmetrics: null\n"
+        "dead_letters: {kind: none, max_rate: 1}\n"  # the models are built, whether or not they can learn these records
     )
     run(prepare(Path("config.yaml")))
     newest = files(Path("state"))[-1]

@@ -192,6 +192,30 @@ class TestRefusals:
         assert status == 2
         assert err.startswith("--input-format: required, csv or jsonl: neither the name - nor the checkpoint tells")
 
+    def test_of_a_topic_with_a_schema_registry_names_and_target_are_taken(
+        self, trained: Home, predict: Predict, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither the registry nor the variables of its secrets are asked for."""
+        _, lines, _ = predict("out/state", "other.csv")
+        learnt = {
+            "kind": "kafka",
+            "topic": "clicks",
+            "bootstrap_servers": "broker:9092",
+            "target": "y",
+            "value_format": "avro",
+            "schema_registry": {"url": "https://registry", "username": "me", "password": "${NOT_SET}"},
+        }
+        monkeypatch.setattr(predict_file, "check_header", lambda header: header["config"].update(source=learnt))
+        status, others, _ = predict("out/state", "other.csv")
+        assert status == 0
+        assert [(line["prediction"], line["target"]) for line in others] == [
+            (line["prediction"], line["target"]) for line in lines
+        ]
+        (trained.folder / "clicks.avro").write_bytes(b"Obj")
+        status, _, err = predict("out/state", "clicks.avro")
+        assert status == 2
+        assert err.startswith("--input-format: required, csv or jsonl: neither the name clicks.avro nor the checkpoint")
+
     @pytest.mark.parametrize(
         ("records", "arguments", "advice"),
         [

@@ -158,6 +158,14 @@ class TestWithoutADirectory:
         assert view.account["consumed"] == 400
         assert (trained.folder / "own/predictions.jsonl").read_bytes() == first
 
+    def test_parquet_names_the_checkpoint_too(self, trained: Home) -> None:
+        pq = pytest.importorskip("pyarrow.parquet")
+        predict(trained, predictions={"kind": "parquet", "path": "own/predictions"})
+        predict(trained, predictions={"kind": "jsonl", "path": "own/predictions.jsonl"})
+        rows = pq.read_table(trained.folder / "own/predictions").to_pylist()
+        wanted = [(line["prediction"], line["checkpoint"]) for line in trained.lines("own/predictions.jsonl")]
+        assert [(row["prediction"], row["checkpoint"]) for row in rows] == wanted
+
     @pytest.mark.parametrize(("existing", "times"), [("append", 2), ("replace", 1)])
     def test_the_configuration_may_say_otherwise(self, trained: Home, existing: str, times: int) -> None:
         output = {"kind": "jsonl", "path": "own/predictions.jsonl", "existing": existing}

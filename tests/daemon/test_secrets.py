@@ -31,7 +31,7 @@ def fields(annotation: Any, seen: set[Any]) -> Iterator[tuple[str, bool]]:
 
 def test_the_secrets_of_the_schema_are_those_that_are_hidden() -> None:
     found = set(fields(Config, set()))
-    assert {"sasl_plain_password", "ssl_password", "password"} == {name for name, secret in found if secret}
+    assert {"sasl_plain_password", "ssl_password", "password", "token"} == {name for name, secret in found if secret}
     assert [name for name, secret in found if is_secret(name) != secret] == []
 
 

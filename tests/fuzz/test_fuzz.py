@@ -11,6 +11,7 @@ from benchmarks.fuzz.__main__ import TARGETS, report
 from benchmarks.fuzz.child import draw_of, made
 from benchmarks.fuzz.mutation import altered, mutated, odd
 from benchmarks.fuzz.target import unexpected
+from tests.registry.needs import needed
 
 
 @pytest.mark.parametrize(
@@ -64,9 +65,11 @@ def test_only_errors_the_daemon_does_not_know_are_findings():
 
 
 @pytest.mark.parametrize(
-    ("target", "cases"), [("records", 3), ("checkpoints", 10), ("configurations", 20), ("marks", 20)]
+    ("target", "cases"), [("records", 3), ("checkpoints", 10), ("configurations", 20), ("marks", 20), ("values", 300)]
 )
 def test_a_few_cases_find_nothing(target, cases, tmp_path):
+    if target == "values":
+        needed("fastavro")
     fuzzed = made(TARGETS[target], tmp_path / "work")
     found = {case: fuzzed.case(draw_of(1, TARGETS[target], case)) for case in range(cases)}
     assert {case: sentence for case, sentence in found.items() if sentence is not None} == {}
@@ -75,5 +78,7 @@ def test_a_few_cases_find_nothing(target, cases, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_twenty_seconds_find_nothing(target, tmp_path):
+    if target == "values":
+        needed("fastavro")
     tried = watch.tried(TARGETS[target], 2, 20.0, tmp_path)
     assert (tried.found, math.isfinite(tried.growth_mb)) == ([], True)

@@ -25,7 +25,7 @@ _size = attrgetter("serialized_value_size")
 
 
 class MessageDecoder:
-    """Decodes messages whose values are JSON objects.
+    """Decodes messages whose values are JSON objects, or what a schema registry has the schema of.
 
     Parameters
     ----------
@@ -51,6 +51,21 @@ class MessageDecoder:
         self._max_record_bytes = max_record_bytes
         self._include = frozenset(include)
         self.passing: PassThrough | None = None
+
+    def ready(self, batch: PartitionBatch) -> int:
+        """Return how many of the first messages of a batch can be decoded for now.
+
+        Raises
+        ------
+        ConnectorError
+            Where the first one never can.
+
+        """
+        return batch.size if batch.messages is None else self._decoder.ready(list(map(_value, batch.messages)))
+
+    def knows(self, value: bytes) -> bool:
+        """Return whether a value alone can be decoded for now; raises as `ready`."""
+        return self._decoder.ready([value]) == 1
 
     def records(self, stream: str, batch: PartitionBatch) -> list[Record]:
         """Return a record for each message of a stream, or for each offset where none could be read."""

@@ -21,7 +21,12 @@ from connectors.kafka.reading.starting_offsets import StartingOffsets
 from connectors.objects import JsonObjects
 from connectors.passed import PassedColumn
 from connectors.passing import PassThrough
-from connectors.ports import ColumnUse, Position, Record, Source, SourceError
+from connectors.ports import ColumnUse, ConnectorError, Position, Record, Source, SourceError
+from connectors.registry.lookup import RegistryLookup
+from connectors.registry.objects import FramedObjects
+from connectors.registry.plain import PayloadDecoder
+from connectors.registry.reading import check_format, decoder_lookup
+from connectors.registry.settings import RegistrySettings, ValueFormat
 
 __all__ = ["ConnectTopic", "KafkaSource"]
 
@@ -38,7 +43,10 @@ _CLOSE_SECONDS = 2.0
 
 
 class KafkaSource(Source):
-    """Read a topic, each message a JSON object in UTF-8; see `connectors.objects.JsonObjects`.
+    """Read a topic, each message a JSON object in UTF-8, or what a schema registry has the schema of.
+
+    See `connectors.objects.JsonObjects` and `connectors.registry.objects.FramedObjects`. A registry that does not
+    answer is waited for as a broker is; so is a schema that it does not know, for some time.
 
     Where to go on is asked of the checkpoint alone: the partitions are assigned, not subscribed to, and what a
     consumer group holds is never read. Everything the network may hold up happens on a thread of its own; `open` and
@@ -73,6 +81,10 @@ class KafkaSource(Source):
         The key of the target; None: no target, every record is unlabelled.
     target_type
         ``"str"``, ``"int"``, ``"bool"`` or ``"float"``; see `connectors.decode.TargetDecoder`.
+    value_format
+        ``"json"``, or with a registry ``"avro"``, ``"json_schema"`` or ``"protobuf"``.
+    registry
+        The schema registry of the values.
     options
         Settings of kafka-python by its own names, such as ``security_protocol``; with ``group_id``, the offsets of each
         checkpoint are committed to that group, for the tools that watch groups. ``isolation_level`` is
@@ -104,7 +116,8 @@ class KafkaSource(Source):
     Raises
     ------
     ValueError
-        For an option that is not the user's to set, and for an unknown `target_type`.
+        For an option that is not the user's to set, for an unknown `target_type`, and for a `registry` that does not go
+        with the `value_format`.
 
     Examples
     --------
@@ -124,6 +137,8 @@ class KafkaSource(Source):
         include: Collection[Include] = (),
         target: str | None = None,
         target_type: str = "str",
+        value_format: ValueFormat = "json",
+        registry: RegistrySettings | None = None,
         options: Mapping[str, Any] | None = None,
         order_log: Path | None = None,
         checkpoints_kept: int = 3,
@@ -146,7 +161,15 @@ class KafkaSource(Source):
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
         rules = None if inputs is None else ColumnRules(inputs, max_string)
-        self._decoder = MessageDecoder(JsonObjects(target, target_type, max_string, rules), max_record_bytes, include)
+        self._schemas: RegistryLookup[int, PayloadDecoder] | None = None
+        values = JsonObjects(target, target_type, max_string, rules)
+        if value_format != "json":
+            registry = check_format(value_format, registry)
+            self._schemas = decoder_lookup(value_format, registry, self.describe())
+            bears_unknown = registry.on_unknown_schema == "dead_letter"
+            values = FramedObjects(target, target_type, max_string, self._schemas, bears_unknown, rules)
+        self._decoder = MessageDecoder(values, max_record_bytes, include)
+        self._held: PartitionBatch | None = None
         self._connect = connect
         self._reader: TopicReader | None = None
         self._committer: OffsetCommitter | None = None
@@ -218,15 +241,20 @@ class KafkaSource(Source):
         while True:
             # What was read before the failure is handed out before it is raised.
             failure, buffers = reader.failure, reader.buffers
-            batch = None if buffers is None else self._take(buffers, max_records)
-            if batch is not None:
-                return self._decoder.records(self._stream, batch)
-            if failure is not None:
+            if self._held is None and buffers is not None:
+                self._held = self._take(buffers, max_records)
+            if self._held is not None:
+                records = self._decode(self._held, max_records)
+                if records:
+                    return records
+            elif failure is not None:
                 raise failure
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return []
-            if buffers is None or self._order.held:
+            if self._held is not None and self._schemas is not None:
+                self._schemas.wait(remaining)
+            elif buffers is None or self._order.held:
                 time.sleep(min(remaining, 0.05))
             else:
                 buffers.wait(remaining, self._order.wanted)
@@ -234,6 +262,23 @@ class KafkaSource(Source):
     def decode(self, raw: bytes, position: Position, following: Position) -> Record:
         """Return the record of the value of a message; see `Source.decode`."""
         return self._decoder.record(raw, position, following)
+
+    def decodable(self, raw: bytes, timeout: float) -> bool:
+        """Return whether the schema of a value is known; see `Source.decodable`."""
+        try:
+            if not self._decoder.knows(raw) and self._schemas is not None:
+                self._schemas.wait(timeout)
+            return self._decoder.knows(raw)
+        except ConnectorError as error:
+            raise SourceError(f"{self.describe()}: {error}") from None
+
+    def _decode(self, batch: PartitionBatch, most: int) -> list[Record]:
+        """Return the first records of a batch that was taken, and hold the rest until its schemas are known."""
+        try:
+            ready, self._held = batch.cut(min(most, self._decoder.ready(batch)))
+        except ConnectorError as error:
+            raise SourceError(f"{self.describe()}: {error}") from None
+        return [] if ready is None else self._decoder.records(self._stream, ready)
 
     def _take(self, buffers: Buffers, most: int) -> PartitionBatch | None:
         order = self._order
@@ -262,7 +307,10 @@ class KafkaSource(Source):
     @property
     def lag(self) -> Mapping[tuple[str, int], int]:
         """How many records are still to come, by topic and partition: those read ahead, and those in the topic."""
-        return self._counted(Buffers.lag)
+        lag, held = self._counted(Buffers.lag), self._held
+        if held is None:
+            return lag
+        return {place: count + (held.size if place[1] == held.partition else 0) for place, count in lag.items()}
 
     @property
     def known(self) -> Mapping[tuple[str, int], int]:
@@ -276,9 +324,11 @@ class KafkaSource(Source):
 
     @property
     def health_problem(self) -> str | None:
-        """Why records do not come for now: no broker answers, or a transaction is open; None where they may."""
+        """Why records do not come for now: no broker or registry answers, a transaction is open; None if they may."""
         reader = self._reader
         problem = None if reader is None else reader.health_problem
+        if problem is None and self._schemas is not None:
+            problem = self._schemas.health_problem
         return None if problem is None else f"{self.describe()}: {problem}"
 
     @property
@@ -305,6 +355,8 @@ class KafkaSource(Source):
             self._reader.stop(_CLOSE_SECONDS)
         if self._committer is not None:
             self._committer.close(_CLOSE_SECONDS)
+        if self._schemas is not None:
+            self._schemas.close()
         self._order.close()
         self._order = ArrivalOrder()
-        self._reader = self._committer = None
+        self._reader = self._committer = self._held = None

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from connectors.encode import to_json
 from connectors.kafka.base.client import Unreachable
 from connectors.kafka.writing.delivery import Delivery
 from connectors.kafka.writing.existing_lines import Existing, ExistingLines
-from connectors.kafka.writing.session import ConnectSession, Line
+from connectors.kafka.writing.session import ConnectSession
 from connectors.kafka.writing.session_factory import SessionFactory
-from connectors.kafka.writing.taken_over import KeyOf, Passing, take_over
-from connectors.passed import MessageLine
-from connectors.ports import ConnectorError, Mark, Position, Sink, SinkError
+from connectors.kafka.writing.taken_over import KeyOf, Passing, TakeOver
+from connectors.kafka.writing.unencoded import EncodingQueue, Shorten
+from connectors.ports import ConnectorError, Mark, OutageError, Position, Sink, SinkError
+from connectors.registry.client import RegistryOutage, UnknownSchemaError
+from connectors.registry.line_schema import LineSchema
+from connectors.registry.reading import check_format
+from connectors.registry.settings import RegistrySettings, ValueFormat
+from connectors.registry.writing import LineEncoder
 
 __all__ = ["KafkaSink", "Shorten"]
-
-Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
-"""Makes a line that takes at most so many bytes as JSON."""
 
 OPEN_SECONDS = 5.0
 # How long a checkpoint waits for a broker that says nothing. A stop, with what it tries, must be over in ten seconds.
@@ -31,7 +32,7 @@ _ABOUT_BYTES = 4096
 
 
 class KafkaSink(Sink):
-    """Write lines to a topic, as JSON.
+    """Write lines to a topic, as JSON or by a schema of a registry.
 
     The value of a message is the line; `connectors.kafka.writing.provenance.Provenance` makes its key and its headers.
     The lines of a partition of the source go to one partition of the topic (its number modulo theirs), in order.
@@ -42,7 +43,8 @@ class KafkaSink(Sink):
     a request under way then; its successor goes on under the same name and number, so that the broker takes the one or
     the other, and reads again what it missed.
 
-    While no broker acknowledges anything, lines wait in memory; whoever writes them looks at `waiting`.
+    While no broker acknowledges anything, or no registry answers, lines wait in memory; whoever writes them looks at
+    `waiting`.
 
     Parameters
     ----------
@@ -67,6 +69,12 @@ class KafkaSink(Sink):
         but the last, they are not written again.
     pass_through
         What else a message takes over from that one: ``"headers"`` and ``"timestamp"``.
+    value_format
+        ``"json"``, or with a registry ``"avro"``, ``"json_schema"`` or ``"protobuf"``.
+    registry
+        The schema registry of the lines.
+    schema
+        What a line holds, as it is registered; needed with a registry.
     connect
         Makes the sessions; a test may have other ones than those of kafka-python.
     clock
@@ -75,7 +83,8 @@ class KafkaSink(Sink):
     Raises
     ------
     ValueError
-        For an option that is not the user's to set, and for a compression that is not installed.
+        For an option that is not the user's to set, for a compression that is not installed, and for a `registry` that
+        does not go with the `value_format`.
 
     """
 
@@ -90,19 +99,28 @@ class KafkaSink(Sink):
         existing: Existing = "refuse",
         key: KeyOf = "position",
         pass_through: Collection[Passing] = (),
+        value_format: ValueFormat = "json",
+        registry: RegistrySettings | None = None,
+        schema: LineSchema | None = None,
         connect: ConnectSession | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.topic = topic
         self.servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
         self.transactional_id = transactional_id
-        self._key: KeyOf = key
-        self._passing = frozenset(pass_through)
         self._sessions = SessionFactory(
             topic, self.servers.split(","), transactional_id, compression, options or {}, keys_repeat=key == "source"
         )
         self._connect = connect or self._sessions.connect
+        self._encoder: LineEncoder | None = None
+        if value_format != "json":
+            if schema is None:
+                raise ValueError(f"schema: required with value_format {value_format}")
+            settings = check_format(value_format, registry)
+            self._encoder = LineEncoder(value_format, settings, topic, schema, self.describe())
         self._shorten = shorten
+        self._take_over = TakeOver(key, pass_through)
+        self._queue = EncodingQueue(self._encoder, shorten, self._take_over)
         self._existing = existing
         self._clock = clock
         self._is_open = False
@@ -123,13 +141,31 @@ class KafkaSink(Sink):
         ------
         SinkError
             When trying again would not help: there is no such topic, the credentials or the TLS settings are wrong,
-            this is not allowed, or the topic ends before the mark.
+            this is not allowed, the registry refuses the schema, or the topic ends before the mark.
 
         """
         self.close()
         self._delivery = self._begin(mark)
+        self._queue = EncodingQueue(self._encoder, self._shorten, self._take_over)
         self._is_open = True
+        deadline = self._clock() + OPEN_SECONDS
+        if self._encoder is not None:
+            self._is_ready(self._encoder)
         self._delivery.reach(OPEN_SECONDS)
+        if self._encoder is not None:
+            self._ask_registry(self._encoder, max(0.0, deadline - self._clock()))
+
+    def _ask_registry(self, encoder: LineEncoder, seconds: float) -> bool:
+        """Wait until lines can be encoded, and return whether they can."""
+        if not self._is_ready(encoder):
+            encoder.wait(seconds)
+        return self._is_ready(encoder)
+
+    def _is_ready(self, encoder: LineEncoder) -> bool:
+        try:
+            return encoder.ready
+        except SinkError as error:
+            raise SinkError(f"{self.describe()}: {error}") from None
 
     def write(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position]) -> None:
         """Take lines, each with the position of its record; see `Sink.write`.
@@ -144,14 +180,10 @@ class KafkaSink(Sink):
         self._check_open()
         largest = self._delivery.largest
         most = _SAFE_BYTES if largest is None else max(largest - _ABOUT_BYTES, largest // 2)
-        taken = []
-        for line, position in zip(lines, positions, strict=True):
-            value = to_json(line)
-            if len(value) > most and self._shorten is not None:
-                value = to_json(self._shorten(line, most))
-            message = line.message if isinstance(line, MessageLine) else None
-            over = None if message is None else take_over(message, self._key, self._passing)
-            taken.append(Line(value, position, over, 0 if over is None else over.size))
+        try:
+            taken = self._queue.encoded(lines, positions, most)
+        except SinkError as error:
+            raise SinkError(f"{self.describe()}: {error}") from None
         self._delivery.put(taken)
 
     def flush(self) -> Mark:
@@ -160,24 +192,33 @@ class KafkaSink(Sink):
         Raises
         ------
         OutageError
-            When no broker acknowledged anything for some seconds.
+            When no broker acknowledged anything, or no registry answered, for some seconds.
         SinkError
             As `write`.
 
         """
         self._check_open()
-        self._delivery.complete(PATIENCE_SECONDS)
+        self._complete(PATIENCE_SECONDS)
         return self._delivery.mark()
+
+    def _complete(self, patience: float) -> None:
+        encoder = self._encoder
+        if encoder is not None and len(self._queue):
+            if not self._ask_registry(encoder, patience):
+                problem = encoder.health_problem or "the schema registry has not answered yet"
+                raise OutageError(f"{self.describe()}: {problem}, {len(self._queue):,} lines wait")
+            self.write((), ())
+        self._delivery.complete(patience)
 
     @property
     def waiting(self) -> int:
         """How many lines are not acknowledged."""
-        return len(self._delivery.backlog)
+        return len(self._delivery.backlog) + len(self._queue)
 
     @property
     def waiting_bytes(self) -> int:
         """How much memory the lines take that are not acknowledged, about."""
-        return self._delivery.backlog.bytes
+        return self._delivery.backlog.bytes + self._queue.bytes
 
     @property
     def exactly_once(self) -> bool:
@@ -199,9 +240,10 @@ class KafkaSink(Sink):
         """
         try:
             self._sessions.scan().close()
-        except (Unreachable, ConnectorError) as error:
+            by = "" if self._encoder is None else f", {self._encoder.probe()}"
+        except (Unreachable, RegistryOutage, UnknownSchemaError, ConnectorError) as error:
             raise SinkError(f"{self.describe()}: {error}") from None
-        return self.describe()
+        return f"{self.describe()}{by}"
 
     def find_problem(self, mark: Mark | None = None) -> None:  # noqa: ARG002 - what it says needs the topic read
         """Raise what a topic refuses without being written to; a broker that is not there is no problem. See `Sink`."""
@@ -216,13 +258,15 @@ class KafkaSink(Sink):
         """Flush, for some seconds, and end the connections; closing twice does nothing."""
         if not self._is_open:
             return
-        self._is_open = False
         try:
             # What failed was reported, and a restart writes it again.
-            if self._delivery.unfinished:
-                self._delivery.complete(_CLOSE_SECONDS)
+            if self._delivery.unfinished or (self._queue.unfinished and not self._delivery.failed):
+                self._complete(_CLOSE_SECONDS)
         finally:
+            self._is_open = False
             self._delivery.close()
+            if self._encoder is not None:
+                self._encoder.close()
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from connectors.kafka.writing.provenance import OFFSET, PARTITION, STREAM, WRITER
-from connectors.passed import SourceMessage
+from connectors.passed import MessageLine, SourceMessage
 
-__all__ = ["KeyOf", "Passing", "TakenOver", "take_over"]
+__all__ = ["KeyOf", "Passing", "TakeOver", "TakenOver", "take_over"]
 
 KeyOf: TypeAlias = Literal["position", "source"]
 """What the key of a message is: that of `connectors.kafka.writing.provenance`, or the one in the source."""
@@ -31,6 +31,17 @@ class TakenOver(NamedTuple):
     def size(self) -> int:
         """How many bytes key and headers take."""
         return len(self.key or b"") + sum(len(name) + len(value) for name, value in self.headers)
+
+
+class TakeOver:
+    """Says what a line takes over from the message of its record: None where nothing of it passes."""
+
+    def __init__(self, key: KeyOf = "position", passing: Collection[Passing] = ()) -> None:
+        self._key: KeyOf = key
+        self._passing = frozenset(passing)
+
+    def __call__(self, line: Mapping[str, Any]) -> TakenOver | None:
+        return take_over(line.message, self._key, self._passing) if isinstance(line, MessageLine) else None
 
 
 def take_over(message: SourceMessage, key: KeyOf, passing: Collection[Passing]) -> TakenOver:

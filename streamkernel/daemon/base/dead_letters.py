@@ -7,7 +7,7 @@ __all__ = ["LABEL_REASONS", "REASONS"]
 # Those of `connectors.ports.Fault`.
 _FAULTS = (
     *("not_json", "not_an_object", "csv_width", "encoding", "too_long"),
-    *("target", "infinite", "nested", "string_too_long", "input_type", "corrupt"),
+    *("target", "infinite", "nested", "string_too_long", "input_type", "corrupt", "schema"),
 )
 
 REASONS = (*_FAULTS, "refused", "kills_process")

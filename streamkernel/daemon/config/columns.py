@@ -58,7 +58,7 @@ class ClassColumnsConfig(Section):
 
 
 class KafkaPredictionsConfig(PassingColumnsConfig, KafkaSinkConfig):
-    """Predictions to a topic of Kafka, one JSON object a message, each exactly once."""
+    """Predictions to a topic of Kafka, one JSON object or value of a schema registry a message, each exactly once."""
 
     key: Literal["position", "source"] = Field(
         default="position",

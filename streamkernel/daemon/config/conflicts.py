@@ -11,6 +11,7 @@ from streamkernel.daemon.config.inputs import problems as input_problems
 from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.predicting import conflicts_of_models
 from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.registry import registry_problems
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
 
 __all__ = ["conflicts"]
@@ -32,7 +33,14 @@ def conflicts(config: Config) -> list[str]:
             lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
-    return [*lines, *conflicts_of_models(config), *column_conflicts(config), *_of_groups(config), *_of_topics(config)]
+    return [
+        *lines,
+        *conflicts_of_models(config),
+        *column_conflicts(config),
+        *_of_groups(config),
+        *_of_topics(config),
+        *_of_registries(config),
+    ]
 
 
 def _a_checkpoint(config: Config) -> str:
@@ -40,6 +48,12 @@ def _a_checkpoint(config: Config) -> str:
     if config.mode == "predict":
         return "a checkpoint.directory of its own, the model being in serve_from"
     return "a checkpoint"
+
+
+def _of_registries(config: Config) -> Iterator[str]:
+    for key, section in {**config.sources, **config.outputs}.items():
+        if isinstance(section, KafkaSourceConfig | KafkaSinkConfig):
+            yield from registry_problems(key, section.value_format, section.schema_registry)
 
 
 def _of_labels(labels: LabelsConfig, target: str | None) -> Iterator[str]:

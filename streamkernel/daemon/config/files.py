@@ -93,6 +93,10 @@ def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
         for name, value in (options.given() if options is not None else {}).items():
             if name.startswith("ssl_") and name.endswith("file") and isinstance(value, str):
                 yield f"{key}.options.{name}", value
+        registry = getattr(client, "schema_registry", None)
+        for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "descriptor_set"):
+            if (value := getattr(registry, name, None)) is not None:
+                yield f"{key}.schema_registry.{name}", value
     if config.metrics is not None and config.metrics.tls is not None:
         yield "metrics.tls.certificate", config.metrics.tls.certificate
         yield "metrics.tls.key", config.metrics.tls.key

@@ -11,6 +11,7 @@ from connectors.kafka.base.options import check
 from streamkernel.daemon.config.fields import Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
+from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
 
 __all__ = [
     "GROUP_OPTIONS",
@@ -129,7 +130,7 @@ class ConsumerOptions(ClientOptions):
 
 
 class KafkaSourceConfig(Section):
-    """Records from a topic of Kafka, one JSON object a message."""
+    """Records from a topic of Kafka: one JSON object a message, or one value of a schema registry."""
 
     kind: Literal["kafka"]
     topic: Topic = Field(description="The topic; one that is not there is never made.")
@@ -156,6 +157,10 @@ class KafkaSourceConfig(Section):
     target: str | None = Field(default=None, description="The key of the label; null: every record is unlabelled.")
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     inputs: InputsConfig | None = None
+    value_format: ValueFormat = Field(
+        default="json", description="What the values are; all but json need a schema_registry."
+    )
+    schema_registry: SourceRegistryConfig | None = None
     options: ConsumerOptions = Field(default_factory=ConsumerOptions, description="Settings of the client.")
 
 
@@ -169,7 +174,7 @@ class ProducerOptions(ClientOptions):
 
 
 class KafkaSinkConfig(Section):
-    """Lines to a topic of Kafka, one JSON object a message, each exactly once."""
+    """Lines to a topic of Kafka, one JSON object or one value of a schema registry a message, each exactly once."""
 
     kind: Literal["kafka"]
     topic: Topic = Field(description="The topic; one that is not there is never made.")
@@ -185,4 +190,8 @@ class KafkaSinkConfig(Section):
         description="What to do where no checkpoint goes with the topic, and it holds lines for records of the same "
         "partition of the source: append writes the lines of all records once more.",
     )
+    value_format: ValueFormat = Field(
+        default="json", description="What the lines are written as; all but json need a schema_registry."
+    )
+    schema_registry: SinkRegistryConfig | None = None
     options: ProducerOptions = Field(default_factory=ProducerOptions, description="Settings of the client.")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from streamkernel.daemon.config.problems import hint
 from streamkernel.daemon.init.sample import Sample, SampleError
 
-__all__ = ["Column", "Target", "describe_columns", "find_target"]
+__all__ = ["SampleColumn", "Target", "describe_columns", "find_target"]
 
 _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y"})
 # Whole numbers that are more than so many different ones are an amount, and no labels.
@@ -20,7 +20,7 @@ _NUMBERS = 0.9
 
 
 @dataclass(frozen=True)
-class Column:
+class SampleColumn:
     """What a column of a sample holds.
 
     Attributes
@@ -58,7 +58,7 @@ class Target:
     guessed: bool
 
 
-def describe_columns(sample: Sample) -> list[Column]:
+def describe_columns(sample: Sample) -> list[SampleColumn]:
     """Return what each column of a sample holds, in order."""
     return [_column(sample, name, _present(sample, name)) for name in sample.columns]
 
@@ -72,6 +72,8 @@ def find_target(sample: Sample, name: str | None) -> Target:
         Where there is no such column, or none of its values can be learnt.
 
     """
+    if not sample.columns:
+        raise SampleError(f"{sample.path}: its first records hold nothing: give a file whose records have values")
     if name is None:
         named = [one for one in sample.columns if one.strip().lower() in _TARGET_NAMES]
         name, guessed = (named or list(sample.columns))[-1], True
@@ -92,7 +94,7 @@ def find_target(sample: Sample, name: str | None) -> Target:
     return Target(name, _kind(values, column), guessed)
 
 
-def _kind(values: list[Any], column: Column) -> Literal["str", "int", "bool", "float"]:
+def _kind(values: list[Any], column: SampleColumn) -> Literal["str", "int", "bool", "float"]:
     if all(isinstance(value, bool) for value in values):
         return "bool"
     if column.holds == "texts":
@@ -111,16 +113,16 @@ def _is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _column(sample: Sample, name: str, values: list[Any]) -> Column:
+def _column(sample: Sample, name: str, values: list[Any]) -> SampleColumn:
     if not values:
-        return Column(name, "nothing", 0, 0)
+        return SampleColumn(name, "nothing", 0, 0)
     if any(isinstance(value, dict | list) for value in values):
-        return Column(name, "nested values", len(values), 0)
+        return SampleColumn(name, "nested values", len(values), 0)
     different = len(set(values))
     # A text of digits is a number in CSV, and a text in JSON.
     if (sample.kind == "csv" or not any(isinstance(value, str) for value in values)) and _are_numbers(values):
-        return Column(name, "numbers", len(values), different)
-    return Column(name, "texts", len(values), different, max(len(str(value)) for value in values))
+        return SampleColumn(name, "numbers", len(values), different)
+    return SampleColumn(name, "texts", len(values), different, max(len(str(value)) for value in values))
 
 
 def _are_numbers(values: list[Any]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from streamkernel.daemon.config.schema import LimitsConfig
-from streamkernel.daemon.init.columns import Column, Target, describe_columns, find_target
+from streamkernel.daemon.init.columns import SampleColumn, Target, describe_columns, find_target
 from streamkernel.daemon.init.sample import Sample, SampleError, read_sample
 
 __all__ = ["configuration_for"]
@@ -66,7 +66,7 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield ""
 
 
-def _model(inputs: Sequence[Column], target: Target) -> Iterator[str]:
+def _model(inputs: Sequence[SampleColumn], target: Target) -> Iterator[str]:
     yield "# All other columns are inputs: numbers are scaled, each text is an indicator, an empty cell is the mean."
     for column in inputs[:_MOST_SHOWN]:
         different = "" if column.holds in ("nothing", "nested values") else f", {column.n_different:,} different"
@@ -94,7 +94,7 @@ def _outputs(sample: Sample) -> Iterator[str]:
     yield "metrics: {port: 0}  # a free port, which the log names: a status page and metrics for Prometheus"
 
 
-def _limits(inputs: Sequence[Column]) -> Iterator[str]:
+def _limits(inputs: Sequence[SampleColumn]) -> Iterator[str]:
     longest = max((column.longest for column in inputs), default=0)
     if longest > LimitsConfig().max_string:
         yield ""

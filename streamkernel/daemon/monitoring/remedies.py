@@ -13,9 +13,12 @@ _REMEDIES = {
     "too_long": "raise limits.max_record_bytes",
     "target": "set {section}.target_type to what {section}.target holds",
     "infinite": "leave the value out, or the cell empty, where there is none",
+    "input_type": "set {section}.inputs to what the column holds, or to invalid: missing where such a value "
+    "may be left out",
     "nested": "write numbers and texts, each under a name of its own",
     "string_too_long": "raise limits.max_string",
     "corrupt": "look at who writes to the topic: these bytes cannot be decompressed or read",
+    "schema": "look at who writes to the topic: its values do not go with {section}.value_format, or with their schema",
     "key": "write the field that labels.key names with each label",
     "kills_process": "a library of the model ends the process over these records: report it to its authors",
 }

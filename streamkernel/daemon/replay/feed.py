@@ -18,6 +18,7 @@ __all__ = ["ReplayFeed", "ReplayedRecord", "is_replayed", "place_of"]
 _STREAM = "replay:"
 _LABELS = "labels:"
 _MOST_BYTES = 2**24
+_WAIT_SECONDS = 0.5
 # What the details of a letter say whose raw record is not whole.
 _CUT = (
     re.compile(r"more than max_record_bytes \((?P<length>[\d,]+)\)"),
@@ -99,6 +100,8 @@ class ReplayFeed:
                 self.exhausted = True
                 break
             replayed = self._decode(letter)
+            if replayed is None:  # stopped while it waited
+                break
             fault = replayed.record.fault
             if fault is not None:
                 self._report.add_still_dead(f"line {letter.line}", *fault)
@@ -108,13 +111,16 @@ class ReplayFeed:
                 size += len(letter.raw)
         return records
 
-    def _decode(self, letter: DeadLetter) -> ReplayedRecord:
+    def _decode(self, letter: DeadLetter) -> ReplayedRecord | None:
         place = letter.place
         state = self._sources[place.source]
         here = state.positions[place.partition]
         # The name of a place in a file changes as it is read; and a topic's offsets never begin anew.
         stream = _STREAM + (here.stream if state.topic else f"#{place.repeat}" if place.repeat else "")
         position = Position(stream, place.partition, place.offset)
+        while not state.source.decodable(letter.raw, _WAIT_SECONDS):
+            if self._stopped():
+                return None
         record = state.source.decode(letter.raw, position, here)
         if place.source == "labels":
             record = LabelRecord._make(record)

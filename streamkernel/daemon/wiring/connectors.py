@@ -8,6 +8,7 @@ from connectors.ports import Sink, Source, SourceError
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
 from streamkernel.daemon.wiring.columns import included_names, passed_columns
@@ -15,7 +16,7 @@ from streamkernel.daemon.wiring.columns import included_names, passed_columns
 __all__ = ["make_sink", "make_source", "order_log"]
 
 # What of the section of a topic is not for its sink.
-_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include")
+_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include", "schema_registry")
 
 
 # Each connector is imported where it is asked for: River's data sets alone bring scikit-learn and pandas with them.
@@ -48,7 +49,9 @@ def make_source(
 
     """
     # The fields of a section are arguments of its connector, but for those that the daemon makes something of.
-    given = {name: value for name, value in source if name not in ("kind", "group", "order", "options")}
+    given = {
+        name: value for name, value in source if name not in ("kind", "group", "order", "options", "schema_registry")
+    }
     given["max_string"] = limits.max_string
     try:
         if isinstance(source, settings.RiverSourceConfig):
@@ -69,13 +72,14 @@ def make_source(
 
         return KafkaSource(
             **given,
+            registry=None if source.schema_registry is None else source.schema_registry.settings(),
             options=source.options.given(),
             order_log=order_log(checkpoint, key) if checkpoint is not None and source.order == "logged" else None,
             checkpoints_kept=checkpoint.keep if checkpoint is not None else 1,
             max_batch_bytes=limits.max_batch_bytes,
         )
     except (SourceError, ValueError) as error:
-        raise ConfigError([f"{key}: {error}"]) from None
+        raise ConfigError([_line(key, error)]) from None
 
 
 def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Path:
@@ -87,10 +91,11 @@ def make_sink(
     sink: settings.PredictionsConfig | settings.DeadLettersConfig | settings.KafkaSinkConfig | None,
     key: str,
     targets: settings.TargetType = "str",
+    mode: str = "learn",
 ) -> Sink:
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
-    A table has columns for targets of this type.
+    A table and a schema have fields for targets of this type; of mode predict, a table has the checkpoint as well.
 
     Raises
     ------
@@ -105,7 +110,7 @@ def make_sink(
             from connectors.parquet.sink import ParquetSink
         except ImportError:
             raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
-        columns = prediction_columns(targets, sink.classes, passed_columns(sink))
+        columns = prediction_columns(targets, sink.classes, passed_columns(sink), checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from connectors.files.sinks import JsonLinesSink
@@ -121,15 +126,24 @@ def make_sink(
         from connectors.kafka.writing.sink import KafkaSink
 
         given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
+        passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else ()
+        schema = dead_letter_schema() if key == "dead_letters" else prediction_schema(targets, passed)
         try:
             return KafkaSink(
                 **given,
+                registry=None if sink.schema_registry is None else sink.schema_registry.settings(),
+                schema=schema,
                 options=sink.options.given(),
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else LongColumns(names) if names else None,
             )
         except ValueError as error:
-            raise ConfigError([f"{key}: {error}"]) from None
+            raise ConfigError([_line(key, error)]) from None
     from connectors.memory import NullSink
 
     return NullSink()
+
+
+def _line(key: str, error: Exception) -> str:
+    """Return the line of an error in the section at a key, some of which begin with a key below it."""
+    return f"{key}.{error}" if str(error).startswith("schema_registry") else f"{key}: {error}"

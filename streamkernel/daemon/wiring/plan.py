@@ -47,7 +47,7 @@ def plan_of(path: Path, document: Document) -> Plan:
     problems = _first_for_each_key([*document.problems, *problems, *model_problems])
     if config is not None:
         sources, connector_problems = _connectors(config)
-        problems += connector_problems
+        problems = _first_for_each_key([*problems, *connector_problems])
     if model is not None and config is not None:
         task = task_of(model)
         problems += _task_problems(config, task)
@@ -99,7 +99,7 @@ def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[
 
 
 def _first_for_each_key(lines: list[str]) -> list[str]:
-    """Drop what only follows from a missing variable: its key has a line already."""
+    """Drop what only follows from another mistake, as a missing variable: its key has a line already."""
     kept: dict[str, str] = {}
     for line in lines:
         kept.setdefault(line.partition(": ")[0], line)

@@ -1,0 +1,72 @@
+"""Lines that wait in memory until they can be encoded, because a schema registry does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from connectors.encode import to_json
+from connectors.kafka.writing.backlog import OVERHEAD_BYTES
+from connectors.kafka.writing.session import Line
+from connectors.kafka.writing.taken_over import TakeOver
+from connectors.ports import Position, SinkError
+from connectors.registry.writing import LineEncoder
+
+__all__ = ["EncodingQueue", "Shorten"]
+
+Shorten: TypeAlias = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
+"""Makes a line that takes at most so many bytes as JSON."""
+
+
+class EncodingQueue:
+    """Encodes the lines of a sink in order, by an encoder once that is ready; as JSON at once where there is none.
+
+    `bytes` is how much memory those that wait take, about; `failed` says that they never can be encoded. `shorten`
+    makes lines shorter that are too long; `take_over` says what a line takes over from the message of its record.
+    """
+
+    def __init__(self, encoder: LineEncoder | None, shorten: Shorten | None, take_over: TakeOver) -> None:
+        self.bytes = 0
+        self.failed = False
+        self._encoder = encoder
+        self._encode = to_json if encoder is None else encoder.encode
+        self._shorten = shorten
+        self._take_over = take_over
+        self._waiting: list[tuple[Mapping[str, Any], Position]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether lines wait that may still be encoded."""
+        return not self.failed and bool(self._waiting)
+
+    def encoded(self, lines: Sequence[Mapping[str, Any]], positions: Sequence[Position], most: int) -> list[Line]:
+        """Return all lines that can be encoded now, those that waited first, each of at most so many bytes.
+
+        Raises `SinkError` where the registry refuses, or a line does not fit its schema.
+        """
+        self._waiting += list(zip(lines, positions, strict=True))
+        try:
+            if self._waiting and self._encoder is not None and not self._encoder.ready:
+                self.bytes += sum(map(self._size, lines))
+                return []
+            taken = [self._line(line, place, most) for line, place in self._waiting]
+        except SinkError:
+            self.failed = True
+            raise
+        self._waiting.clear()
+        self.bytes = 0
+        return taken
+
+    def _line(self, line: Mapping[str, Any], place: Position, most: int) -> Line:
+        value = self._encode(line)
+        if len(value) > most and self._shorten is not None:
+            value = self._encode(self._shorten(line, most))
+        taken = self._take_over(line)
+        return Line(value, place, taken, 0 if taken is None else taken.size)
+
+    def _size(self, line: Mapping[str, Any]) -> int:
+        taken = self._take_over(line)
+        return len(to_json(line)) + OVERHEAD_BYTES + (0 if taken is None else taken.size)

@@ -1,0 +1,1 @@
+"""Schema registries: values of messages read and written as Avro, JSON Schema or Protobuf."""

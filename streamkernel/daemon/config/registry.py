@@ -1,0 +1,143 @@
+"""What a configuration says about a schema registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from connectors.registry.settings import RegistrySettings, ValueFormat
+from streamkernel.daemon.config.fields import Number, Path, Section
+
+__all__ = ["SinkRegistryConfig", "SourceRegistryConfig", "ValueFormat", "registry_problems"]
+
+
+def _urls(text: str) -> str:
+    for one in text.split(","):
+        try:
+            parts = urlsplit(one.strip())
+            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            valid = False
+        if not valid:
+            raise ValueError("must be http:// or https:// with a host, several with commas between")
+        if "@" in parts.netloc:
+            raise ValueError("must not hold a name and a password: write username and password beside it")
+        if parts.query or parts.fragment:
+            raise ValueError("must end with the path, without ? and #")
+    return text
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():  # it would end the header of the request
+        raise ValueError("must not hold line ends or control characters")
+    return text
+
+
+def _printable_secret(secret: SecretStr | None) -> SecretStr | None:
+    if secret is not None:
+        _printable(secret.get_secret_value())
+    return secret
+
+
+_Text: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
+_Secret: TypeAlias = Annotated[SecretStr | None, AfterValidator(_printable_secret)]
+
+
+class _RegistryConfig(Section):
+    url: Annotated[str, AfterValidator(_urls)] = Field(
+        description="http or https address; several with commas between are tried in turn."
+    )
+    username: _Text | None = Field(default=None, description="For basic authentication.")
+    password: _Secret = Field(default=None, description="Best as a variable of the environment.")
+    token: _Secret = Field(
+        default=None, description="For bearer authentication; best as a variable of the environment."
+    )
+    ssl_cafile: Path | None = Field(
+        default=None, description="The authorities of its certificate, a PEM file; null: the system's."
+    )
+    ssl_certfile: Path | None = Field(default=None, description="The certificate to show it, a PEM file.")
+    ssl_keyfile: Path | None = Field(default=None, description="The key of that certificate, a PEM file.")
+    ssl_password: SecretStr | None = Field(default=None, description="The passphrase of that key.")
+    timeout_seconds: Annotated[Number, Field(gt=0)] = Field(
+        default=10.0, description="How long one request may take; then it is tried again."
+    )
+    unknown_seconds: Annotated[Number, Field(ge=0)] = Field(
+        default=60.0, description="How long a schema that the registry does not know is asked for again."
+    )
+    descriptor_set: Path | None = Field(
+        default=None,
+        description="Protobuf: a file of protoc --include_imports --descriptor_set_out; null: the registry's schema.",
+    )
+
+    def settings(self) -> RegistrySettings:
+        """Return the settings of the client, secrets in the clear."""
+        values: dict[str, Any] = {
+            name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in self
+        }
+        return RegistrySettings(**values)
+
+
+class SourceRegistryConfig(_RegistryConfig):
+    """The schema registry, with Confluent's REST interface, that has the schemas of a topic's values."""
+
+    message: _Text | None = Field(
+        default=None, description="Protobuf: the full name of the message; null: the one that a value names."
+    )
+    on_unknown_schema: Literal["stop", "dead_letter"] = Field(
+        default="stop", description="What to do with a record whose schema is still unknown then, or cannot be used."
+    )
+
+
+class SinkRegistryConfig(_RegistryConfig):
+    """The schema registry, with Confluent's REST interface, that gets or has the schema of a topic's lines."""
+
+    message: _Text | None = Field(
+        default=None, description="Protobuf with use_latest_version: the full name of the message; null: the first one."
+    )
+    subject: _Text | None = Field(default=None, description="What the schema is registered under; null: TOPIC-value.")
+    auto_register_schemas: bool = Field(
+        default=True, description="Register the schema of the lines; false: it must be there."
+    )
+    use_latest_version: bool = Field(
+        default=False, description="Write by the latest schema of the subject, whatever that is."
+    )
+
+
+def registry_problems(
+    key: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig | None
+) -> Iterator[str]:
+    """Yield a line for each setting of the registry, of the section at a key, that another one rules out."""
+    if value_format == "json":
+        if registry is not None:
+            yield f"{key}.value_format: must be avro, json_schema or protobuf with {key}.schema_registry, is json"
+        return
+    if registry is None:
+        yield f"{key}.schema_registry: required with {key}.value_format: {value_format}"
+        return
+    at = f"{key}.schema_registry"
+    if registry.token is not None and registry.username is not None:
+        yield f"{at}.token: must not be given with username, choose one"
+    if (registry.username is None) is not (registry.password is None):
+        yield f"{at}.{'username' if registry.username is None else 'password'}: required with the other one of the two"
+    if registry.ssl_keyfile is not None and registry.ssl_certfile is None:
+        yield f"{at}.ssl_certfile: required with ssl_keyfile"
+    if "http:" in registry.url and any((registry.ssl_cafile, registry.ssl_certfile)):
+        yield f"{at}.url: must be https with ssl_cafile and ssl_certfile"
+    yield from _of_protobuf(at, value_format, registry)
+
+
+def _of_protobuf(
+    at: str, value_format: ValueFormat, registry: SourceRegistryConfig | SinkRegistryConfig
+) -> Iterator[str]:
+    for name in ("descriptor_set", "message"):
+        if getattr(registry, name) is not None and value_format != "protobuf":
+            yield f"{at}.{name}: has a meaning only with value_format protobuf, is {value_format}"
+    if registry.descriptor_set is not None and registry.message is None:
+        yield f"{at}.message: required with descriptor_set"
+    if isinstance(registry, SinkRegistryConfig) and not registry.use_latest_version:
+        for name in ("descriptor_set", "message"):
+            if getattr(registry, name) is not None:
+                yield f"{at}.{name}: has a meaning only with use_latest_version, else the lines have a schema of ours"

@@ -1,0 +1,150 @@
+"""What a configuration says about a schema registry: mistakes in one sentence each, and no secret in any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from connectors.kafka.reading.source import KafkaSource
+from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
+from streamkernel.daemon.stream.lines import dead_letter
+from streamkernel.daemon.wiring.columns import target_type_of
+from streamkernel.daemon.wiring.connectors import make_sink
+from tests.daemon.configurations import GOOD, MODEL, lines_of, plan_of
+from tests.registry.needs import needed
+
+CA = Path(__file__).parent / "tls" / "certificate.pem"
+URL = "url: 'https://registry:8081'"
+
+
+def source(registry: str = "", value_format: str = "json_schema") -> str:
+    given = f"schema_registry: {{{registry}}}" if registry else ""
+    servers = "kind: kafka, topic: t, target: y, bootstrap_servers: a:1"
+    return MODEL + f"source: {{{servers}, value_format: {value_format}, {given}}}\n"
+
+
+def sink(registry: str, value_format: str = "json_schema") -> str:
+    where = f"value_format: {value_format}, schema_registry: {{{URL}, {registry}}}"
+    return GOOD + f"predictions: {{kind: kafka, topic: p, bootstrap_servers: a:1, {where}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (source(URL, "json"), "source.value_format: must be avro, json_schema or protobuf with source.schema_registry"),
+        (source(), "source.schema_registry: required with source.value_format: json_schema"),
+        (source("", "avro"), "source.schema_registry: required with source.value_format: avro"),
+        (source(URL, "avor"), "source.value_format: must be one of json, avro, json_schema, protobuf, got 'avor', did"),
+        (source("username: me"), "source.schema_registry.url: required"),
+        (source("url: 'registry:8081'"), "source.schema_registry.url: must be http:// or https:// with a host"),
+        (source("url: 'https://a,ftp://b'"), "source.schema_registry.url: must be http:// or https:// with a host"),
+        (source("url: 'https://a:99999'"), "source.schema_registry.url: must be http:// or https:// with a host"),
+        (source("url: 'https://a/?b'"), "source.schema_registry.url: must end with the path, without ? and #"),
+        (source("url: 'https://me:pw@a'"), "source.schema_registry.url: must not hold a name and a password: write"),
+        (source(f"{URL}, usernam: me"), "source.schema_registry.usernam: unknown key, did you mean 'username'?"),
+        (source(f"{URL}, username: me"), "source.schema_registry.password: required with the other one of the two"),
+        (source(f"{URL}, password: pw"), "source.schema_registry.username: required with the other one of the two"),
+        (
+            source(f"{URL}, username: me, password: pw, token: abc"),
+            "source.schema_registry.token: must not be given with username, choose one",
+        ),
+        (source(f'{URL}, token: "a\\nb"'), "source.schema_registry.token: must not hold line ends or control"),
+        (source(f"{URL}, ssl_keyfile: /dev/null"), "source.schema_registry.ssl_certfile: required with ssl_keyfile"),
+        (
+            source(f"url: 'http://a', ssl_cafile: {CA}"),
+            "source.schema_registry.url: must be https with ssl_cafile and ssl_certfile",
+        ),
+        (source(f"{URL}, ssl_cafile: /none"), "source.schema_registry.ssl_cafile: /none: cannot be read: No such"),
+        (source(f"{URL}, timeout_seconds: 0"), "source.schema_registry.timeout_seconds: must be > 0, got 0"),
+        (source(f"{URL}, message: m"), "source.schema_registry.message: has a meaning only with value_format protobuf"),
+        (
+            source(f"{URL}, descriptor_set: d", "protobuf"),
+            "source.schema_registry.message: required with descriptor_set",
+        ),
+        (source(f"{URL}, subject: s"), "source.schema_registry.subject: unknown key"),
+        (sink("on_unknown_schema: stop"), "predictions.schema_registry.on_unknown_schema: unknown key"),
+        (
+            sink("message: m", "protobuf"),
+            "predictions.schema_registry.message: has a meaning only with use_latest_version, else the lines have a",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, text: str, line: str) -> None:
+    # Where the extra is not installed, that is a line of its own.
+    found = [one for one in lines_of(tmp_path, text) if "pip install" not in one]
+    assert [one.startswith(line) for one in found] == [True], found
+
+
+def test_a_secret_is_in_no_line(tmp_path: Path) -> None:
+    text = source(URL.replace("registry", "${SECRET}/?") + ", password: '${SECRET}'")
+    assert "hunter2hunter2" not in str(lines_of(tmp_path, text, SECRET="hunter2hunter2"))
+
+
+def test_an_output_is_none_of_the_files_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    name = tmp_path / "ca.pem"
+    text = source(f"{URL}, ssl_cafile: '{name}'") + f"predictions: {{kind: jsonl, path: '{name}'}}\n"
+    line = "predictions.path: must differ from source.schema_registry.ssl_cafile, they are the same file"
+    assert line in lines_of(tmp_path, text)
+
+
+def test_what_is_made_of_it(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, source(f"{URL}, token: '${{TOKEN}}', unknown_seconds: 5"), TOKEN="hunter2")
+    assert isinstance(plan.source, KafkaSource)
+    assert plan.redact("it is hunter2") == "it is ${TOKEN}"
+    section = plan.config.source.schema_registry  # type: ignore[union-attr]
+    assert section is not None
+    settings = section.settings()
+    assert (settings.urls, settings.token, settings.unknown_seconds) == (("https://registry:8081",), "hunter2", 5)
+    assert "hunter2" not in repr(settings) + repr(section)
+
+
+@pytest.mark.parametrize(("value_format", "library"), [("avro", "fastavro"), ("protobuf", "protobuf")])
+def test_a_library_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value_format: str, library: str
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "fastavro", None)
+    monkeypatch.setitem(__import__("sys").modules, "google.protobuf", None)
+    line = f"source: value_format {value_format} needs {library}: pip install 'streamkernel[registry]'"
+    assert line in lines_of(tmp_path, source(URL, value_format))
+
+
+@pytest.mark.parametrize("target_type", ["str", "int", "bool"])
+def test_lines_have_the_schema_of_their_labels(tmp_path: Path, target_type: str) -> None:
+    needed("fastavro")
+    text = source(URL, "avro").replace("target: y", f"target: y, target_type: {target_type}")
+    text += sink("", "avro").removeprefix(GOOD)
+    plan = plan_of(tmp_path, text)
+    made = make_sink(plan.config.predictions, "predictions", target_type_of(plan))
+    kinds = {"str": "string", "int": "long", "bool": "boolean"}
+    assert f'"name":"target","type":["null","{kinds[target_type]}"]' in made._encoder._own().text  # type: ignore[attr-defined]
+
+
+def test_the_schemas_name_every_field_of_the_lines() -> None:
+    from connectors.ports import Position
+
+    letter = dead_letter(Position("", 0, 12), "encoding", "not UTF-8", b"\xff")
+    assert [field.name for field in dead_letter_schema().fields] == list(letter)
+    names = [field.name for field in prediction_schema("float").fields]
+    assert names == ["position", "prediction", "target", "probabilities", "std", "checkpoint"]
+
+
+def test_schemas_of_lines_are_schemas() -> None:
+    """As fastavro and Protobuf read them: each description is the same one in three languages."""
+    fastavro, _ = needed("fastavro"), needed("google.protobuf")
+    import json
+
+    from connectors.registry.descriptors import FileSet
+    from connectors.registry.line_schema import file_descriptor, schema_text
+
+    for schema in (prediction_schema("str"), prediction_schema("float"), dead_letter_schema()):
+        names = [field.name for field in schema.fields]
+        parsed = fastavro.parse_schema(json.loads(schema_text(schema, "avro")))
+        assert [field["name"] for field in parsed["fields"]] == [*names, "extra"]
+        assert list(json.loads(schema_text(schema, "json_schema"))["properties"]) == names
+        descriptor = file_descriptor(schema)
+        message = FileSet([descriptor], descriptor.name).message_class(f"streamkernel.{schema.name}")
+        assert [field.name for field in message.DESCRIPTOR.fields] == [*names, "extra"]
+        text = schema_text(schema, "protobuf")
+        assert all(f" {field.name} = {field.number};" in text for field in message.DESCRIPTOR.fields)

@@ -1,0 +1,169 @@
+"""A daemon between two topics whose values have schemas in a registry: as exact as with JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.daemon.conftest import Home, Launcher
+from tests.kafka.cluster import Cluster
+from tests.kafka.learning import configure, rings, stop, wait_until
+from tests.kafka.producing import consume, produce
+from tests.registry.needs import needed
+from tests.registry.schemas import avro_value, record
+from tests.registry.server import RegistryServer, base64_descriptor
+
+fastavro = needed("fastavro")
+needed("google.protobuf")
+
+Topics = Callable[..., str]
+COUNT = 1500
+RING = record("Ring", id="int", a="double", b="double", y="string")
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    with RegistryServer() as server:
+        server.add(RING, subject="rings-value")
+        yield server
+
+
+def into(where: Home, bootstrap: str, topic: str, registry: RegistryServer, value_format: str = "avro") -> None:
+    """Let the predictions of a configuration go to a topic."""
+    settings = yaml.safe_load(where.config.read_text())
+    settings["predictions"] = {
+        "kind": "kafka",
+        "topic": topic,
+        "bootstrap_servers": bootstrap,
+        "value_format": value_format,
+        "schema_registry": {"url": registry.url},
+    }
+    where.config.write_text(yaml.safe_dump(settings))
+
+
+def lines(bootstrap: str, topic: str, registry: RegistryServer) -> list[Any]:
+    """What a consumer with the schemas reads."""
+    found = []
+    for message in consume(bootstrap, topic)[0]:
+        schema = registry.schemas[int.from_bytes(message.value[1:5], "big")]["schema"]
+        parsed = fastavro.parse_schema(json.loads(schema))
+        found.append(fastavro.schemaless_reader(io.BytesIO(message.value[5:]), parsed, None))
+    return found
+
+
+def test_killed_and_killed_again_it_ends_as_one_that_reads_json(
+    broker: Cluster, topic: Topics, homes: Callable[[str], Home], launcher: Launcher, registry: RegistryServer
+) -> None:
+    in_avro, in_json, out = topic(), topic(), topic()
+    rows = rings(COUNT)
+    produce(broker.bootstrap, in_avro, [avro_value(RING, row) for row in rows])
+    produce(broker.bootstrap, in_json, rows)
+
+    plain = homes("json")
+    configure(plain, broker.bootstrap, in_json)
+    assert launcher.call(plain, "run", "config.yaml", "--max-records", str(COUNT)).returncode == 0
+
+    killed = homes("avro")
+    configure(killed, broker.bootstrap, in_avro, value_format="avro", schema_registry={"url": registry.url})
+    into(killed, broker.bootstrap, out, registry)
+    draw = random.Random(5)
+    for crash in (f"consumed:{draw.randint(300, 700)}", "checkpoint-before-rename:1"):
+        ended = launcher.call(killed, "run", "config.yaml", STREAMKERNEL_CRASH=crash)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+    consumed = killed.header()["account"]["consumed"]
+    ended = launcher.call(killed, "run", "config.yaml", "--max-records", str(COUNT - consumed))
+    assert ended.returncode == 0, ended.stderr
+    assert killed.header()["model"] == plain.header()["model"]
+
+    found = lines(broker.bootstrap, out, registry)
+    expected = plain.lines("out/predictions.jsonl")
+    assert [line["position"] for line in found] == [line["position"] for line in expected]
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine == {"std": None, "checkpoint": None, "extra": {}, "probabilities": None, **theirs}
+    assert len(registry.subjects[f"{out}-value"]) == 1
+
+
+def test_an_outage_is_waited_for_and_may_be_stopped(
+    broker: Cluster, topic: Topics, home: Home, launcher: Launcher, registry: RegistryServer
+) -> None:
+    name = topic()
+    produce(broker.bootstrap, name, [avro_value(RING, row) for row in rings(100)])
+    configure(home, broker.bootstrap, name, value_format="avro", schema_registry={"url": registry.url})
+    registry.answer = 503, b""
+    daemon = launcher.start(home, "run", "config.yaml")
+    daemon.wait_for("no schema registry answers .HTTP 503 Service Unavailable.: trying again until one does")
+    assert "no schema registry answers" in stop(daemon)
+    daemon = launcher.start(home, "run", "config.yaml")
+    daemon.wait_for("no schema registry answers")
+    registry.answer = None
+    wait_until(lambda: (home.folder / "out/predictions.jsonl").exists())
+    wait_until(lambda: (home.folder / "out/predictions.jsonl").read_bytes().count(b"\n") == 100)
+    stop(daemon)
+    assert home.header()["account"]["learnt"] == 100
+
+
+def test_check_tries_the_registry(
+    broker: Cluster, topic: Topics, home: Home, launcher: Launcher, registry: RegistryServer
+) -> None:
+    name, out = topic(), topic()
+    configure(home, broker.bootstrap, name, value_format="avro", schema_registry={"url": registry.url})
+    into(home, broker.bootstrap, out, registry)
+    found = launcher.call(home, "check", "config.yaml")
+    assert found.returncode == 0, found.stderr
+    assert f"source: schema registry {registry.url}" in found.stdout + found.stderr
+    assert f"by the subject {out}-value of the schema registry {registry.url}, new" in found.stdout + found.stderr
+    assert f"{out}-value" not in registry.subjects
+    registry.authorization = "Bearer abc"
+    found = launcher.call(home, "check", "config.yaml")
+    assert found.returncode == 1
+    assert (found.stdout + found.stderr).count("refuses the credentials (HTTP 401: Unauthorized)") == 2
+
+
+def test_protobuf_out_of_one_topic_and_into_another(
+    broker: Cluster, topic: Topics, home: Home, launcher: Launcher, registry: RegistryServer, tmp_path: Path
+) -> None:
+    """By a descriptor set that protoc would make, and by a schema that the daemon registers."""
+    from google.protobuf import descriptor_pb2, text_format
+
+    from connectors.registry.descriptors import FileSet
+    from connectors.registry.line_schema import file_descriptor
+    from streamkernel.daemon.stream.line_schemas import prediction_schema
+
+    kinds = {"id": "TYPE_INT32", "a": "TYPE_DOUBLE", "b": "TYPE_DOUBLE", "y": "TYPE_STRING"}
+    fields = " ".join(
+        f'field {{ name: "{name}" number: {number} type: {kind} label: LABEL_OPTIONAL }}'
+        for number, (name, kind) in enumerate(kinds.items(), 1)
+    )
+    text = f'name: "ring.proto" syntax: "proto3" message_type {{ name: "Ring" {fields} }}'
+    file = text_format.Parse(text, descriptor_pb2.FileDescriptorProto())
+    (tmp_path / "ring.desc").write_bytes(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString())
+    number = registry.add("syntax = ...", "PROTOBUF", "ring-value")
+    registry.knows_serialized = False
+    ring = FileSet([file], "ring.proto").message_class("Ring")
+    name, out = topic(), topic()
+    rows = rings(300)
+    head = b"\0" + number.to_bytes(4, "big") + b"\0"
+    produce(broker.bootstrap, name, [head + ring(**row).SerializeToString() for row in rows] + [head + b"\xff"])
+    given = {"url": registry.url, "descriptor_set": str(tmp_path / "ring.desc"), "message": "Ring"}
+    configure(home, broker.bootstrap, name, value_format="protobuf", schema_registry=given)
+    into(home, broker.bootstrap, out, registry, "protobuf")
+    ended = launcher.call(home, "run", "config.yaml", "--max-records", "301")
+    assert ended.returncode == 0, ended.stderr
+    account = home.header()["account"]
+    assert (account["learnt"], account["dead"]) == (300, 1)
+    assert [letter["reason"] for letter in home.lines("out/dead.jsonl")] == ["schema"]
+    descriptor = file_descriptor(prediction_schema("str"))
+    registry.serialized[registry.schemas[number + 1]["schema"]] = base64_descriptor(descriptor)
+    make = FileSet([descriptor], descriptor.name).message_class("streamkernel.Prediction")
+    found = [make.FromString(message.value[6:]) for message in consume(broker.bootstrap, out)[0]]
+    assert [line.position.offset for line in found] == list(range(300))
+    assert [line.target for line in found] == [row["y"] for row in rows]
+    assert all(abs(sum(line.probabilities.values()) - 1) < 1e-6 for line in found[100:])

@@ -1,0 +1,32 @@
+"""Schemas for the tests, as a registry has them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+from connectors.registry.client import RegisteredSchema
+from connectors.registry.framing import frame
+from connectors.registry.schemas import SchemaSet
+
+
+def schema_set(schema: Any, kind: str = "AVRO", **references: Any) -> SchemaSet:
+    """A schema and what it refers to, each of text or as a tree."""
+    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in {"": schema, **references}.items()}
+    made = {name: RegisteredSchema(kind, text) for name, text in texts.items()}
+    return SchemaSet(made.pop(""), made)
+
+
+def avro_value(schema: Any, datum: Any, number: int = 1) -> bytes:
+    """Encode a value as fastavro does, in the wire format."""
+    import fastavro
+
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), datum)
+    return frame(number) + out.getvalue()
+
+
+def record(name: str, /, **fields: Any) -> dict[str, Any]:
+    """An Avro record."""
+    return {"type": "record", "name": name, "fields": [{"name": one, "type": kind} for one, kind in fields.items()]}

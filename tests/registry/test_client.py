@@ -1,0 +1,169 @@
+"""The client of a schema registry: what it asks, what an answer means, and which answers it does not take."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from connectors.ports import ConnectorError
+from connectors.registry import client as client_module
+from connectors.registry.client import (
+    Reference,
+    RegisteredSchema,
+    RegistryClient,
+    RegistryOutage,
+    UnknownSchemaError,
+)
+from connectors.registry.settings import RegistrySettings
+from tests.registry.server import RegistryServer
+
+TLS = Path(__file__).parents[1] / "daemon" / "tls"
+
+
+def client(registry: RegistryServer, **settings: object) -> RegistryClient:
+    return RegistryClient(RegistrySettings(registry.url, **settings))  # type: ignore[arg-type]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class TestRequests:
+    def test_a_schema_by_its_id_with_what_it_refers_to(self, registry: RegistryServer) -> None:
+        registry.add('"string"', references=[{"name": "n", "subject": "other", "version": 2}])
+        found = client(registry).schema(1)
+        assert found == RegisteredSchema("AVRO", '"string"', (Reference("n", "other", 2),), 1)
+
+    def test_what_is_registered_is_found(self, registry: RegistryServer) -> None:
+        asked = client(registry)
+        schema = RegisteredSchema("JSON", "{}")
+        assert asked.known("a/b ä") is None
+        with pytest.raises(UnknownSchemaError, match="HTTP 404: Schema not found"):
+            asked.registered("a/b ä", schema)
+        number = asked.register("a/b ä", schema)
+        assert asked.register("a/b ä", schema) == asked.registered("a/b ä", schema) == number
+        assert asked.version("a/b ä", "latest") == asked.version("a/b ä", 1) == schema._replace(number=number)
+        assert asked.known("a/b ä") == 1
+        assert "/subjects/a%2Fb%20%C3%A4/versions" in registry.requests[-1][1]
+
+    @pytest.mark.parametrize(
+        ("settings", "header"),
+        [
+            ({"username": "me", "password": "pässword"}, "Basic bWU6cMOkc3N3b3Jk"),
+            ({"token": "abc"}, "Bearer abc"),
+        ],
+    )
+    def test_credentials(self, registry: RegistryServer, settings: dict[str, str], header: str) -> None:
+        registry.authorization = header
+        assert client(registry, **settings).probe() == registry.url
+        with pytest.raises(ConnectorError, match=r"refuses the credentials .HTTP 401: Unauthorized.: look at username"):
+            client(registry).probe()
+
+    def test_tls_by_the_authority_that_is_named(self) -> None:
+        with RegistryServer((TLS / "certificate.pem", TLS / "key.pem")) as registry:
+            url = registry.url.replace("127.0.0.1", "localhost")
+            trusting = RegistrySettings(url, ssl_cafile=str(TLS / "certificate.pem"))
+            assert RegistryClient(trusting).probe() == url
+            with pytest.raises(ConnectorError, match=r"the certificate of .* is not trusted .*: look at ssl_cafile"):
+                RegistryClient(RegistrySettings(url)).probe()
+
+    @pytest.mark.parametrize("name", ["ssl_cafile", "ssl_certfile"])
+    def test_files_of_tls_that_cannot_be_used(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ValueError, match=f"schema_registry.{name}: .*: cannot be read: No such file"):
+            RegistryClient(RegistrySettings("https://a", **{name: str(tmp_path / "none")}))  # type: ignore[arg-type]
+        (tmp_path / "bad").write_text("no PEM")
+        with pytest.raises(ValueError, match=f"schema_registry.{name}: .*: is no PEM file"):
+            RegistryClient(RegistrySettings("https://a", **{name: str(tmp_path / "bad")}))  # type: ignore[arg-type]
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+    def test_what_may_pass(self, registry: RegistryServer, status: int) -> None:
+        registry.answer = status, b'{"message": "not\\nnow"}'
+        with pytest.raises(RegistryOutage, match=f"HTTP {status}: not now"):
+            client(registry).schema(1)
+
+    @pytest.mark.parametrize(
+        ("status", "body", "said"),
+        [
+            (403, b"", "refuses the credentials .HTTP 403 Forbidden."),
+            (409, b'{"message": "incompatible"}', "refuses the request .HTTP 409: incompatible."),
+            (422, b"[" * 5000, "refuses the request .HTTP 422"),
+            (301, b"", "sends elsewhere"),
+            (200, b"<html>", "is no schema registry: look at url"),
+            (200, b"[" * 5000, "is no schema registry: look at url"),
+            (200, b"[]", "answers without a schema"),
+            (200, b'{"schema": 1}', "answers without a schema"),
+            (200, b'{"schema": "", "references": [1]}', "references that are none"),
+        ],
+    )
+    def test_what_will_not(self, registry: RegistryServer, status: int, body: bytes, said: str) -> None:
+        registry.answer = status, body
+        with pytest.raises(ConnectorError, match=said):
+            client(registry).schema(1)
+
+    def test_an_id_that_is_none(self, registry: RegistryServer) -> None:
+        registry.answer = 200, b'{"id": true}'
+        with pytest.raises(ConnectorError, match="without the id of the schema"):
+            client(registry).register("s", RegisteredSchema("AVRO", "{}"))
+
+    def test_credentials_do_not_follow_a_redirect(self, registry: RegistryServer) -> None:
+        with RegistryServer() as thief:
+            registry.answer, registry.location = (302, b""), thief.url + "/schemas/types"
+            with pytest.raises(ConnectorError, match=r"sends elsewhere .HTTP 302"):
+                client(registry, token="abc").probe()
+            assert thief.requests == []
+
+    def test_another_server_than_a_registry(self, registry: RegistryServer) -> None:
+        registry.answer = 404, b"<html>nothing here</html>"
+        with pytest.raises(ConnectorError, match=r"is no schema registry .HTTP 404 Not Found.: look at url"):
+            client(registry).probe()
+
+    def test_an_answer_without_an_end(self, registry: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(client_module, "MOST_BYTES", 1000)
+        registry.add("x" * 2000)
+        with pytest.raises(ConnectorError, match="longer than 1,000 bytes"):
+            client(registry).schema(1)
+
+    def test_an_answer_byte_by_byte(self, registry: RegistryServer) -> None:
+        registry.add("x" * 200)
+        registry.drip = 0.05
+        with pytest.raises(RegistryOutage, match=r"no answer within 0.2 s"):
+            client(registry, timeout_seconds=0.2).schema(1)
+
+
+class TestConnections:
+    def test_nobody_answers(self) -> None:
+        with pytest.raises(RegistryOutage, match="Connection refused"):
+            RegistryClient(RegistrySettings(f"http://127.0.0.1:{free_port()}")).schema(1)
+
+    def test_the_next_address_answers(self, registry: RegistryServer) -> None:
+        asked = RegistryClient(RegistrySettings(f"http://127.0.0.1:{free_port()}, {registry.url}/"))
+        assert asked.probe() == registry.url
+
+    def test_an_address_that_breaks_off(self, cut_off: str) -> None:
+        with pytest.raises(RegistryOutage):
+            RegistryClient(RegistrySettings(cut_off)).schema(1)
+
+    def test_a_name_that_nobody_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def resolve(*_: object, **__: object) -> None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        with pytest.raises(ConnectorError, match="the name in http://registry cannot be resolved: look at url"):
+            RegistryClient(RegistrySettings("http://registry")).schema(1)
+
+    def test_tls_to_a_registry_without(self, registry: RegistryServer) -> None:
+        with pytest.raises(ConnectorError, match="TLS fails at https"):
+            RegistryClient(RegistrySettings(registry.url.replace("http", "https"))).schema(1)
+
+
+@pytest.fixture
+def cut_off(serving: Callable[[bytes], str]) -> str:
+    """A server that promises more than it sends."""
+    return serving(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")

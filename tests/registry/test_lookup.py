@@ -1,0 +1,201 @@
+"""Looking up in a registry: once, for as long as it takes, and with an end where there is none."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+
+from connectors.ports import ConnectorError
+from connectors.registry import lookup as lookup_module
+from connectors.registry.client import Reference, RegisteredSchema, RegistryOutage, UnknownSchemaError
+from connectors.registry.lookup import FailedLookupError, RegistryLookup
+from connectors.registry.schemas import UnusableSchemaError, fetch, parse_json
+
+
+class Thing(NamedTuple):
+    """What is found."""
+
+    key: int
+    size: int = 1
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_module, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(lookup_module, "LONGEST_PAUSE", 0.005)
+
+
+@contextmanager
+def looking(find: Callable[[int], Thing], unknown_seconds: float = 60.0) -> Iterator[RegistryLookup[int, Thing]]:
+    lookup = RegistryLookup("here", find, unknown_seconds)
+    try:
+        yield lookup
+    finally:
+        lookup.close()
+
+
+def found(lookup: RegistryLookup[int, Thing], key: int) -> Thing:
+    deadline = time.monotonic() + 20
+    while (thing := lookup.get(key)) is None:
+        assert time.monotonic() < deadline
+        lookup.wait(1)
+    return thing
+
+
+class TestLookup:
+    def test_each_once(self) -> None:
+        asked = []
+        with looking(lambda key: asked.append(key) or Thing(key)) as lookup:
+            assert lookup.get(3) is None
+            assert [found(lookup, key) for key in (3, 4, 3)] == [Thing(3), Thing(4), Thing(3)]
+            assert lookup.health_problem is None
+        assert asked == [3, 4]
+
+    def test_after_it_was_closed(self) -> None:
+        with looking(Thing) as lookup:
+            found(lookup, 1)
+            lookup.close()
+            lookup.close()
+            assert found(lookup, 1) == Thing(1)
+            assert found(lookup, 2) == Thing(2)
+
+    def test_an_outage_is_waited_for(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO)
+        errors: list[Exception] = [RegistryOutage("connection refused")] * 5
+        again = threading.Event()
+
+        def find(key: int) -> Thing:
+            if errors:
+                raise errors.pop()
+            assert again.wait(20)
+            return Thing(key)
+
+        with looking(find) as lookup:
+            lookup.get(7)
+            deadline = time.monotonic() + 20
+            while errors and time.monotonic() < deadline:
+                lookup.wait(0.001)
+            assert lookup.health_problem == "schema id 7 is waited for (no answer: connection refused)"
+            again.set()
+            assert found(lookup, 7) == Thing(7)
+            assert lookup.health_problem is None
+        assert [record.getMessage().partition(" after ")[0] for record in caplog.records] == [
+            "here: no schema registry answers (connection refused): trying again until one does",
+            "here: answered",
+        ]
+
+    def test_an_unknown_id_is_asked_for_again(self) -> None:
+        errors = [UnknownSchemaError("Schema 7 not found")] * 3
+
+        def find(key: int) -> Thing:
+            if errors:
+                raise errors.pop()
+            return Thing(key)
+
+        with looking(find) as lookup:
+            assert found(lookup, 7) == Thing(7)
+
+    @pytest.mark.parametrize(
+        ("error", "final", "said"),
+        [
+            (
+                UnknownSchemaError("Schema 7 not found"),
+                False,
+                r"does not know schema id 7 \(Schema 7 not found\): register it, or look at schema_registry.url",
+            ),
+            (UnusableSchemaError("it is bad"), False, "schema id 7 cannot be used: it is bad"),
+            (KeyError("x"), False, "schema id 7 cannot be used: KeyError: 'x'"),
+            (RecursionError("deep"), False, "schema id 7 cannot be used: RecursionError: deep"),
+            (ConnectorError("it refuses"), True, "it refuses"),
+        ],
+    )
+    def test_what_will_not_come(self, error: Exception, final: bool, said: str) -> None:
+        def find(_: int) -> Thing:
+            raise error
+
+        with looking(find, unknown_seconds=0.05) as lookup:
+            with pytest.raises(FailedLookupError, match=said) as raised:
+                found(lookup, 7)
+            assert raised.value.final is final
+
+    def test_a_failure_is_not_for_ever(self) -> None:
+        errors: list[Exception] = [UnusableSchemaError("it is bad")]
+
+        def find(key: int) -> Thing:
+            if errors:
+                raise errors.pop()
+            return Thing(key)
+
+        with looking(find, unknown_seconds=0.01) as lookup:
+            lookup.get(7)
+            lookup.wait(20)
+            time.sleep(0.02)
+            assert found(lookup, 7) == Thing(7)
+
+    def test_what_is_kept_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lookup_module, "MOST_KEPT", 3)
+        monkeypatch.setattr(lookup_module, "MOST_CHARACTERS", 100)
+        asked: list[int] = []
+        with looking(lambda key: asked.append(key) or Thing(key, key)) as lookup:
+            for key in (1, 2, 3, 1, 4, 1, 2):  # 2 is the oldest when 4 comes
+                found(lookup, key)
+            assert asked == [1, 2, 3, 4, 2]
+            found(lookup, 500)
+            found(lookup, 500)
+            found(lookup, 1)
+            assert asked[5:] == [500, 1]
+
+
+class FakeClient:
+    """Schemas by subject and version."""
+
+    def __init__(self, **schemas: RegisteredSchema) -> None:
+        self.schemas = schemas
+        self.asked: list[str] = []
+
+    def version(self, subject: str, _: int, __: bool = False) -> RegisteredSchema:
+        self.asked.append(subject)
+        return self.schemas[subject]
+
+
+def refers(*subjects: str, text: str = "{}") -> RegisteredSchema:
+    return RegisteredSchema("AVRO", text, tuple(Reference(f"n-{one}", one, 1) for one in subjects))
+
+
+def fetched(main: RegisteredSchema, **schemas: RegisteredSchema) -> Any:
+    return fetch(FakeClient(**schemas), main)  # type: ignore[arg-type]
+
+
+class TestReferences:
+    def test_each_comes_behind_those_it_needs(self) -> None:
+        client = FakeClient(a=refers("c"), b=refers("c"), c=refers())
+        found = fetch(client, refers("a", "b"))  # type: ignore[arg-type]
+        assert list(found.references) == ["n-c", "n-a", "n-b"]
+        assert client.asked == ["a", "c", "b"]
+        assert found.size == 8
+
+    def test_circles(self) -> None:
+        with pytest.raises(UnusableSchemaError, match="go round in a circle"):
+            fetched(refers("a"), a=refers("b"), b=refers("a"))
+
+    def test_too_many(self) -> None:
+        many = [f"s{number}" for number in range(201)]
+        with pytest.raises(UnusableSchemaError, match="more than 200 schemas"):
+            fetched(refers(*many), **dict.fromkeys(many, refers()))
+
+    def test_too_much(self) -> None:
+        with pytest.raises(UnusableSchemaError, match="longer than 1,048,576 characters"):
+            fetched(refers("a", text="x" * 2**20), a=refers())
+        with pytest.raises(UnusableSchemaError, match="longer than 1,048,576 characters"):
+            fetched(refers(text="x" * (2**20 + 1)))
+
+    def test_a_schema_that_is_nested_too_deeply(self) -> None:
+        assert parse_json("[" * 190 + "]" * 190)
+        with pytest.raises(UnusableSchemaError, match="more than 200 levels deep"):
+            parse_json("[" * 201 + "]" * 201)

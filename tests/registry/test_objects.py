@@ -1,0 +1,213 @@
+"""Values of a registry as records: the same as JSON objects of the same content, whatever the format."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import ColumnSettings, InputSettings
+from connectors.decode import UndecodableError
+from connectors.objects import JsonObjects
+from connectors.ports import ConnectorError, Fault, Position, Record
+from connectors.registry.framing import frame
+from connectors.registry.lookup import FailedLookupError
+from connectors.registry.objects import FramedObjects, JsonPayload
+from tests.registry.needs import needed
+from tests.registry.schemas import avro_value, record, schema_set
+
+needed("fastavro")
+
+from connectors.registry.avro import AvroDecoder  # noqa: E402 - what may be missing
+
+OPTIONAL = ["null", "boolean", "long", "double", "string"]
+SCHEMA = record("R", a=OPTIONAL, b=OPTIONAL, y=OPTIONAL)
+
+
+class Known:
+    """Decoders by id; None stands for one that is looked up, an error is raised."""
+
+    def __init__(self, **decoders: Any) -> None:
+        self.decoders = {int(name[1:]): one for name, one in decoders.items()}
+        self.asked: list[int] = []
+
+    def get(self, number: int) -> Any:
+        self.asked.append(number)
+        one = self.decoders[number]
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+
+def framed(known: Known, target: str | None = "y", target_type: str = "str", bears: bool = False) -> FramedObjects:
+    return FramedObjects(target, target_type, 16, known, bears)  # type: ignore[arg-type]
+
+
+def records(decoder: JsonObjects, raws: list[bytes]) -> list[Record]:
+    assert decoder.ready(raws) == len(raws)
+    places = [Position("s", 0, offset) for offset in range(len(raws) + 1)]
+    return decoder.records(raws, places[:-1], places[1:])
+
+
+def content(record: Record) -> tuple[Any, ...]:
+    return record.x, list(record.x), record.y, type(record.y), record.fault, record.blank, record.position, record.next
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats()
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+)
+ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "y": VALUES}), max_size=6)
+
+
+class TestSameAsJson:
+    @settings(max_examples=60)
+    @given(rows=ROWS, target_type=st.sampled_from(["str", "int", "bool", "float"]))
+    def test_avro(self, rows: list[dict[str, Any]], target_type: str) -> None:
+        known = Known(n1=AvroDecoder(schema_set(SCHEMA)))
+        ours = records(framed(known, target_type=target_type), [avro_value(SCHEMA, row) for row in rows])
+        theirs = records(JsonObjects("y", target_type, 16), [json.dumps(row, sort_keys=True).encode() for row in rows])
+        assert list(map(content, ours)) == list(map(content, theirs))
+
+    @settings(max_examples=60)
+    @given(rows=st.lists(st.binary(max_size=20) | ROWS.map(lambda rows: json.dumps(rows[:1])[1:-1].encode())))
+    def test_json_schema(self, rows: list[bytes]) -> None:
+        rows = [row for row in rows if row and not row.isspace()]
+        ours = records(framed(Known(n1=JsonPayload(0))), [frame(1) + row for row in rows])
+        theirs = records(JsonObjects("y", "str", 16), rows)
+        assert list(map(content, ours)) == list(map(content, theirs))
+
+    def test_long_integers_stay_exact(self) -> None:
+        raw = frame(1) + b'{"y": 123456789012345678901234567890}'
+        assert (
+            records(framed(Known(n1=JsonPayload(0)), target_type="int"), [raw])[0].y == 123456789012345678901234567890
+        )
+
+    def test_a_record_keeps_its_bytes(self) -> None:
+        value = avro_value(SCHEMA, {"a": 1, "b": math.inf, "y": "no"})
+        (one,) = records(framed(Known(n1=AvroDecoder(schema_set(SCHEMA)))), [value])
+        assert one.raw == value
+        assert one.fault == Fault("infinite", "input 'b' is infinite")
+
+    @pytest.mark.parametrize(
+        ("kind", "datum"), [({"type": "array", "items": "int"}, [1]), (record("In", c="int"), {"c": 1})]
+    )
+    def test_what_is_nested(self, kind: Any, datum: Any) -> None:
+        schema = record("R", a=kind)
+        (one,) = records(framed(Known(n1=AvroDecoder(schema_set(schema)))), [avro_value(schema, {"a": datum})])
+        assert one.fault is not None
+        assert one.fault.reason == "nested"
+
+    def test_a_value_that_is_no_record(self) -> None:
+        (one,) = records(framed(Known(n1=AvroDecoder(schema_set("string")))), [frame(1) + b"\x02a"])
+        assert one.fault == Fault("not_an_object", "a str, not an object")
+
+
+class TestRulesOfColumns:
+    """The rules of `source.inputs`, which the values of a registry are read by as JSON objects are."""
+
+    SCHEMA = record("R", a=OPTIONAL, b=record("B", c=OPTIONAL, d={"type": "array", "items": OPTIONAL}), y=OPTIONAL)
+    NESTED = st.lists(
+        st.fixed_dictionaries(
+            {"a": VALUES, "b": st.fixed_dictionaries({"c": VALUES, "d": st.lists(VALUES, max_size=2)}), "y": VALUES}
+        ),
+        max_size=4,
+    )
+    RULES = (
+        InputSettings(nested="flatten", na=("?",), types={"a": ColumnSettings("number", invalid="missing")}),
+        InputSettings(nested="ignore", types={"a": ColumnSettings("string")}),
+        InputSettings(include=("b",), exclude=("b.d",), nested="flatten", types={"b.c": ColumnSettings("hash")}),
+        InputSettings(types={"b": ColumnSettings(nested="flatten"), "a": ColumnSettings("date", format="unix")}),
+    )
+
+    @settings(max_examples=80)
+    @given(rows=NESTED, rules=st.sampled_from(RULES))
+    def test_as_those_of_json(self, rows: list[dict[str, Any]], rules: InputSettings) -> None:
+        known = Known(n1=AvroDecoder(schema_set(self.SCHEMA)))
+        ours = FramedObjects("y", "str", 16, known, rules=ColumnRules(rules, 16))  # type: ignore[arg-type]
+        theirs = JsonObjects("y", "str", 16, ColumnRules(rules, 16))
+        values = [avro_value(self.SCHEMA, row) for row in rows]
+        texts = [json.dumps(row, sort_keys=True).encode() for row in rows]
+        made = records(ours, values)
+        assert list(map(content, made)) == list(map(content, records(theirs, texts)))
+        for one, value, text in zip(made, values, texts, strict=True):
+            if one.fault is None:
+                assert ours.columns(value) == theirs.columns(text)
+                assert str(ours.values(value)) == str(theirs.values(text))
+
+
+class TestSchemas:
+    def test_several_schemas_in_turn(self) -> None:
+        """Fields come and go with the versions of a schema."""
+        older, newer = record("R", a="int"), record("R", a="double", b="string")
+        known = Known(n1=AvroDecoder(schema_set(older)), n2=AvroDecoder(schema_set(newer)))
+        raws = [avro_value(older, {"a": 1}), avro_value(newer, {"a": 0.5, "b": "x"}, 2), avro_value(older, {"a": 2})]
+        decoder = framed(known, target=None)
+        assert [one.x for one in records(decoder, raws)] == [{"a": 1}, {"a": 0.5, "b": "x"}, {"a": 2}]
+        assert known.asked == [1, 2]
+        assert [one.x for one in records(decoder, raws[:1])] == [{"a": 1}]
+        assert known.asked == [1, 2]
+
+    def test_ready_is_what_stands_before_a_schema_to_come(self) -> None:
+        older = record("R", a="int")
+        known = Known(n1=AvroDecoder(schema_set(older)), n2=None)
+        decoder = framed(known)
+        one = avro_value(older, {"a": 1})
+        assert decoder.ready([one, None, b"", b"no frame", frame(2), one]) == 4
+        assert decoder.ready([frame(2), one]) == 0
+        known.decoders[2] = FailedLookupError("it is not known", False)
+        assert decoder.ready([one, frame(2)]) == 1
+        with pytest.raises(ConnectorError, match=r"it is not known; to go on without .*on_unknown_schema: dead_letter"):
+            decoder.ready([frame(2), one])
+        known.decoders[2] = FailedLookupError("the registry refuses", True)
+        with pytest.raises(ConnectorError, match=r"^the registry refuses$"):
+            framed(known, bears=True).ready([frame(2), one])
+
+    def test_an_unknown_schema_is_borne_on_request(self) -> None:
+        older = record("R", a="int")
+        known = Known(n1=AvroDecoder(schema_set(older)), n2=FailedLookupError("it is not known", False))
+        raws = [avro_value(older, {"a": 1}), frame(2) + b"x", b'{"a": 1}', b""]
+        made = records(framed(known, bears=True), raws)
+        assert [one.fault and one.fault.reason for one in made] == [None, "schema", "schema", None]
+        assert [one.blank for one in made] == [False, False, False, True]
+        assert made[1].fault == Fault("schema", "it is not known")
+        assert made[1].raw == raws[1]
+
+    @given(raws=st.lists(st.binary(max_size=30).map(lambda data: b"\0\0\0\0" + data)))
+    def test_any_bytes_are_a_record_or_a_fault(self, raws: list[bytes]) -> None:
+        class Any256(Known):
+            def get(self, number: int) -> Any:
+                if number % 3:
+                    return decoder
+                raise FailedLookupError("no", False)
+
+        decoder = AvroDecoder(schema_set(SCHEMA))
+        made = records(framed(Any256(), bears=True), raws)
+        assert [one.raw for one in made] == raws
+
+
+def test_a_decoder_that_fails_makes_no_end() -> None:
+    class Failing:
+        def decode(self, _: bytes) -> Any:
+            raise KeyError("value")
+
+    (one,) = records(framed(Known(n1=Failing())), [frame(1)])
+    assert one.fault == Fault("schema", "unexpected KeyError: 'value'")
+
+
+def test_a_fault_is_raised_anew() -> None:
+    """An exception that is raised twice would grow with each place it went through."""
+    decoder = framed(Known(n1=FailedLookupError("no", False)), bears=True)
+    decoder.ready([frame(1)])
+    for _ in range(2):
+        with pytest.raises(UndecodableError) as raised:
+            decoder.load(frame(1))
+        assert len(raised.traceback) < 5
