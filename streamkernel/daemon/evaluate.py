@@ -88,6 +88,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         sources.append((plan.config.labels.source, plan.labels))
     if any(getattr(written, "follow", False) for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is followed")
+    if any(getattr(written, "watch", False) for written, _ in sources):
+        raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is watched: drop watch")
     if any(written.kind == "kafka" for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
     start = resume.restore(plan, None)

@@ -12,6 +12,7 @@ from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.predicting import conflicts_of_models
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
+from streamkernel.daemon.config.several import conflicts_of_files
 
 __all__ = ["conflicts"]
 
@@ -26,6 +27,7 @@ def conflicts(config: Config) -> list[str]:
         if getattr(source, "order", None) == "logged" and config.checkpoint is None:
             lines.append(f"{key}.order: logged needs {_a_checkpoint(config)}, the order is kept in its directory")
     for key, source in config.sources.items():
+        lines += conflicts_of_files(key, source)
         if (columns := getattr(source, "inputs", None)) is not None:
             join_key = None if labels is None else labels.key
             found = input_problems(columns, getattr(source, "target", None), join_key)

@@ -14,7 +14,7 @@ from streamkernel.daemon.config.columns import (
     ParquetPredictionsConfig,
     PassingColumnsConfig,
 )
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import Number, Path, Paths, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 
@@ -104,12 +104,19 @@ Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 
 class _FileSourceConfig(Section):
-    path: Path = Field(description="The file; '-' is standard input; .gz and .zst are decompressed.")
+    path: Paths = Field(
+        description="The file; '-' is standard input; .gz and .zst are decompressed. A list of files, or a pattern as "
+        "data/*.csv, is read as one source."
+    )
     target: str | None = Field(
         default=None, description="The column or key of the label; null: every record is unlabelled."
     )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
+    watch: bool = Field(
+        default=False,
+        description="Read each file that arrives in the directory or under the pattern, and wait for more.",
+    )
     inputs: InputsConfig | None = None
 
 

@@ -102,6 +102,8 @@ class CheckpointCoordinator(Checkpoints):
         # 1. Positions: complete them with what tells a later run that it reads the same source.
         for source, positions in self._places():
             positions.update({key: source.lasting(place) for key, place in positions.items()})
+            for key in source.settled(positions):
+                del positions[key]
         try:
             # 2. Outputs: drain, flush and fsync them, for lines a checkpoint speaks of must be on the disk before it.
             marks = self.sinks.flush()
@@ -226,7 +228,8 @@ class CheckpointCoordinator(Checkpoints):
             if not new:
                 continue
             # A restart finds by itself what was added beside others, from its first record on.
-            self._unsaved |= self.schedule is not None and (not positions or any(one.offset for one in new.values()))
+            matters = source.chooses_order or not positions or any(one.offset for one in new.values())
+            self._unsaved |= self.schedule is not None and matters
             positions.update(new)
             chosen = True
         if chosen and self.schedule is not None:
