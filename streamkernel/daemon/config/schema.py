@@ -45,6 +45,7 @@ __all__ = [
     "SourceConfig",
     "TargetType",
     "TlsConfig",
+    "WarmStartConfig",
 ]
 
 
@@ -237,6 +238,17 @@ class InitialModelConfig(Section):
     )
 
 
+class WarmStartConfig(Section):
+    """A source that ends, which is learnt before the first record of the main one."""
+
+    source: Annotated[
+        SourceConfig,
+        Field(
+            discriminator="kind", description="The source; its predictions are not written, its records counted apart."
+        ),
+    ]
+
+
 class LabelsConfig(Section):
     """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
 
@@ -345,6 +357,7 @@ class Config(Section):
         description="In mode predict, how often to look for a newer checkpoint, in seconds; null: the model stays.",
     )
     initial_model: InitialModelConfig | None = None
+    warm_start: WarmStartConfig | None = None
     predictions: Annotated[PredictionsConfig, Field(discriminator="kind")] | None = Field(
         default=None, description="Where the predictions are written."
     )
@@ -364,7 +377,12 @@ class Config(Section):
     @property
     def sources(self) -> dict[str, SourceConfig]:
         """The sections of sources, by their key."""
-        return {"source": self.source} | ({} if self.labels is None else {"labels.source": self.labels.source})
+        found = {"source": self.source}
+        if self.labels is not None:
+            found["labels.source"] = self.labels.source
+        if self.warm_start is not None:
+            found["warm_start.source"] = self.warm_start.source
+        return found
 
     @property
     def outputs(self) -> dict[str, PredictionsConfig | DeadLettersConfig | None]:

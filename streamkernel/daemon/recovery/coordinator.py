@@ -137,7 +137,8 @@ class CheckpointCoordinator(Checkpoints):
         payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
         trained, replayed = self.start.trained, self.start.replayed.to_json()
         source = None if trained is None else {"checkpoint": trained.checkpoint, "records": trained.records}
-        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest, source, replayed)
+        warm = None if self.start.warm is None else self.start.warm.to_json()
+        about = header(self.plan, self.main, self.start.positions, marks, labels, digest, source, replayed, warm)
         return about, payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -196,6 +197,11 @@ class CheckpointCoordinator(Checkpoints):
                     raise
                 return {}  # a full disk: whether that matters is seen when the checkpoint is written
         return None
+
+    @property
+    def main(self) -> Processor:
+        """The processor of the main source, whose counts a checkpoint has."""
+        return self.processor
 
     def room(self, taken: int) -> int | None:
         return None if self.schedule is None else self.schedule.room(taken)
@@ -292,6 +298,8 @@ class CheckpointCoordinator(Checkpoints):
         yield self.plan.source, self.start.positions
         if self.plan.labels is not None and self.start.join is not None:
             yield self.plan.labels, self.start.join.positions
+        if self.plan.warm is not None and self.start.warm is not None and not self.start.warm.done:
+            yield self.plan.warm, self.start.warm.positions
 
     def _reach(self) -> str:
         join = self.start.join
