@@ -51,8 +51,10 @@ class SeveralFiles(Source):
     """
 
     def __init__(self, make: Callable[[str], LineSource], paths: Sequence[str]) -> None:
-        if not paths or STANDARD_INPUT in paths:
-            raise ValueError("paths must be files, at least one, and standard input is none")
+        if not paths:
+            raise ValueError("paths must name at least one file")
+        if STANDARD_INPUT in paths:
+            raise ValueError("standard input is not one of several files: write it to a file, or read it alone")
         self.paths = list(paths)
         self._make = make
         self._kind = make(self.paths[0]).kind

@@ -164,7 +164,7 @@ def test_what_is_missing_or_too_much_is_one_sentence(tmp_path: Path, monkeypatch
         SeveralFiles(CSV, [f"{tmp_path}/part-*"]).open()
     with pytest.raises(SourceError, match=r"is not one in several files"):
         SeveralFiles(CSV, [f"{tmp_path}/part-2*"]).open({3: Position("x", 3, 0)})
-    with pytest.raises(ValueError, match="standard input is none"):
+    with pytest.raises(ValueError, match="standard input is not one of several files: write it to a file"):
         SeveralFiles(CSV, ["-", "a"])
     assert MOST_FILES == 10_000
 

@@ -9,8 +9,6 @@ from connectors.files.names import is_pattern
 
 __all__ = ["conflicts_of_files", "is_several", "paths_of"]
 
-_STANDARD = "-"
-
 
 def paths_of(section: Any) -> list[str]:
     """Return the paths and patterns of a section; none where it is no file.
@@ -44,6 +42,3 @@ def conflicts_of_files(key: str, section: Any) -> Iterator[str]:
         yield f"{key}.follow: not with several files: watch: true waits for new files, follow for more of a single one"
     if section.watch and isinstance(section.path, list):
         yield f"{key}.watch: one directory or pattern can be watched, not a list: give a pattern that has them all"
-    elif _STANDARD in paths_of(section):
-        why = "standard input is no directory" if section.watch else "standard input cannot be one of several files"
-        yield f"{key}.path: {why}: write it to a file, or give it as the only path"
