@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 from connectors.columns.settings import ColumnSettings, InputSettings
 from connectors.files.csv import CsvSource
 from connectors.files.jsonlines import JsonLinesSource
+from connectors.files.several import SeveralFiles
 from connectors.files.sinks import CsvSink, JsonLinesSink
+from connectors.files.watched import WatchedFiles
 from connectors.memory import MemorySink, MemorySource, NullSink
 from connectors.ports import (
     ColumnUse,
@@ -52,10 +54,12 @@ __all__ = [
     "Record",
     "RegistrySettings",
     "RiverSource",
+    "SeveralFiles",
     "Sink",
     "SinkError",
     "Source",
     "SourceError",
+    "WatchedFiles",
 ]
 
 

@@ -7,7 +7,7 @@ knows none of them by name. The in-memory fakes beside this file, in `connectors
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from connectors.passed import Passed, PassedColumn
@@ -49,9 +49,10 @@ class Position(NamedTuple):
         ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
         had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
         input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic made
-        anew does not have.
+        anew does not have. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files
+        as JSON behind it.
     partition
-        The partition of the stream, 0 where there is only one.
+        The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
     offset
         A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A topic: an offset.
 
@@ -260,6 +261,18 @@ class Source(Connector):
         Empty by default.
         """
         return {}
+
+    @property
+    def chooses_order(self) -> bool:
+        """Whether a later run might begin other partitions than those of `starting_offsets`, beside earlier ones.
+
+        If so, they are stored before the first record of them is learnt. False by default.
+        """
+        return False
+
+    def settled(self, positions: Mapping[int, Position]) -> Collection[int]:  # noqa: ARG002
+        """Return the partitions among these without which a later run goes on just as well; none by default."""
+        return ()
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Take note that a checkpoint is durable from which a restart goes on at these positions, by partition."""

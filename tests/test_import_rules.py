@@ -31,7 +31,7 @@ STACKS = {
         {"recovery"},
         {"monitoring"},
         {"group", "wiring"},
-        {"failure", "fresh", "lifecycle"},
+        {"failure", "fresh", "lifecycle", "warming"},
         {"runtime"},
         {"check", "evaluate", "init", "migrate", "partition", "predict", "replay"},
         {"cli"},

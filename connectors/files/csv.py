@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections import Counter
+from collections.abc import Sequence
 from os import PathLike
 
 from connectors.columns.rules import ColumnRules
@@ -102,7 +103,7 @@ class CsvSource(LineSource):
         self._header_end = 0
 
     def _begin(self, stream: ByteStream, offset: int) -> None:
-        self._decoder = None
+        self._decoder = self.column_names = None
         super()._begin(stream, 0)
         if isinstance(stream, StandardInput):
             # Its writer may not have begun: the header is read when there is something to hand out.
@@ -112,7 +113,7 @@ class CsvSource(LineSource):
 
     def _split(self, stream: ByteStream) -> Lines:
         if self.multiline:
-            return JoinedLines(stream, self.max_record_bytes, self.delimiter, self.encoding)
+            return JoinedLines(stream, self.max_record_bytes, self.delimiter, self.encoding, self.partition)
         return super()._split(stream)
 
     def _records(self, lines: Lines, limit: int, deadline: float) -> list[Record]:
@@ -125,14 +126,18 @@ class CsvSource(LineSource):
         chunk = lines.take(1, deadline)
         if not chunk.lines:
             return False
-        columns = self._columns(chunk)
+        self.use_columns(self._columns(chunk))
+        self._header_end = chunk.positions[1].offset
+        return True
+
+    def use_columns(self, columns: Sequence[str]) -> None:
+        """Decode records as those of a file with these columns."""
         target = self.target if self.target_required or self.target in columns else None
         self._decoder = CsvRows(
             columns, target, self.target_type, self.delimiter, self.encoding, self.max_string, self._rules
         )
         self._decoder.passing = self._passing
-        self._header_end = chunk.positions[1].offset
-        return True
+        self.column_names = columns
 
     def _columns(self, header: Chunk) -> list[str]:
         """Return the names of the columns; raise SourceError where they cannot be used."""

@@ -34,10 +34,14 @@ NOTHING = Chunk([], [])
 
 
 class Lines:
-    """The lines of a byte stream, from where it stands, whole up to `max_record_bytes` without their end."""
+    """The lines of a byte stream, from where it stands, whole up to `max_record_bytes` without their end.
 
-    def __init__(self, stream: ByteStream, max_record_bytes: int) -> None:
+    The partition is that of their positions.
+    """
+
+    def __init__(self, stream: ByteStream, max_record_bytes: int, partition: int = 0) -> None:
         self._stream = stream
+        self._partition = partition
         self._limit = max_record_bytes
         # The lines of the last block, the index of the next one of them, and where that begins.
         self._lines: list[bytes] = []
@@ -56,6 +60,12 @@ class Lines:
     def done(self) -> bool:
         """Whether nothing will ever follow; the last piece of a torn stream is no line."""
         return self._stream.ended and self._next == len(self._lines) and (not self._tail or self._stream.torn)
+
+    def at_end(self) -> bool:
+        """Tell whether nothing will ever follow, reading on where that is not known yet."""
+        while self._next == len(self._lines) and self._fill(deadline=0.0):
+            pass
+        return self.done
 
     def take(self, limit: int, deadline: float) -> Chunk:
         """Return the next lines, at most `limit`, waiting for the first until `deadline`; else an empty chunk."""
@@ -126,9 +136,10 @@ class Lines:
         name = self._stream.name_at(offsets[0])
         if self._line_end == 0:
             end = self._start
-            return [Position(name, 0, offsets[0]), Position(self._stream.unended_name_at(end), 0, end)]
+            unended = self._stream.unended_name_at(end)
+            return [Position(name, self._partition, offsets[0]), Position(unended, self._partition, end)]
         if self._stream.name_at(offsets[-1]) != name:
-            return [Position(self._stream.name_at(offset), 0, offset) for offset in offsets]
+            return [Position(self._stream.name_at(offset), self._partition, offset) for offset in offsets]
         # The same as calling Position for each offset, at a third of the cost.
-        made = map(tuple.__new__, repeat(Position), zip(repeat(name), repeat(0), offsets))
+        made = map(tuple.__new__, repeat(Position), zip(repeat(name), repeat(self._partition), offsets))
         return list(cast("Iterator[Position]", made))

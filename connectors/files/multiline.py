@@ -33,8 +33,10 @@ class _UndecidedError(Exception):
 class JoinedLines(Lines):
     """The records of a CSV file whose quoted fields may hold line ends, joined up to `max_record_bytes`."""
 
-    def __init__(self, stream: ByteStream, max_record_bytes: int, delimiter: str, encoding: str) -> None:
-        super().__init__(stream, max_record_bytes)
+    def __init__(
+        self, stream: ByteStream, max_record_bytes: int, delimiter: str, encoding: str, partition: int = 0
+    ) -> None:
+        super().__init__(stream, max_record_bytes, partition)
         self._delimiter = delimiter
         self._encoding = encoding
         # Physical lines, and how many of them were handed out.

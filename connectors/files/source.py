@@ -26,12 +26,16 @@ class LineSource(Source):
 
     kind = "lines"
 
+    column_names: Sequence[str] | None = None
+    """The names of the columns, where the file begins with them and they were read; None where not."""
+
     def __init__(self, path: str | PathLike[str], follow: bool, max_record_bytes: int) -> None:
         if max_record_bytes < 1:
             raise ValueError(f"max_record_bytes must be at least 1, got {max_record_bytes}")
         self.path = path
         self.follow = follow
         self.max_record_bytes = max_record_bytes
+        self.partition = 0
         self._stream: ByteStream | None = None
         self._lines: Lines | None = None
         self._decoder: BulkDecoder | None = None
@@ -95,7 +99,7 @@ class LineSource(Source):
         self._lines = self._split(stream)
 
     def _split(self, stream: ByteStream) -> Lines:
-        return Lines(stream, self.max_record_bytes)
+        return Lines(stream, self.max_record_bytes, self.partition)
 
     def pass_through(self, columns: Sequence[PassedColumn], *, message: bool = False) -> None:
         """Let each record hold these columns; see `Source.pass_through`."""
@@ -192,6 +196,16 @@ class LineSource(Source):
     def exhausted(self) -> bool:
         """Whether the file was read to its end; never while it is followed."""
         return not self.follow and self._lines is not None and self._lines.done
+
+    def at_end(self) -> bool:
+        """Tell whether every record was handed out, reading on where that is not known yet."""
+        if self._lines is None or self._decoder is None:
+            return self.exhausted
+        try:
+            return self._lines.at_end()
+        except SourceError:
+            # It fails again at the next poll.
+            return False
 
     @property
     def resumable(self) -> bool:

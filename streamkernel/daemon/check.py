@@ -37,6 +37,7 @@ from streamkernel.daemon.wiring.model import try_model
 __all__ = ["Findings", "check"]
 
 _POLL_SECONDS = 1.0
+_WARM = "warm_start.source"
 
 
 @dataclass
@@ -63,7 +64,8 @@ def check(plan: Plan) -> Findings:
     config = plan.config
     grouped = group_of(config) is not None
     for key, source in config.sources.items():
-        findings.add(partial(_source, plan, key, source, findings.columns))
+        if key != _WARM:
+            findings.add(partial(_source, plan, key, source, findings.columns))
         if isinstance(source, KafkaSourceConfig):
             findings.add(partial(_registry, key, source))
     if grouped:
@@ -71,6 +73,8 @@ def check(plan: Plan) -> Findings:
     starts: list[resume.Start] = []
     for directory in _directories(plan):
         findings.add(partial(_checkpoint, plan, directory, starts))
+    if config.warm_start is not None and not (starts and starts[0].warm is not None and starts[0].warm.done):
+        findings.add(partial(_source, plan, _WARM, config.warm_start.source, findings.columns))
     if config.mode == "predict":
         findings.add(partial(_trained, plan, starts))
     if not grouped and starts:
@@ -153,7 +157,11 @@ def _directories(plan: Plan) -> list[Path | None]:
 
 def _resumed(plan: Plan, start: resume.Start) -> None:
     """See whether files can be read on where the checkpoint says; what is in topics is looked at by a run."""
-    places = {"source": start.positions, "labels.source": {} if start.join is None else start.join.positions}
+    places = {
+        "source": start.positions,
+        "labels.source": {} if start.join is None else start.join.positions,
+        _WARM: {} if start.warm is None else start.warm.positions,
+    }
     for key, written in plan.config.sources.items():
         positions = places[key]
         if positions and getattr(written, "path", "-") != "-":

@@ -21,6 +21,7 @@ from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.warming import WarmRun, warm_up
 from streamkernel.daemon.wiring.processor import feed_of, make_processor
 
 __all__ = ["evaluate"]
@@ -88,6 +89,8 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
         sources.append((plan.config.labels.source, plan.labels))
     if any(getattr(written, "follow", False) for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is followed")
+    if any(getattr(written, "watch", False) for written, _ in sources):
+        raise DaemonError(f"{plan.path}: evaluate needs a source that ends, this one is watched: drop watch")
     if any(written.kind == "kafka" for written, _ in sources):
         raise DaemonError(f"{plan.path}: evaluate needs a source that ends, a topic of Kafka does not")
     start = resume.restore(plan, None)
@@ -100,9 +103,14 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             stack.enter_context(source).open()
             if written.kind == "river" and source.total is None:
                 raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
+        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+        if (
+            start.warm is not None
+            and warm_up(WarmRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
+        ):
+            raise DaemonError(f"{plan.path}: stopped in the midst of the warm start, there is nothing to judge")
         total = plan.source.total
         with show_progress(plan.path.stem, total[0] if total is not None else None) as show:
-            dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
             recorder = _Recorder(processor, None, show=show, dead_letters=dead_letters)
             feed = feed_of(plan, start)
             try:

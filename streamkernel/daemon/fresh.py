@@ -17,6 +17,7 @@ from streamkernel.daemon.checkpoints.file import read
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import SourceConfig
+from streamkernel.daemon.config.several import paths_of
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.header import mark_of
 from streamkernel.daemon.recovery.resume import check_mode, resume
@@ -104,8 +105,7 @@ def _outputs(plan: Plan, store: CheckpointStore) -> list[_KnownOutput]:
 
 
 def _open_source(plan: Plan, key: str, written: SourceConfig) -> None:
-    path = getattr(written, "path", None)
-    if path is not None and (str(path) == "-" or is_special(Path(path))):
+    if any(path == "-" or is_special(Path(path)) for path in paths_of(written)):
         return  # what is taken from there does not come again
     # One that keeps nothing beside the checkpoint: the old one still goes with what is there.
     with make_source(written, plan.config.limits, key, mode=plan.config.mode) as source:

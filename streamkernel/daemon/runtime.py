@@ -22,6 +22,7 @@ from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, Chec
 from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.warming import WarmRun, warm_up
 from streamkernel.daemon.wiring import parts
 from streamkernel.daemon.wiring.model import try_model
 from streamkernel.daemon.wiring.processor import make_processor
@@ -81,16 +82,33 @@ def run(
         checkpoints = CheckpointCoordinator(
             plan, store, processor, sinks, start, exporter or CheckpointObserver(), listener.saved
         )
+        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+        health.obstacle = lambda: _obstacle(plan)
+        markers = parts.open_markers(plan, store, stack)
+        if store is not None and not start.resumed:
+            try_model(plan)
+        if start.warm is not None and not start.warm.done:
+            warm = WarmRun(
+                plan, start, processor, sinks, stopped, dead_letters, store, markers, exporter, health, max_records
+            )
+            before = start.warm.counts.consumed
+            try:
+                why, view = warm_up(warm)
+            except BaseException:
+                dead_letters.summarise()
+                raise
+            if why != "exhausted":
+                dead_letters.summarise()
+                _log.info("%s in the midst of the warm start", _ENDS.get(why, f"{stopped.name} came"))
+                return view
+            if max_records is not None:
+                max_records -= start.warm.counts.consumed - before
         offset = start.positions[0].offset if 0 in start.positions else 0
         total = plan.source.total[0] if plan.source.total is not None else None
         show = stack.enter_context(show_progress(plan.path.stem, total, offset, listener.alone))
-        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
         watch = Watch(processor, exporter, checkpoints.describe, show, offset, dead_letters)
         health.trouble = watch.trouble
-        health.obstacle = lambda: _obstacle(plan)
         health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
-        if store is not None and not start.resumed:
-            try_model(plan)
         checkpoints.begin(stopped)
         _log.info("reading %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
         if plan.labels is not None and start.join is not None:
@@ -104,7 +122,7 @@ def run(
             start.positions,
             watch if start.trained is None else ModelReload(watch, plan, start, processor, exporter),
             checkpoints,
-            markers=parts.open_markers(plan, store, stack),
+            markers=markers,
             stopped=stopped,
             at_work=stopped.at_work,
             max_records=max_records,

@@ -117,6 +117,7 @@ class _FittedLabels(_Part):
 class _FittedConfig(_Part):
     source: dict[str, Any]
     labels: _FittedLabels | None = None
+    warm_start: dict[str, Any] | None = None
 
 
 class _ModelHeader(_Part):
@@ -128,6 +129,13 @@ class _ModelHeader(_Part):
 class _PredictedWith(_Part):
     checkpoint: _Count
     records: _Count
+
+
+class _WarmStart(_Part):
+    account: _Counts
+    recent_dead: list[_Count]
+    positions: Annotated[list[_Place], AfterValidator(_one_place_each)]
+    done: bool
 
 
 class _Versions(_Part):
@@ -147,6 +155,7 @@ class _Header(_Part):
     target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
     predicted_with: _PredictedWith | None = None
     replayed: list[Annotated[list[Any], AfterValidator(_replayed)]] = []
+    warm_start: _WarmStart | None = None
     config: _FittedConfig
     model: _ModelHeader
     versions: _Versions
@@ -185,5 +194,6 @@ def check_header(header: Mapping[str, Any]) -> None:
         raise CheckpointError(f"its header cannot be used: {f'{where}: ' if where else ''}{text:.200}") from None
     except RecursionError:
         raise CheckpointError("its header cannot be used: it is nested too deeply") from None
-    if unknown := header["account"].keys() - {field.name for field in fields(RecordCounts)}:
+    counts = header["account"].keys() | (header.get("warm_start") or {"account": {}})["account"].keys()
+    if unknown := counts - {field.name for field in fields(RecordCounts)}:
         raise UnfitError(f"the checkpoint counts {min(unknown)!r:.60}, which this streamkernel does not: update it")

@@ -13,6 +13,8 @@ from streamkernel.daemon.config.predicting import conflicts_of_models
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import registry_problems
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
+from streamkernel.daemon.config.several import conflicts_of_files
+from streamkernel.daemon.config.warm import conflicts_of_warm_start
 
 __all__ = ["conflicts"]
 
@@ -27,14 +29,16 @@ def conflicts(config: Config) -> list[str]:
         if getattr(source, "order", None) == "logged" and config.checkpoint is None:
             lines.append(f"{key}.order: logged needs {_a_checkpoint(config)}, the order is kept in its directory")
     for key, source in config.sources.items():
+        lines += conflicts_of_files(key, source)
         if (columns := getattr(source, "inputs", None)) is not None:
-            join_key = None if labels is None else labels.key
+            join_key = None if labels is None or key == "warm_start.source" else labels.key
             found = input_problems(columns, getattr(source, "target", None), join_key)
             lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
     return [
         *lines,
+        *conflicts_of_warm_start(config),
         *conflicts_of_models(config),
         *column_conflicts(config),
         *_of_groups(config),

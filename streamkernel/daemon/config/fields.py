@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticKnownError
 
-__all__ = ["Number", "Path", "Positive", "Section", "TargetType", "Whole"]
+__all__ = ["Number", "Path", "Paths", "Positive", "Section", "TargetType", "Whole"]
 
 
 def _no_boolean(value: Any) -> Any:
@@ -26,6 +27,27 @@ Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
 Path: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null)]
 TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
+
+
+def _paths(value: Any) -> Any:
+    several = value if isinstance(value, list) else [value]
+    for one in several:
+        if not isinstance(one, str):
+            raise PydanticKnownError("string_type")
+        _no_null(one)
+    if not all(several) or not several:
+        raise PydanticKnownError("string_too_short", {"min_length": 1})
+    return value
+
+
+_PATHS_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}},
+    ]
+}
+Paths: TypeAlias = Annotated[Any, AfterValidator(_paths), WithJsonSchema(_PATHS_SCHEMA)]
+"""A path, or a list of paths and patterns."""
 
 
 class Section(BaseModel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import os
 import re
 import stat
@@ -9,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from connectors.files.names import is_pattern, matching
 from connectors.files.rotation import is_part_name
 from streamkernel.daemon.config.schema import Config
+from streamkernel.daemon.config.several import paths_of
 
 __all__ = ["overwritten", "problems"]
 
@@ -46,6 +50,8 @@ def problems(config: Config, path: Path) -> list[str]:
             continue
         if place in taken:
             lines.append(f"{key}: must differ from {taken[place]}, they are the same file")
+        elif (source := _arrives_at(config, Path(written))) is not None:
+            lines.append(f"{key}: must not be where {source} finds files, it would be read as one: give another folder")
         elif (log := _log_of(config, Path(written))) is not None:
             lines.append(f"{key}: must not be named like a rotated part of {log}, it would be read as one")
         elif written != _STANDARD:
@@ -74,7 +80,7 @@ def _log_of(config: Config, path: Path) -> str | None:
     real = Path(os.path.realpath(path))
     for key, section in config.sources.items():
         read = getattr(section, "path", None)
-        if read is None or not getattr(section, "follow", False):
+        if not isinstance(read, str) or not getattr(section, "follow", False):
             continue
         # The parts are looked for beside the name that was given, also where that is a link.
         beside = os.path.realpath(Path(read).parent) == str(real.parent)
@@ -83,11 +89,38 @@ def _log_of(config: Config, path: Path) -> str | None:
     return None
 
 
+def _arrives_at(config: Config, path: Path) -> str | None:
+    """Return the key of the source of several files that would read a file as one of them; None for none."""
+    for key, section in config.sources.items():
+        for read in paths_of(section):
+            pattern = (
+                os.path.join(glob.escape(read), "*")
+                if getattr(section, "watch", False) and os.path.isdir(read)
+                else read
+            )
+            if is_pattern(pattern) and _matches(Path(os.path.realpath(path)), pattern):
+                return f"{key}.path"
+    return None
+
+
+def _matches(real: Path, pattern: str) -> bool:
+    """Return whether a file would be found by a pattern, also where it is not there yet."""
+    if not fnmatch.fnmatchcase(real.name, os.path.basename(pattern)):
+        return False
+    above = os.path.dirname(pattern)
+    folders = glob.glob(above, recursive=True) if above else ["."]
+    return any(os.path.realpath(folder) == str(real.parent) for folder in folders)
+
+
 def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
     """Yield every file that is read, with the key that names it."""
     for key, section in config.sources.items():
-        if (read := getattr(section, "path", None)) is not None:
-            yield f"{key}.path", read
+        for read in paths_of(section):
+            if not is_pattern(read):
+                yield f"{key}.path", read
+            elif not getattr(section, "watch", False):
+                for file in matching(read):
+                    yield f"{key}.path", file
     for key, client in {**config.sources, **config.outputs}.items():
         options = getattr(client, "options", None)
         for name, value in (options.given() if options is not None else {}).items():

@@ -28,3 +28,4 @@ class Plan:
     report: tuple[ReportName, ...]  # the metrics to report
     redact: Redactor  # takes the secrets of the configuration out of a text
     labels: Source | None = None  # the source of late labels, unopened; None where there are none
+    warm: Source | None = None  # the source that is learnt first, unopened; None where there is none

@@ -57,7 +57,7 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
 
 def _grows(source: SourceConfig) -> bool:
     """Return whether a source may have more at another time than now."""
-    return isinstance(source, KafkaSourceConfig) or getattr(source, "follow", False)
+    return isinstance(source, KafkaSourceConfig) or getattr(source, "follow", False) or getattr(source, "watch", False)
 
 
 def _mixed(plan: Plan) -> bool:

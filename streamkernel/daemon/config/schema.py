@@ -14,7 +14,7 @@ from streamkernel.daemon.config.columns import (
     ParquetPredictionsConfig,
     PassingColumnsConfig,
 )
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import Number, Path, Paths, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 
@@ -45,6 +45,7 @@ __all__ = [
     "SourceConfig",
     "TargetType",
     "TlsConfig",
+    "WarmStartConfig",
 ]
 
 
@@ -104,12 +105,19 @@ Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
 
 
 class _FileSourceConfig(Section):
-    path: Path = Field(description="The file; '-' is standard input; .gz and .zst are decompressed.")
+    path: Paths = Field(
+        description="The file; '-' is standard input; .gz and .zst are decompressed. A list of files, or a pattern as "
+        "data/*.csv, is read as one source."
+    )
     target: str | None = Field(
         default=None, description="The column or key of the label; null: every record is unlabelled."
     )
     target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
     follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
+    watch: bool = Field(
+        default=False,
+        description="Read each file that arrives in the directory or under the pattern, and wait for more.",
+    )
     inputs: InputsConfig | None = None
 
 
@@ -235,6 +243,17 @@ class InitialModelConfig(Section):
     )
 
 
+class WarmStartConfig(Section):
+    """A source that ends, which is learnt before the first record of the main one."""
+
+    source: Annotated[
+        SourceConfig,
+        Field(
+            discriminator="kind", description="The source; its predictions are not written, its records counted apart."
+        ),
+    ]
+
+
 class LabelsConfig(Section):
     """Labels that come late, from a source of their own: a record is predicted at once, and learnt with its label."""
 
@@ -343,6 +362,7 @@ class Config(Section):
         description="In mode predict, how often to look for a newer checkpoint, in seconds; null: the model stays.",
     )
     initial_model: InitialModelConfig | None = None
+    warm_start: WarmStartConfig | None = None
     predictions: Annotated[PredictionsConfig, Field(discriminator="kind")] | None = Field(
         default=None, description="Where the predictions are written."
     )
@@ -362,7 +382,12 @@ class Config(Section):
     @property
     def sources(self) -> dict[str, SourceConfig]:
         """The sections of sources, by their key."""
-        return {"source": self.source} | ({} if self.labels is None else {"labels.source": self.labels.source})
+        found = {"source": self.source}
+        if self.labels is not None:
+            found["labels.source"] = self.labels.source
+        if self.warm_start is not None:
+            found["warm_start.source"] = self.warm_start.source
+        return found
 
     @property
     def outputs(self) -> dict[str, PredictionsConfig | DeadLettersConfig | None]:

@@ -20,7 +20,7 @@ from streamkernel.daemon.config.secrets import is_secret
 __all__ = ["validate"]
 
 # Where a section may be of several kinds.
-_UNIONS = (("source",), ("labels", "source"), ("predictions",), ("dead_letters",))
+_UNIONS = (("source",), ("labels", "source"), ("warm_start", "source"), ("predictions",), ("dead_letters",))
 _COMPARISONS = {
     "greater_than": ("gt", ">"),
     "greater_than_equal": ("ge", ">="),

@@ -17,7 +17,7 @@ __all__ = ["DeadLetterLog"]
 _log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 60.0
-_WHAT = {"source": "records", "labels.source": "labels"}
+_WHAT = {"source": "records", "labels.source": "labels", "warm_start.source": "records of the warm start"}
 
 
 @dataclass
@@ -36,7 +36,7 @@ class DeadLetterLog:
     Parameters
     ----------
     kinds
-        The kind of the source of each section: ``"source"``, and with late labels ``"labels.source"``.
+        The kind of the source of each section: ``"source"``, ``"labels.source"``, ``"warm_start.source"``.
     clock
         Gives seconds, and never goes back.
 
@@ -51,7 +51,7 @@ class DeadLetterLog:
         """Take note of the dead letters of a chunk."""
         for letter in done.letters:
             where, reason = letter["position"], letter["reason"]
-            section = "labels.source" if where.get("source") == "labels" else "source"
+            section = f"{where['source']}.source" if "source" in where else "source"
             found = self._reasons.setdefault((section, reason), _Reason(letter["detail"]))
             found.count += 1
             found.unlogged += 1

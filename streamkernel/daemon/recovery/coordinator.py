@@ -102,6 +102,8 @@ class CheckpointCoordinator(Checkpoints):
         # 1. Positions: complete them with what tells a later run that it reads the same source.
         for source, positions in self._places():
             positions.update({key: source.lasting(place) for key, place in positions.items()})
+            for key in source.settled(positions):
+                del positions[key]
         try:
             # 2. Outputs: drain, flush and fsync them, for lines a checkpoint speaks of must be on the disk before it.
             marks = self.sinks.flush()
@@ -135,7 +137,8 @@ class CheckpointCoordinator(Checkpoints):
         payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
         trained, replayed = self.start.trained, self.start.replayed.to_json()
         source = None if trained is None else {"checkpoint": trained.checkpoint, "records": trained.records}
-        about = header(self.plan, self.processor, self.start.positions, marks, labels, digest, source, replayed)
+        warm = None if self.start.warm is None else self.start.warm.to_json()
+        about = header(self.plan, self.main, self.start.positions, marks, labels, digest, source, replayed, warm)
         return about, payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -195,6 +198,11 @@ class CheckpointCoordinator(Checkpoints):
                 return {}  # a full disk: whether that matters is seen when the checkpoint is written
         return None
 
+    @property
+    def main(self) -> Processor:
+        """The processor of the main source, whose counts a checkpoint has."""
+        return self.processor
+
     def room(self, taken: int) -> int | None:
         return None if self.schedule is None else self.schedule.room(taken)
 
@@ -226,7 +234,8 @@ class CheckpointCoordinator(Checkpoints):
             if not new:
                 continue
             # A restart finds by itself what was added beside others, from its first record on.
-            self._unsaved |= self.schedule is not None and (not positions or any(one.offset for one in new.values()))
+            matters = source.chooses_order or not positions or any(one.offset for one in new.values())
+            self._unsaved |= self.schedule is not None and matters
             positions.update(new)
             chosen = True
         if chosen and self.schedule is not None:
@@ -289,6 +298,8 @@ class CheckpointCoordinator(Checkpoints):
         yield self.plan.source, self.start.positions
         if self.plan.labels is not None and self.start.join is not None:
             yield self.plan.labels, self.start.join.positions
+        if self.plan.warm is not None and self.start.warm is not None and not self.start.warm.done:
+            yield self.plan.warm, self.start.warm.positions
 
     def _reach(self) -> str:
         join = self.start.join

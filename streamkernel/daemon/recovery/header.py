@@ -26,6 +26,7 @@ __all__ = [
     "check_labels",
     "check_source",
     "check_versions",
+    "check_warm_start",
     "describe_model",
     "header",
     "mark_of",
@@ -84,6 +85,9 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
     if labels is not None:
         written = plan.raw["labels"]
         sections["labels"] = {"key": written["key"], "source": _fitted_source(written["source"], labels.source)}
+    if plan.config.warm_start is not None:
+        warm = plan.config.warm_start.source
+        sections["warm_start"] = _fitted_source(plan.raw["warm_start"]["source"], warm)
     # As a checkpoint has them: YAML knows dates and numbers that are not finite, and JSON has words for them.
     plain: dict[str, Any] = json.loads(json.dumps(sections, default=str), parse_constant=str)
     return plain
@@ -112,6 +116,7 @@ def header(
     digest: str | None = None,
     predicted_with: Mapping[str, int] | None = None,
     replayed: Sequence[Any] = (),
+    warm_start: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the header of a checkpoint.
 
@@ -133,6 +138,8 @@ def header(
         Number and learnt records of the checkpoint that a run in mode predict has its model from; None: the run learns.
     replayed
         What `ReplayedLetters.to_json` gives; nothing where no dead letter was replayed.
+    warm_start
+        What `WarmStart.to_json` gives; None where the run did not begin with one.
 
     """
     sections = _fitted_sections(plan)
@@ -151,6 +158,7 @@ def header(
         **({"target_moments": list(moments)} if moments.n else {}),
         **({} if predicted_with is None else {PREDICTED_WITH: dict(predicted_with)}),
         **({"replayed": replayed} if replayed else {}),
+        **({} if warm_start is None else {"warm_start": warm_start}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
         "model": describe_model(model, digest),
@@ -209,6 +217,22 @@ def check_labels(header: Mapping[str, Any], plan: Plan) -> None:
     else:
         different = _differences("labels", before, now, ["key"])
         _refuse(different + _differences("labels.source", before["source"], now["source"], _SOURCE_KEYS))
+
+
+def check_warm_start(header: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a checkpoint in the midst of a warm start that this configuration would not go on with.
+
+    Raises
+    ------
+    UnfitError
+        Naming each difference.
+
+    """
+    before, now = header["config"].get("warm_start") or {}, _fitted_sections(plan).get("warm_start")
+    if now is None:
+        _refuse(["warm_start is half learnt in the checkpoint and not set in the configuration"])
+    else:
+        _refuse(_differences("warm_start.source", before, now, _SOURCE_KEYS))
 
 
 def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], keys: Iterable[str]) -> list[str]:

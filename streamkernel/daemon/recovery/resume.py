@@ -20,9 +20,17 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_labels, check_source, check_versions, mark_of
+from streamkernel.daemon.recovery.header import (
+    PREDICTED_WITH,
+    check_labels,
+    check_source,
+    check_versions,
+    check_warm_start,
+    mark_of,
+)
 from streamkernel.daemon.recovery.replayed import ReplayedLetters
 from streamkernel.daemon.recovery.trained import TrainedModel, trained_models
+from streamkernel.daemon.recovery.warm import WarmStart
 
 __all__ = ["Start", "begin", "check_mode", "refuse_outputs", "restore", "resume", "take_trained"]
 
@@ -62,6 +70,8 @@ class Start:
         Of mode predict, gives a newer model, None where there is none.
     replayed
         The dead letters that were replayed.
+    warm
+        How far the source is learnt that comes first; None where there is none.
 
     """
 
@@ -79,6 +89,7 @@ class Start:
     trained: TrainedModel | None = None
     newer: Callable[[], TrainedModel | None] = lambda: None
     replayed: ReplayedLetters = field(default_factory=ReplayedLetters)
+    warm: WarmStart | None = None
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
         """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
@@ -100,6 +111,8 @@ def begin(plan: Plan) -> Start:
         trained = trained_models(plan, path).newest()
         start.model, start.inputs, start.target_moments = trained.model, trained.inputs, trained.target_moments
         _log.info("the model is that of %s, %s", path, trained.describe())
+    if plan.warm is not None:
+        start.warm = WarmStart()
     return start
 
 
@@ -203,6 +216,12 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.recent_dead = list(header["recent_dead"])
     start.replayed = ReplayedLetters.from_json(header.get("replayed", []))
     start.positions = {place[1]: Position(*place) for place in header["positions"]}
+    if "warm_start" in header:
+        start.warm = WarmStart.from_json(header["warm_start"])
+        if not start.warm.done:
+            check_warm_start(header, plan)
+    elif plan.warm is not None:
+        _log.warning("warm_start: not learnt, the run began without one: start anew with --fresh to have it learnt")
     if labels:
         start.whole = _labels_fit(header, plan)
         if start.whole and start.join is not None:

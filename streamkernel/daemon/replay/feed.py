@@ -114,7 +114,8 @@ class ReplayFeed:
     def _decode(self, letter: DeadLetter) -> ReplayedRecord | None:
         place = letter.place
         state = self._sources[place.source]
-        here = state.positions[place.partition]
+        # Of several files, one after the other, only the place in the last is known.
+        here = state.positions.get(place.partition) or state.positions[max(state.positions)]
         # The name of a place in a file changes as it is read; and a topic's offsets never begin anew.
         stream = _STREAM + (here.stream if state.topic else f"#{place.repeat}" if place.repeat else "")
         position = Position(stream, place.partition, place.offset)

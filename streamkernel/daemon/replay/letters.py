@@ -61,7 +61,7 @@ class _PositionLine(BaseModel):
     model_config = ConfigDict(strict=True)
     partition: _Whole
     offset: _Whole
-    source: Literal["labels"] | None = None
+    source: Literal["labels", "warm_start"] | None = None
 
 
 class _LetterLine(BaseModel):
@@ -108,6 +108,11 @@ def read_letters(
         except (LookupError, ValueError) as error:
             raise _no_letter(path, line, f"raw: {error!s:.200}") from None
         position = written.position
+        if position.source == "warm_start":
+            raise DaemonError(
+                f"{path}, line {line}: a letter of the warm start, which cannot be replayed: take such lines out; "
+                "their mended records can be appended to the main source"
+            )
         where_from: Literal["records", "labels"] = position.source or "records"
         repeat = 0
         if offsets_repeat(where_from):

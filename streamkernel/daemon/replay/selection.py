@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.several import is_several
 from streamkernel.daemon.recovery.replayed import MOST_REPLAYED, LetterPlace
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.replay.letters import DeadLetter, read_letters
@@ -99,5 +100,9 @@ class LetterSelection:
         """Return whether the daemon has yet to read a record, or reads it again."""
         join = self.start.join
         positions = self.start.positions if place.source == "records" else {} if join is None else join.positions
+        if positions and is_several(self.plan.config.sources[SECTIONS[place.source]]):
+            # Partitions are files, one after the other, and only that of the last is known.
+            last = positions[max(positions)]
+            return (place.partition, place.offset) >= (last.partition, last.offset)
         here = positions.get(place.partition)
         return here is None or (place.offset >= here.offset and not self._repeats(place.source))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from connectors.files.several import SeveralFiles
 from connectors.ports import Position, Source, SourceError
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
@@ -53,7 +54,9 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
         positions: Mapping[int, Position] = start.positions
         if name == "labels" and start.join is not None:
             positions = dict(start.join.positions)
-        if isinstance(written, CsvSourceConfig):
+        if isinstance(source, SeveralFiles):
+            source.open(positions)
+        elif isinstance(written, CsvSourceConfig):
             _read_header(source, written.path, key)
         if isinstance(written, KafkaSourceConfig) and written.include:
             _log.warning(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from connectors.ports import Sink, Source, SourceError
 from streamkernel.daemon.config import schema as settings
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.several import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
 from streamkernel.daemon.wiring.columns import included_names, passed_columns
+
+if TYPE_CHECKING:
+    from connectors.files.source import LineSource
 
 __all__ = ["make_sink", "make_source", "order_log"]
 
@@ -63,11 +70,12 @@ def make_source(
         if isinstance(source, settings.CsvSourceConfig):
             from connectors.files.csv import CsvSource
 
-            return CsvSource(**given, target_required=mode == "learn" or key != "source")
+            given["target_required"] = mode == "learn" or key != "source"
+            return _of_files(source, CsvSource, given)
         if isinstance(source, settings.JsonlSourceConfig):
             from connectors.files.jsonlines import JsonLinesSource
 
-            return JsonLinesSource(**given)
+            return _of_files(source, JsonLinesSource, given)
         from connectors.kafka.reading.source import KafkaSource
 
         return KafkaSource(
@@ -80,6 +88,22 @@ def make_source(
         )
     except (SourceError, ValueError) as error:
         raise ConfigError([_line(key, error)]) from None
+
+
+def _of_files(
+    source: settings.CsvSourceConfig | settings.JsonlSourceConfig,
+    kind: Callable[..., LineSource],
+    given: dict[str, Any],
+) -> Source:
+    """Return the source of one file, or of several of a kind, with these arguments."""
+    path, watch = given.pop("path"), given.pop("watch")
+    if not is_several(source):
+        return kind(path, **given)
+    from connectors.files.several import SeveralFiles
+    from connectors.files.watched import WatchedFiles
+
+    make = partial(kind, **given)
+    return WatchedFiles(make, path) if watch else SeveralFiles(make, path if isinstance(path, list) else [path])
 
 
 def order_log(checkpoint: settings.CheckpointConfig, key: str = "source") -> Path:

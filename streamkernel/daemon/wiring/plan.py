@@ -16,6 +16,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import Config, RiverSourceConfig
 from streamkernel.daemon.config.validate import validate
+from streamkernel.daemon.config.warm import problems_of_warm_source
 from streamkernel.daemon.stream.quality import REPORTS
 from streamkernel.daemon.wiring.columns import let_pass
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
@@ -63,6 +64,7 @@ def plan_of(path: Path, document: Document) -> Plan:
                 report=tuple(report or REPORTS[task]),
                 redact=document.redact,
                 labels=sources.get("labels.source"),
+                warm=sources.get("warm_start.source"),
             )
     raise ConfigError([document.redact(document.as_written(line)) for line in problems])
 
@@ -79,6 +81,9 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
             problems += error.lines
         except SourceError as error:
             problems.append(f"predictions.include: {error}")
+    if "warm_start.source" in sources:
+        kind = config.sources["warm_start.source"].kind
+        problems += problems_of_warm_source(sources["warm_start.source"], kind)
     for key, sink in config.outputs.items():
         try:
             make_sink(sink, key)

@@ -9,6 +9,7 @@ from streamkernel.daemon.config.schema import MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.recovery.warm import WarmStart
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage, KeylessStage
 from streamkernel.daemon.stream.input_names import InputNames
@@ -18,8 +19,9 @@ from streamkernel.daemon.stream.processor import Processor, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.stream.warm_processor import WarmProcessor
 
-__all__ = ["feed_of", "make_learner", "make_processor"]
+__all__ = ["feed_of", "make_learner", "make_processor", "make_warm_processor"]
 
 
 def make_processor(plan: Plan, start: resume.Start) -> Processor:
@@ -44,6 +46,20 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
         start.counts,
         stage,
         None if start.trained is None else start.trained.checkpoint,
+    )
+
+
+def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Processor:
+    """Return the processor of a warm start, with the learner of the main one and counts and scores of its own."""
+    bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
+    shown = plan.config.metrics or MetricsConfig()
+    return WarmProcessor(
+        main.learner,
+        Quality(plan.task, plan.report, shown.window, shown.max_classes),
+        ProgressiveLoss(shown.window),
+        DeadLetterRate(bad.max_rate, bad.max_rate_window, warm.recent_dead),
+        warm.counts,
+        DirectStage() if plan.config.labels is None else KeylessStage(plan.config.labels.key),
     )
 
 

@@ -1,0 +1,211 @@
+"""A directory, or a pattern, that is watched for files which arrive by rename."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from connectors.files.names import is_temporary, matching
+from connectors.files.order import FileOrder, FilesPlace, FinishedFile
+from connectors.files.several import SeveralFiles
+from connectors.files.source import LineSource
+from connectors.ports import Fault, Position, Record, SourceError
+
+_log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 1000
+MOST_FINISHED = 1000
+_MOST_WARNED = 10_000
+_LOOK_SECONDS = 0.2
+
+
+class WatchedFiles(SeveralFiles):
+    """Read each file of a directory once, as a whole, and wait for more.
+
+    A file must have its content when it gets its name, as by a rename; hidden files and those that end in .tmp or .part
+    are let be until then. Those that are there together are read in the order in which they were modified, and by name
+    where that is the same; the order is stored before the first of them is learnt. Finished files may be removed once a
+    checkpoint was made.
+
+    The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
+    it comes later, it is not read, and a log line says so. A file that cannot be read is one record with a fault.
+
+    Parameters
+    ----------
+    make
+        Makes the source of one file of its path.
+    path
+        The directory, or a pattern.
+
+    """
+
+    def __init__(self, make: Callable[[str], LineSource], path: str) -> None:
+        super().__init__(make, [path])
+        self._path = path
+
+    def _reset(self) -> None:
+        super()._reset()
+        # Paths that were warned of, and whether those behind the watermark are all there were at the start.
+        self._warned: deque[str] = deque(maxlen=_MOST_WARNED)
+        self._looked = False
+        self._begun: FinishedFile | None = None
+        self._finished_now: list[str] = []
+
+    def _choose(self) -> FileOrder:
+        if not os.path.isdir(self._path) and not any(character in self._path for character in "*?["):
+            raise SourceError(
+                f"{self._path}: is no directory and no pattern: watch: true waits for files in one; a file that grows "
+                "is read by follow: true"
+            )
+        return self._with_new(FileOrder())
+
+    def _compared(self, before: FileOrder) -> FileOrder:
+        return before
+
+    def _with_new(self, order: FileOrder) -> FileOrder:
+        """Return an order that goes on with the files that are there now and were not read, or the same one."""
+        known = {one.path: one for one in order.finished}
+        new: list[FinishedFile] = []
+        for found in self._found():
+            finished = known.get(found.path)
+            if finished is not None:
+                if finished != found:
+                    self._warn_once(found.path, "was written to after it was read, and is not read again: rename it")
+            elif order.watermark is not None and found[:2] <= order.watermark:
+                if self._looked:
+                    self._warn_once(
+                        found.path,
+                        f"came late, older than the last {MOST_FINISHED:,} files read, and is not read: touch it",
+                    )
+                else:
+                    self._warned.append(found.path)
+            else:
+                new.append(found)
+        self._looked = True
+        if not new:
+            return order
+        files = tuple(one.path for one in sorted(new)[:MOST_AT_ONCE])
+        return replace(order, files=files, first=order.end)
+
+    def _found(self) -> Iterator[FinishedFile]:
+        try:
+            if os.path.isdir(self._path):
+                with os.scandir(self._path) as entries:
+                    paths = [entry.path for entry in entries if not is_temporary(entry.name)]
+            else:
+                paths = list(matching(self._path))
+        except OSError as error:
+            raise SourceError(f"{self._path}: cannot be listed: {error.strerror}") from None
+        for path in paths:
+            if (found := _known(path)) is not None:
+                yield found
+
+    def _warn_once(self, path: str, what: str) -> None:
+        if path not in self._warned:
+            self._warned.append(path)
+            _log.warning("%s %s to have it read", path, what)
+
+    def poll(self, max_records: int, timeout: float) -> list[Record]:
+        """Hand out the next records; see `Source.poll`."""
+        deadline = time.monotonic() + timeout
+        while True:
+            if self._reader is None and self._number >= self._order.end and not self._wait(deadline):
+                return []
+            try:
+                if self._reader is None:
+                    self._begin()
+                if records := self._next_records(max_records):
+                    return records
+            except SourceError as error:
+                return [self._unreadable(error)]
+
+    def _wait(self, deadline: float) -> bool:
+        """Wait until there are files to be read."""
+        while True:
+            order = self._with_new(self._order)
+            if order is not self._order:
+                self._order = order
+                self._begin_batch()
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_LOOK_SECONDS, left))
+
+    def _begin(self, position: Position | None = None) -> None:
+        self._begun = _known(self._order.path(self._number))
+        super()._begin(position)
+
+    def _unreadable(self, error: SourceError) -> Record:
+        """Return the record that stands for a file that cannot be read, or for the rest of one."""
+        path = self._order.path(self._number)
+        stream, _, offset = self._end or Position("", self._number, 0)
+        start = Position(stream, self._number, offset)
+        _log.error("%s; the rest of it is a dead letter: mend the file and rename it to have it read", error)
+        self._handed_out(start)
+        self._finish()
+        end = Position(str(FilesPlace(stream, True, self._order)), start.partition, offset)
+        self._end = None
+        fault = Fault("corrupt", f"the file cannot be read: {error!s:.300}")
+        return Record({}, None, start, end, os.fsencode(path), fault)
+
+    def _finish(self) -> None:
+        path = self._order.path(self._number)
+        order, now = self._order_behind, _known(path)
+        if self._reader is None:
+            self._number += 1
+        else:
+            super()._finish()
+        self._order = order
+        if now is not None and self._begun not in (None, now):
+            self._warn_once(
+                path, "was written to while it was read, files need their content before their name: rename it"
+            )
+        self._finished_now.append(path)
+
+    @property
+    def _order_behind(self) -> FileOrder:
+        return self._order if self._begun is None else _with_finished(self._order, self._begun)
+
+    def saved(self, positions: Mapping[int, Position]) -> None:
+        """Tell which files may be removed; see `Source.saved`."""
+        if self._finished_now and positions and max(positions) >= self._number - 1:
+            names = ", ".join(self._finished_now[:3])
+            more = f" and {len(self._finished_now) - 3} more" if len(self._finished_now) > 3 else ""
+            _log.info("%s%s: read and saved, may be removed", names, more)
+            self._finished_now.clear()
+
+    @property
+    def chooses_order(self) -> bool:
+        """A later run might find other files first."""
+        return True
+
+    @property
+    def exhausted(self) -> bool:
+        """Never: more may come."""
+        return False
+
+    def describe(self) -> str:
+        """Return a phrase such as ``"csv files in incoming, watched"``."""
+        return f"{self._kind} files {'in ' if os.path.isdir(self._path) else ''}{self._path}, watched"
+
+
+def _known(path: str) -> FinishedFile | None:
+    """Return what a regular file is known by; None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return FinishedFile(status.st_mtime_ns, path, status.st_size) if stat.S_ISREG(status.st_mode) else None
+
+
+def _with_finished(order: FileOrder, file: FinishedFile) -> FileOrder:
+    """Return an order with one more finished file, and with as few of them as are kept."""
+    known = sorted({*order.finished, file})
+    passed = [one[:2] for one in known[:-MOST_FINISHED]] + ([order.watermark] if order.watermark else [])
+    return replace(order, finished=tuple(known[-MOST_FINISHED:]), watermark=max(passed, default=None))

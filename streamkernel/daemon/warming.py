@@ -1,0 +1,160 @@
+"""A warm start: a source that ends is learnt to its end before the first record of the main one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from connectors.ports import SourceError
+from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.view import View, status_page
+from streamkernel.daemon.monitoring.watch import Watch
+from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.stream.ending import verify_ending
+from streamkernel.daemon.stream.in_flight import InFlightMarkers
+from streamkernel.daemon.stream.loop import Loop
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.processor import make_warm_processor
+
+__all__ = ["WarmRun", "warm_up"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class WarmCheckpoints(CheckpointCoordinator):
+    """Makes the checkpoints of a warm start, which hold its counts beside those of the main source."""
+
+    main_processor: Processor | None = None
+
+    @property
+    def main(self) -> Processor:
+        """The processor of the main source, which has taken nothing yet."""
+        assert self.main_processor is not None
+        return self.main_processor
+
+    def _snapshot(self, *given: Any) -> Any:
+        assert self.start.warm is not None
+        self.start.warm.recent_dead = self.processor.rate.recent
+        return super()._snapshot(*given)
+
+    def _reach(self) -> str:
+        return f"record {self.processor.counts.consumed:,} of the warm start"
+
+
+@dataclass
+class WarmRun:
+    """What a warm start has in common with the run that it begins.
+
+    Attributes
+    ----------
+    plan, start
+        The configuration, and the state, in which the warm start is not done.
+    main
+        The processor of the main source, whose model learns.
+    sinks
+        The open outputs, of which the dead letters are written.
+    stopped
+        Whether to stop.
+    dead_letters
+        Logs dead letters.
+    store, markers, observer, health
+        As of the run; by default nothing is saved and nobody watches.
+    max_records
+        How many records to take at most; None: no limit.
+
+    """
+
+    plan: Plan
+    start: Start
+    main: Processor
+    sinks: Sinks
+    stopped: StopSignals
+    dead_letters: DeadLetterLog
+    store: CheckpointStore | None = None
+    markers: InFlightMarkers | None = None
+    observer: CheckpointObserver | None = None
+    health: Health | None = None
+    max_records: int | None = None
+
+
+def warm_up(run: WarmRun) -> tuple[str, View]:
+    """Learn the source of a warm start from where it stands, and make that durable.
+
+    Returns
+    -------
+    why, view
+        As `Loop.run` gives it, ``"exhausted"`` where the main source may begin; and the last view.
+
+    Raises
+    ------
+    ConnectorError, CheckpointError, DaemonError
+        When something fails; what was learnt is saved.
+
+    """
+    plan, start, warm = run.plan, run.start, run.start.warm
+    assert plan.warm is not None
+    assert warm is not None
+    processor = make_warm_processor(plan, run.main, warm)
+    observer = run.observer or CheckpointObserver()
+    checkpoints = WarmCheckpoints(
+        plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.main
+    )
+    watch = Watch(processor, None, checkpoints.describe, dead_letters=run.dead_letters)
+    source = plan.warm
+    if run.health is not None:
+        run.health.trouble = watch.trouble
+        run.health.page = lambda: status_page(plan.path.name, plan.redact(source.describe()), watch.view)
+    with source:
+        source.open(warm.positions)
+        checkpoints.begin(run.stopped)
+        _log.info("warm start: reading %s from record %d on", source.describe(), warm.counts.consumed + 1)
+        if run.health is not None:
+            run.health.ready = True
+        loop = Loop(
+            source,
+            processor,
+            run.sinks,
+            warm.positions,
+            watch,
+            checkpoints,
+            markers=run.markers or InFlightMarkers({}),
+            stopped=run.stopped,
+            at_work=run.stopped.at_work,
+            max_records=run.max_records,
+        )
+        try:
+            why = loop.run()
+        except SourceError:
+            checkpoints.finish()  # what came before is dealt with, and in order
+            raise
+        checkpoints.finish()
+    if why == "exhausted":
+        verify_ending(processor)
+        _end(run, checkpoints)
+    return why, watch.refresh()
+
+
+def _end(run: WarmRun, checkpoints: WarmCheckpoints) -> None:
+    """Make it durable that the main source is read from now on."""
+    warm = run.start.warm
+    assert warm is not None
+    crash.point("seam")
+    warm.done = True
+    warm.positions.clear()
+    if checkpoints.schedule is not None:
+        checkpoints.schedule.moved()
+        checkpoints.finish()
+        # The run goes on from that checkpoint as from one of a process before.
+        run.start.resumed, run.start.written = True, time.time()
+    crash.point("seam")
+    _log.info("the warm start is learnt, %d records of it; the main source follows", warm.counts.learnt)

@@ -1,0 +1,177 @@
+"""Runs over several files and over a directory that is watched: exactly once, whatever kills them or arrives."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.files.order import FilesPlace
+from streamkernel.daemon import cli
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import MODEL, lines_of
+from tests.daemon.conftest import Home, Launcher, write_stream
+
+PARTS = 5
+PATTERN = {"kind": "csv", "path": "in/part-*", "target": "y"}
+
+
+def prepared(home: Home, n_records: int = 500, **sections: Any) -> Home:
+    """Write the parts of one stream, some compressed, each with the header."""
+    (home.folder / "in").mkdir()
+    write_stream(home.folder / "whole.csv", PARTS * n_records)
+    header, *lines = (home.folder / "whole.csv").read_text().splitlines(keepends=True)
+    for number in range(PARTS):
+        text = (header + "".join(lines[number * n_records : (number + 1) * n_records])).encode()
+        name = f"in/part-{2 * number + 8}.csv"
+        if number % 2:
+            (home.folder / f"{name}.gz").write_bytes(gzip.compress(text))
+        else:
+            (home.folder / name).write_bytes(text)
+    home.configure(source=PATTERN, **{"checkpoint": {"directory": "out/state", "every_records": 300}, **sections})
+    return home
+
+
+@pytest.fixture
+def parts(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.chdir(home.folder)
+    return prepared(home, 200)
+
+
+def test_it_learns_as_from_one_file(parts: Home) -> None:
+    run(prepare(parts.config))
+    several, lines = parts.header(), parts.lines("out/predictions.jsonl")
+    places = [(line["position"]["partition"], line["position"]["offset"]) for line in lines]
+    assert len(set(places)) == len(places)
+    assert places == sorted(places)
+    assert {partition for partition, _ in places} == set(range(PARTS))
+    ((stream, partition, _),) = several["positions"]
+    place = FilesPlace.parse(stream)
+    assert place is not None
+    assert place.finished
+    assert partition == PARTS - 1
+    assert [Path(one).name.partition(".")[0] for one in place.order.files] == [
+        f"part-{2 * n + 8}" for n in range(PARTS)
+    ]
+    run(prepare(parts.configure(source={**PATTERN, "path": "whole.csv"})), fresh=True)
+    whole = parts.header()
+    assert (whole["model"], whole["account"]) == (several["model"], several["account"])
+    assert [line["prediction"] for line in parts.lines("out/predictions.jsonl")] == [one["prediction"] for one in lines]
+
+
+def test_kills_change_nothing(homes: Any, launcher: Launcher) -> None:
+    undisturbed, home = prepared(homes("undisturbed")), prepared(homes("killed"))
+    assert launcher.call(undisturbed, "run", "config.yaml").returncode == 0
+    draw = random.Random(5)
+    for kill in [*(f"consumed:{draw.randint(1, 600)}" for _ in range(4)), "mid-batch:3", "checkpoint-before-rename:2"]:
+        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    assert home.result() == undisturbed.result()
+
+
+def test_a_watched_directory_is_learnt_once_across_kills(homes: Any, launcher: Launcher) -> None:
+    home = prepared(homes("watched"))
+    source = {**PATTERN, "path": "in", "watch": True}
+    home.configure(source=source, checkpoint={"directory": "out/state", "every_records": 300})
+    away = home.folder / "away"
+    away.mkdir()
+    names = sorted(path.name for path in (home.folder / "in").iterdir())
+    for number, name in enumerate(names):
+        os.utime(home.folder / "in" / name, ns=(number, number))
+        if number > 1:
+            (home.folder / "in" / name).rename(away / name)
+    for number, kill in enumerate(["consumed:700", "mid-batch:2", "consumed:900", "consumed:400"]):
+        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        if number < len(names) - 2:
+            (away / names[number + 2]).rename(home.folder / "in" / names[number + 2])
+    left = PARTS * 500 - home.header()["account"]["consumed"]
+    done = launcher.call(home, "run", "config.yaml", "--max-records", str(left))
+    assert done.returncode == 0, done.stderr
+    account = home.header()["account"]
+    assert account["consumed"] == 2500
+    lines = home.lines("out/predictions.jsonl")
+    assert len({tuple(line["position"].values()) for line in lines}) == len(lines) == account["predicted"]
+
+
+def test_check_and_evaluate(parts: Home) -> None:
+    found = check(prepare(parts.config))
+    assert "source: 5 csv files in/part-*" in found.good
+    with StopSignals() as stopped:
+        assert evaluate(prepare(parts.config), stopped).view.account["consumed"] == PARTS * 200
+    watched = prepare(parts.configure(source={**PATTERN, "path": "in", "watch": True}))
+    assert "source: csv files in in, watched" in check(watched).good
+    with pytest.raises(DaemonError, match="evaluate needs a source that ends, this one is watched"), StopSignals() as s:
+        evaluate(watched, s)
+    (parts.folder / "in/part-9.csv").write_text("a,y\n1,no\n")
+    (bad,) = check(prepare(parts.configure(source=PATTERN))).bad
+    assert "part-9.csv: its columns are not those of the files before it, it lacks 'b', 'colour'" in bad
+
+
+def test_dead_letters_of_finished_files_come_back(parts: Home) -> None:
+    run(prepare(parts.config))
+    before = parts.header()
+    letters = (parts.folder / "out/dead.jsonl").read_text().replace('"raw":"inf', '"raw":"1')
+    (parts.folder / "mended.jsonl").write_text(letters)
+    for path in (parts.folder / "in").iterdir():
+        path.unlink()
+    for _ in range(2):
+        cli.main(["replay", "mended.jsonl", "config.yaml"])
+        header = parts.header()
+        mended = letters.count('"infinite"')
+        assert mended > 0
+        assert header["account"]["dead"] == before["account"]["dead"] - mended
+        assert header["positions"] == before["positions"]
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (
+            "path: [a.csv, b.csv], follow: true",
+            "source.follow: not with several files: watch: true waits for new files",
+        ),
+        ("path: [a, b], watch: true", "source.watch: one directory or pattern can be watched, not a list: give a"),
+        ("path: ['-', b]", "source: standard input is not one of several files: write it to a file, or read it alone"),
+        (
+            "path: '-', watch: true",
+            "source: standard input is not one of several files: write it to a file, or read it alone",
+        ),
+        ("path: []", "source.path: must not be empty"),
+        ("path: [3]", "source.path: must be a text"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path: Path, source: str, line: str) -> None:
+    (found,) = lines_of(tmp_path, f"{MODEL}source: {{kind: csv, target: y, {source}}}\n")
+    assert found.startswith(line)
+
+
+def test_outputs_are_not_written_where_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.csv").write_text("a,y\n")
+    for path, out, ok in (
+        ("in", "in/out.jsonl", False),
+        ("in/*.csv", "in/out.csv", False),
+        ("in/*.csv", "in/out.jsonl", True),
+    ):
+        text = f"{MODEL}source: {{kind: csv, target: y, path: '{path}', watch: true}}\n"
+        text += f"predictions: {{kind: jsonl, path: {out}}}\n"
+        if ok:
+            (tmp_path / "config.yaml").write_text(text)
+            prepare(tmp_path / "config.yaml", {})
+        else:
+            (line,) = lines_of(tmp_path, text)
+            assert line.startswith("predictions.path: must not be where source.path finds files")

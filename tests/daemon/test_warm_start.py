@@ -1,0 +1,211 @@
+"""A warm start: one source is learnt to its end, then the main one, each record once across the seam."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel.daemon import cli
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import GOOD, lines_of
+from tests.daemon.conftest import Home, Launcher, write_stream
+
+OURS = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]
+RIVER = [
+    {"river.compose.Discard": {"args": ["colour"]}},
+    "river.preprocessing.StandardScaler",
+    {"river.tree.HoeffdingTreeClassifier": {"grace_period": 50}},
+]
+WARM = {"source": {"kind": "csv", "path": "history.csv", "target": "y"}}
+
+
+@pytest.fixture
+def warm(here: Home) -> Home:
+    write_stream(here.folder / "history.csv", 700, seed=1)
+    return here
+
+
+@pytest.mark.parametrize("model", [OURS, RIVER], ids=["ours", "River's"])
+def test_it_ends_as_one_run_over_both_streams(warm: Home, model: list[Any]) -> None:
+    run(prepare(warm.configure(model=model, warm_start=WARM)))
+    header, lines = warm.header(), warm.lines("out/predictions.jsonl")
+    assert header["account"]["consumed"] == 1000
+    assert len(lines) == header["account"]["predicted"]
+    first = header["warm_start"]
+    assert first["done"]
+    assert first["account"]["consumed"] == 700
+    assert first["positions"] == []
+    letters = warm.lines("out/dead.jsonl")
+    assert sum(one["position"].get("source") == "warm_start" for one in letters) == first["account"]["dead"] > 0
+    assert len(letters) == first["account"]["dead"] + header["account"]["dead"]
+
+    rows = (warm.folder / "stream.csv").read_text().partition("\n")[2]
+    (warm.folder / "stream.csv").write_text((warm.folder / "history.csv").read_text() + rows)
+    run(prepare(warm.configure(model=model)), fresh=True)
+    whole = warm.header()
+    assert whole["model"] == header["model"]
+    names = ("prediction", "probabilities", "target")
+    one, other = (
+        [[line[name] for name in names] for line in part[-len(lines) :]]
+        for part in (lines, warm.lines("out/predictions.jsonl"))
+    )
+    assert one == other
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
+    home = Home(tmp_path_factory.mktemp("undisturbed"))
+    prepared(home.folder)
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+def prepared(folder: Path) -> None:
+    write_stream(folder / "history.csv", 1200, seed=1)
+    write_stream(folder / "stream.csv", 1300)
+    Home(folder).configure(warm_start=WARM, model=OURS)
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [
+        ["consumed:300", "mid-batch:2", "checkpoint-before-rename:1"],
+        ["seam:1", "seam:1"],
+        ["seam:2", "consumed:1"],
+        ["consumed:900", "consumed:800", "checkpoint-after-rename:2", "consumed:50"],
+    ],
+    ids=["before the seam", "at the seam", "just after it", "across it"],
+)
+def test_a_kill_changes_nothing(undisturbed: Home, home: Home, launcher: Launcher, kills: list[str]) -> None:
+    prepared(home.folder)
+    for kill in kills:
+        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    assert home.result() == undisturbed.result()
+    assert home.header()["warm_start"] == undisturbed.header()["warm_start"]
+
+
+def test_it_stops_in_the_midst_and_goes_on(warm: Home) -> None:
+    plan = prepare(warm.configure(warm_start=WARM))
+    assert run(plan, max_records=200).account["consumed"] == 200
+    header = warm.header()
+    assert not header["warm_start"]["done"]
+    assert header["account"]["consumed"] == 0
+    assert run(prepare(warm.config), max_records=600).account["consumed"] == 100
+    assert warm.header()["warm_start"]["done"]
+    run(prepare(warm.config))
+    assert warm.header()["account"]["consumed"] == 1000
+
+
+def test_another_warm_start_is_refused_in_the_midst_and_let_be_afterwards(
+    warm: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(prepare(warm.configure(warm_start=WARM)), max_records=200)
+    with pytest.raises(CheckpointError, match="warm_start is half learnt in the checkpoint and not set in the conf"):
+        run(prepare(warm.configure()))
+    other = {"source": {**WARM["source"], "delimiter": ";"}}
+    with pytest.raises(CheckpointError, match=r"warm_start\.source\.delimiter is ',' in the checkpoint"):
+        run(prepare(warm.configure(warm_start=other)))
+    run(prepare(warm.configure(warm_start=WARM)), max_records=600)
+    (warm.folder / "history.csv").unlink()
+    assert check(prepare(warm.config)).bad == []
+    run(prepare(warm.configure()), max_records=100)
+    run(prepare(warm.configure(warm_start=other)))
+    assert warm.header()["account"]["consumed"] == 1000
+    run(prepare(warm.configure()), fresh=True)
+    run(prepare(warm.configure(warm_start=WARM)))
+    assert "warm_start: not learnt, the run began without one" in caplog.text
+
+
+def test_check_and_evaluate_begin_with_it(warm: Home) -> None:
+    plan = prepare(warm.configure(warm_start=WARM, checkpoint=None))
+    found = check(plan)
+    assert "warm_start: csv file history.csv" in found.good
+    assert found.bad == []
+    with StopSignals() as stopped:
+        view = evaluate(plan, stopped).view
+    with StopSignals() as stopped:
+        cold = evaluate(prepare(warm.configure(checkpoint=None)), stopped).view
+    assert view.account["consumed"] == cold.account["consumed"] == 1000
+    assert view.overall["accuracy"] > cold.overall["accuracy"]
+    ran = run(prepare(warm.configure(warm_start=WARM, checkpoint=None)))
+    assert ran.overall == pytest.approx(view.overall)
+
+
+def test_the_source_may_be_of_any_kind_that_ends(warm: Home) -> None:
+    river = {"source": {"kind": "river", "dataset": "Phishing"}}
+    history = [json.dumps({"a": i, "b": 1.0, "colour": "red", "y": "yes"}) for i in range(50)]
+    (warm.folder / "h1.jsonl").write_text("\n".join(history))
+    (warm.folder / "h2.jsonl").write_text("\n".join(history))
+    several = {"source": {"kind": "jsonl", "path": "h?.jsonl", "target": "y"}}
+    for section, n in ((river, 1250), (several, 100)):
+        run(prepare(warm.configure(warm_start=section)), fresh=True, max_records=n + 10)
+        header = warm.header()
+        assert header["warm_start"]["account"]["consumed"] == n
+        assert header["account"]["consumed"] == 10
+
+
+def test_one_that_is_not_what_the_configuration_says_stops_before_the_seam(warm: Home) -> None:
+    (warm.folder / "history.csv").write_text("a,y\n" + 20 * "1\n")
+    for _ in range(2):
+        with pytest.raises(TooManyDeadLettersError, match="none of the 20 records could be used"):
+            run(prepare(warm.configure(warm_start=WARM)))
+    assert not warm.header()["warm_start"]["done"]
+    assert warm.header()["account"]["consumed"] == 0
+
+
+def test_its_dead_letters_are_not_replayed(warm: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    run(prepare(warm.configure(warm_start=WARM)))
+    (warm.folder / "mended.jsonl").write_bytes((warm.folder / "out/dead.jsonl").read_bytes())
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 1
+    assert "a letter of the warm start, which cannot be replayed: take such lines out" in capsys.readouterr().err
+    lines = (warm.folder / "out/dead.jsonl").read_text().splitlines(keepends=True)
+    (warm.folder / "mended.jsonl").write_text("".join(line for line in lines if "warm_start" not in line))
+    before = warm.header()["warm_start"]
+    assert cli.main(["replay", "mended.jsonl", "config.yaml"]) in (0, 1)
+    assert warm.header()["warm_start"] == before
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("{kind: csv, path: b.csv}", "warm_start.source.target: required, it names the column or key of the label"),
+        ("{kind: csv, path: b.csv, target: y, follow: true}", "warm_start.source.follow: must be a source that ends: "),
+        ("{kind: csv, path: b, target: y, watch: true}", "warm_start.source.watch: must be a source that ends: drop"),
+        ("{kind: kafka, topic: t, bootstrap_servers: a:1, target: y}", "warm_start.source.kind: must be a source that"),
+        (
+            "{kind: csv, path: '-', target: y}",
+            "warm_start.source: csv from standard input cannot be read again",
+        ),
+        (
+            "{kind: river, dataset: synth.SEA}",
+            "warm_start.source: must be a source that ends, river data set",
+        ),
+        (
+            "{kind: cvs}",
+            "warm_start.source.kind: must be one of csv, jsonl, river, kafka, got 'cvs', did you",
+        ),
+    ],
+)
+def test_sources_that_cannot_be_learnt_first_are_refused(tmp_path: Path, source: str, line: str) -> None:
+    (found,) = lines_of(tmp_path, f"{GOOD}warm_start: {{source: {source}}}\n")
+    assert found.startswith(line)
+
+
+def test_it_is_not_for_every_run(tmp_path: Path) -> None:
+    warm_start = "warm_start: {source: {kind: csv, path: b.csv, target: y}}\n"
+    (line,) = lines_of(tmp_path, f"{GOOD}{warm_start}mode: predict\nserve_from: state\n")
+    assert line == "warm_start: not in mode predict, which learns nothing: name a trained model in serve_from"
