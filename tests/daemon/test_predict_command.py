@@ -40,8 +40,11 @@ def trained(here: Home) -> Home:
 
 
 @pytest.fixture
-def predict(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Predict:
+def predict(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Predict:
     """Run the command, and give status, lines and what stands on standard error, log lines last."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])  # not that of a log another test started
 
     def call(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
         capfd.readouterr()
