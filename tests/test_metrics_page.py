@@ -61,6 +61,7 @@ def sections() -> dict[str, Iterable[Metric]]:
         "With a model of ours": [growing[name] for name in growing if name in ours],
         "With a growing model": _others(growing, always.keys() | ours),
         "With an adaptive model": _others(adaptive, always.keys() | ours),
+        "With a file or topic for lines": _others(_exported(_RIVER(), outputs=("predictions",)), always.keys()),
         "With late labels": _others(_exported(_RIVER(), late=join), always.keys()),
         "In mode predict": _others(_exported(_RIVER(), trained=trained), always.keys()),
         "Of a member of a group": _families(group.registry).values(),
