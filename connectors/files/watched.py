@@ -6,7 +6,6 @@ import logging
 import os
 import stat
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -51,7 +50,7 @@ class WatchedFiles(SeveralFiles):
     def _reset(self) -> None:
         super()._reset()
         # Paths that were warned of, and whether those behind the watermark are all there were at the start.
-        self._warned: deque[str] = deque(maxlen=_MOST_WARNED)
+        self._warned: dict[str, None] = {}
         self._looked = False
         self._begun: FinishedFile | None = None
         self._finished_now: list[str] = []
@@ -68,7 +67,7 @@ class WatchedFiles(SeveralFiles):
         return before
 
     def _with_new(self, order: FileOrder) -> FileOrder:
-        """Return an order that goes on with the files that are there now and were not read, or the same one."""
+        """Return an order that goes on with the files that are there now and were not read, else with the same ones."""
         known = {one.path: one for one in order.finished}
         new: list[FinishedFile] = []
         for found in self._found():
@@ -76,6 +75,9 @@ class WatchedFiles(SeveralFiles):
             if finished is not None:
                 if finished != found:
                     self._warn_once(found.path, "was written to after it was read, and is not read again: rename it")
+                    # Known as it is now: else it would be a new file once it is forgotten as it was.
+                    others = tuple(one for one in order.finished if one != finished)
+                    order = replace(order, finished=tuple(sorted((*others, found))))
             elif order.watermark is not None and found[:2] <= order.watermark:
                 if self._looked:
                     self._warn_once(
@@ -83,7 +85,7 @@ class WatchedFiles(SeveralFiles):
                         f"came late, older than the last {MOST_FINISHED:,} files read, and is not read: touch it",
                     )
                 else:
-                    self._warned.append(found.path)
+                    self._note_warned(found.path)
             else:
                 new.append(found)
         self._looked = True
@@ -107,8 +109,13 @@ class WatchedFiles(SeveralFiles):
 
     def _warn_once(self, path: str, what: str) -> None:
         if path not in self._warned:
-            self._warned.append(path)
+            self._note_warned(path)
             _log.warning("%s %s to have it read", path, what)
+
+    def _note_warned(self, path: str) -> None:
+        self._warned[path] = None
+        if len(self._warned) > _MOST_WARNED:
+            del self._warned[next(iter(self._warned))]
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
@@ -128,8 +135,9 @@ class WatchedFiles(SeveralFiles):
         """Wait until there are files to be read."""
         while True:
             order = self._with_new(self._order)
-            if order is not self._order:
-                self._order = order
+            chosen = order.files is not self._order.files
+            self._order = order
+            if chosen:
                 self._begin_batch()
                 return True
             left = deadline - time.monotonic()

@@ -150,6 +150,10 @@ def test_dead_letters_of_finished_files_come_back(parts: Home) -> None:
             "source: standard input is not one of several files: write it to a file, or read it alone",
         ),
         ("path: []", "source.path: must not be empty"),
+        (
+            "path: /",
+            "source.path: / is a directory: give a pattern such as /*.csv to read its files, or set watch: true",
+        ),
         ("path: [3]", "source.path: must be a text"),
     ],
 )

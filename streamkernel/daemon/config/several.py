@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,14 @@ def is_several(section: Any) -> bool:
 
 def conflicts_of_files(key: str, section: Any) -> Iterator[str]:
     """Yield a line for each setting of the source at a key that its paths rule out."""
+    folder = next(filter(os.path.isdir, paths_of(section)), None)
+    if folder is not None and not section.watch:
+        pattern = os.path.join(folder, f"*.{section.kind}")
+        yield (
+            f"{key}.path: {folder} is a directory: give a pattern such as {pattern} to read its files, or set watch: "
+            "true to wait for more as well"
+        )
+        return
     if not is_several(section):
         return
     if getattr(section, "follow", False):
