@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from connectors.ports import ConnectorError
+from connectors.ports import ConnectorError, Fault
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -20,6 +20,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.config.schema import KafkaSinkConfig, ParquetPredictionsConfig, SourceConfig
 from streamkernel.daemon.monitoring.columns import column_lines
+from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
@@ -97,8 +98,13 @@ def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str])
         fault = records[0].fault
         if fault is None and not records[0].blank:
             columns += [f"columns of {key}, by its first record:", *column_lines(source.columns(records[0]))]
-        first = "" if fault is None else f"; its first record cannot be used: {fault.detail}"
+        first = "" if fault is None else _unusable(fault, key, written.kind)
         return f"{key}: {source.describe()}{first}"
+
+
+def _unusable(fault: Fault, key: str, kind: str) -> str:
+    advice = remedy(fault.reason, key, kind, fault.detail)
+    return f"; its first record cannot be used: {fault.detail}" + ("" if advice == fault.detail else f": {advice}")
 
 
 def _topic(key: str, settings: KafkaSinkConfig) -> str:
