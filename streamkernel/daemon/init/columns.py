@@ -10,7 +10,7 @@ from typing import Any, Literal
 from connectors.columns.nested import flattened
 from connectors.decode import UndecodableError
 from streamkernel.daemon.config.problems import hint
-from streamkernel.daemon.init.reading import Reading, number_of, reading_of
+from streamkernel.daemon.init.reading import Reading, are_numbers, number_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
 __all__ = ["Column", "Target", "describe_columns", "find_target"]
@@ -18,7 +18,6 @@ __all__ = ["Column", "Target", "describe_columns", "find_target"]
 _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y"})
 # Whole numbers that are more than so many different ones are an amount, and no labels.
 _MOST_LABELS = 20
-_NUMBERS = 0.9
 # Longer ones are texts to read, and nothing to find a record by.
 _LONGEST_ID = 64
 
@@ -134,12 +133,8 @@ def _column(sample: Sample, name: str, values: list[Any]) -> Column:
     different = len(set(values))
     reading = reading_of(name, values, sample.kind)
     # A text of digits is a number in CSV, and a text in JSON.
-    if (sample.kind == "csv" or not any(isinstance(value, str) for value in values)) and _are_numbers(values, reading):
+    if are_numbers([value for value in values if value not in reading.na]) and (
+        sample.kind == "csv" or not any(isinstance(value, str) for value in values)
+    ):
         return Column(name, "numbers", len(values), different, reading=reading)
     return Column(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)
-
-
-def _are_numbers(values: list[Any], reading: Reading) -> bool:
-    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
-    rest = [value for value in values if value not in reading.na]
-    return sum(number_of(value) is not None for value in rest) >= _NUMBERS * len(rest)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from connectors.columns.dates import DateParts
 
-__all__ = ["Reading", "number_of", "reading_of"]
+__all__ = ["Reading", "are_numbers", "number_of", "reading_of"]
 
 _SPELLINGS_OF_NOTHING = frozenset({"-", "--", "?", "#n/a", "n/a", "na", "nan", "nil", "none", "null", "unknown"})
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d")
@@ -21,6 +21,7 @@ _SHORTEST_DATE = len("1.1.2024")
 _FEWEST_TO_TELL = 20
 # A text of which nearly every record has another one.
 _IDENTIFIES = 0.9
+_NUMBERS = 0.9
 _NAMES_OF_NUMBERS = re.compile(r"(^|[ _.-])(id|key|uuid)$|[a-z](Id|ID)$", re.IGNORECASE)
 
 
@@ -64,17 +65,21 @@ def reading_of(name: str, values: Sequence[Any], kind: Literal["csv", "jsonl"]) 
     rest = [value for value in values if value not in na] if na else values
     if not rest:
         return Reading()
-    numbers = [number_of(value) for value in rest]
     # A text of digits is a number in CSV, and a text in JSON.
-    if None not in numbers and (kind == "csv" or not any(isinstance(value, str) for value in rest)):
+    if are_numbers(rest) and (kind == "csv" or not any(isinstance(value, str) for value in rest)):
         if any(_is_code(value) for value in rest):
             return Reading("string", na=na)
-        return Reading(na=na, identifies=_is_counted(name, [one for one in numbers if one is not None]))
+        return Reading(na=na, identifies=_is_counted(name, [number_of(value) for value in rest]))
     fitting = _formats_of(rest) if len(texts) == len(values) else []
     if fitting:
         return Reading("date", fitting[0], fitting[1] if len(fitting) > 1 else None, na)
     # Among texts, NA may be a country, and - a category.
     return Reading(identifies=_is_named(values))
+
+
+def are_numbers(values: Sequence[Any]) -> bool:
+    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
+    return sum(number_of(value) is not None for value in values) >= _NUMBERS * len(values)
 
 
 def number_of(value: Any) -> float | None:
@@ -96,12 +101,13 @@ def _is_named(values: Sequence[Any]) -> bool:
     return enough and len(set(values)) >= _IDENTIFIES * len(values)
 
 
-def _is_counted(name: str, numbers: Sequence[float]) -> bool:
+def _is_counted(name: str, numbers: Sequence[float | None]) -> bool:
     """Tell whether whole numbers count the records, or are called an id and never come twice."""
-    if len(numbers) < _FEWEST_TO_TELL or not all(map(float.is_integer, numbers)):
+    whole = [number for number in numbers if number is not None and number.is_integer()]
+    if not _FEWEST_TO_TELL <= len(whole) == len(numbers):
         return False
-    counts = all(after - before == 1 for before, after in pairwise(numbers))
-    return counts or (len(set(numbers)) == len(numbers) and _NAMES_OF_NUMBERS.search(name) is not None)
+    counts = all(after - before == 1 for before, after in pairwise(whole))
+    return counts or (len(set(whole)) == len(whole) and _NAMES_OF_NUMBERS.search(name) is not None)
 
 
 def _formats_of(texts: Sequence[str]) -> list[str]:

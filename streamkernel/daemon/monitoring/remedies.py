@@ -45,5 +45,7 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
     if reason == "csv_width" and "quotes" in detail:
         return f"set {section}.multiline: true, if a quoted field holds line ends"
     if reason == "refused" and detail:
-        return detail
+        # Said by Python itself: a text for a step that reckons, say.
+        mute = detail.startswith("TypeError") and kind != "river"
+        return detail + (f": {section}.inputs.exclude leaves out columns that a step cannot use" if mute else "")
     return _REMEDIES.get(reason, "the dead letters say why").format(section=section)
