@@ -16,7 +16,7 @@ from connectors.encode import to_json
 from connectors.passed import ColumnType, PassedColumn
 from connectors.ports import SinkError
 
-__all__ = ["Column", "LineColumns", "prediction_columns"]
+__all__ = ["LineColumns", "ParquetColumn", "prediction_columns"]
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _ARROW: Mapping[_Type, pa.DataType] = {
 _LARGEST = 2**63 - 1
 
 
-class Column(NamedTuple):
+class ParquetColumn(NamedTuple):
     """A column: its name, and what its values are."""
 
     name: str
@@ -42,7 +42,7 @@ class Column(NamedTuple):
 
 def prediction_columns(
     target_type: ColumnType, classes: Sequence[Any] = (), included: Sequence[PassedColumn] = ()
-) -> tuple[Column, ...]:
+) -> tuple[ParquetColumn, ...]:
     """Return the columns of predictions.
 
     Parameters
@@ -61,15 +61,19 @@ def prediction_columns(
     ['target', 'probability_true', 'other_probability', 'id']
 
     """
-    own = [Column("partition", "int32"), Column("offset", "int"), Column("prediction", target_type)]
-    own.append(Column("target", target_type))
+    own = [
+        ParquetColumn("partition", "int32"),
+        ParquetColumn("offset", "int"),
+        ParquetColumn("prediction", target_type),
+    ]
+    own.append(ParquetColumn("target", target_type))
     if target_type == "float":
-        own.append(Column("std", "float"))
+        own.append(ParquetColumn("std", "float"))
     elif classes:
-        own += [Column(name, "float") for name in ClassColumns(classes).names]
+        own += [ParquetColumn(name, "float") for name in ClassColumns(classes).names]
     else:
-        own.append(Column(PROBABILITIES, "probabilities"))
-    return (*own, *(Column(one.name, one.type or "str") for one in included))
+        own.append(ParquetColumn(PROBABILITIES, "probabilities"))
+    return (*own, *(ParquetColumn(one.name, one.type or "str") for one in included))
 
 
 class LineColumns:
@@ -96,7 +100,7 @@ class LineColumns:
 
     """
 
-    def __init__(self, columns: Sequence[Column], classes: Sequence[Any] = ()) -> None:
+    def __init__(self, columns: Sequence[ParquetColumn], classes: Sequence[Any] = ()) -> None:
         self.columns = tuple(columns)
         self.schema = pa.schema([(name, _ARROW[kind]) for name, kind in columns])
         self._spread = ClassColumns(classes)
@@ -112,7 +116,7 @@ class LineColumns:
         arrays = [pa.array(self._values(column, lines), _ARROW[column.type]) for column in self.columns]
         return pa.record_batch(arrays, schema=self.schema)
 
-    def _values(self, column: Column, lines: Sequence[Mapping[str, Any]]) -> list[Any]:
+    def _values(self, column: ParquetColumn, lines: Sequence[Mapping[str, Any]]) -> list[Any]:
         name, kind = column
         if name in ("partition", "offset"):
             return [line["position"][name] for line in lines]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from connectors.parquet.aside import find_old_name, set_aside
-from connectors.parquet.columns import Column, LineColumns
+from connectors.parquet.columns import LineColumns, ParquetColumn
 from connectors.parquet.folder import Existing, PartsFolder
 from connectors.parquet.mark import REMEDY, PartsMark
 from connectors.parquet.parts import fingerprint, part_name, write_part
@@ -60,7 +60,7 @@ class ParquetSink(Sink):
     >>> import pyarrow.parquet
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "predictions")
-    ...     with ParquetSink(path, [Column("offset", "int"), Column("prediction", "str")]) as sink:
+    ...     with ParquetSink(path, [ParquetColumn("offset", "int"), ParquetColumn("prediction", "str")]) as sink:
     ...         sink.open()
     ...         sink.write([{"position": {"partition": 0, "offset": 7}, "prediction": "a"}])
     ...     pyarrow.parquet.read_table(path).to_pylist()
@@ -71,7 +71,7 @@ class ParquetSink(Sink):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        columns: Sequence[Column],
+        columns: Sequence[ParquetColumn],
         classes: Sequence[Any] = (),
         existing: Existing = "refuse",
         roll_seconds: float | None = None,

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from connectors.parquet import parts
-from connectors.parquet.columns import Column
+from connectors.parquet.columns import ParquetColumn
 from connectors.parquet.sink import ParquetSink
 
-COLUMNS = [Column("offset", "int"), Column("prediction", "str")]
+COLUMNS = [ParquetColumn("offset", "int"), ParquetColumn("prediction", "str")]
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
 
-def sink(path: Path, columns: list[Column] = COLUMNS, **how: Any) -> ParquetSink:
+def sink(path: Path, columns: list[ParquetColumn] = COLUMNS, **how: Any) -> ParquetSink:
     return ParquetSink(path, columns, **how)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from parts_folder import COLUMNS, abandoned, contents, put, rows, sink
 
-from connectors.parquet.columns import Column
+from connectors.parquet.columns import ParquetColumn
 from connectors.parquet.sink import ParquetSink
 from connectors.ports import SinkError
 
@@ -98,7 +98,7 @@ class TestRestarts:
         before = contents(path)
         for act in (ParquetSink.find_problem, ParquetSink.open):
             with pytest.raises(SinkError, match=r"have the columns offset .* and .* change them back, give an"):
-                act(sink(path, [*COLUMNS, Column("id", "str")]), mark)
+                act(sink(path, [*COLUMNS, ParquetColumn("id", "str")]), mark)
         assert contents(path) == before
 
     @pytest.mark.parametrize("wrong", [7, {"part": 1}, {"length": 3, "head": "", "tail": "", "inode": 1}])
@@ -138,7 +138,7 @@ class TestExisting:
         with pytest.raises(
             SinkError, match=r"its parts have the columns offset \(int64\), prediction \(string\), and new"
         ):
-            sink(path, [Column("offset", "int")], existing="append").open()
+            sink(path, [ParquetColumn("offset", "int")], existing="append").open()
 
     def test_they_are_replaced(self, path: Path) -> None:
         (path / "mine.parquet").write_bytes(b"mine")

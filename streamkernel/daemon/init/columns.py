@@ -13,7 +13,7 @@ from streamkernel.daemon.config.problems import hint
 from streamkernel.daemon.init.reading import Reading, are_numbers, number_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
-__all__ = ["Column", "Target", "describe_columns", "find_target"]
+__all__ = ["SampledColumn", "Target", "describe_columns", "find_target"]
 
 _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y"})
 # Whole numbers that are more than so many different ones are an amount, and no labels.
@@ -23,7 +23,7 @@ _LONGEST_ID = 64
 
 
 @dataclass(frozen=True)
-class Column:
+class SampledColumn:
     """What a column of a sample holds.
 
     Attributes
@@ -63,7 +63,7 @@ class Target:
     guessed: bool
 
 
-def describe_columns(sample: Sample, target: Target) -> list[Column]:
+def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
     """Return what each column of a sample holds beside the target, in order; what is nested in JSON is flattened."""
     records = [flat for record in sample.records if (flat := _flat(record, target.name)) is not None]
     names = dict.fromkeys(name for record in records for name in record)
@@ -106,7 +106,7 @@ def find_target(sample: Sample, name: str | None) -> Target:
     return Target(name, _kind(values, column), guessed)
 
 
-def _kind(values: list[Any], column: Column) -> Literal["str", "int", "bool", "float"]:
+def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bool", "float"]:
     if all(isinstance(value, bool) for value in values):
         return "bool"
     if column.holds == "texts":
@@ -125,16 +125,16 @@ def _is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _column(sample: Sample, name: str, values: list[Any]) -> Column:
+def _column(sample: Sample, name: str, values: list[Any]) -> SampledColumn:
     if not values:
-        return Column(name, "nothing", 0, 0)
+        return SampledColumn(name, "nothing", 0, 0)
     if any(isinstance(value, dict | list) for value in values):
-        return Column(name, "nested values", len(values), 0)
+        return SampledColumn(name, "nested values", len(values), 0)
     different = len(set(values))
     reading = reading_of(name, values, sample.kind)
     # A text of digits is a number in CSV, and a text in JSON.
     if are_numbers([value for value in values if value not in reading.na]) and (
         sample.kind == "csv" or not any(isinstance(value, str) for value in values)
     ):
-        return Column(name, "numbers", len(values), different, reading=reading)
-    return Column(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)
+        return SampledColumn(name, "numbers", len(values), different, reading=reading)
+    return SampledColumn(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)

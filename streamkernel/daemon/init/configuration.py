@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.config.schema import LimitsConfig
-from streamkernel.daemon.init.columns import Column, Target, describe_columns, find_target
+from streamkernel.daemon.init.columns import SampledColumn, Target, describe_columns, find_target
 from streamkernel.daemon.init.reading import Reading
 from streamkernel.daemon.init.sample import Sample, SampleError, read_sample
 
@@ -74,7 +74,7 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
     yield "  follow: false  # true: wait for more at the end of the file"
 
 
-def _inputs(columns: Sequence[Column], nested: bool) -> Iterator[str]:
+def _inputs(columns: Sequence[SampledColumn], nested: bool) -> Iterator[str]:
     """Yield the section that says how columns are read, as far as there is something to say."""
     excluded = [column.name for column in columns if column.reading.identifies]
     if len(excluded) == len(columns):  # something has to be learnt from
@@ -95,7 +95,7 @@ def _inputs(columns: Sequence[Column], nested: bool) -> Iterator[str]:
     yield ""
 
 
-def _type(column: Column) -> str | None:
+def _type(column: SampledColumn) -> str | None:
     """Return how a column is read, and why, where that is not as the source does by itself."""
     reading = column.reading
     if reading.identifies:
@@ -118,7 +118,7 @@ def _why(reading: Reading) -> str:
     return f"parts of the calendar are the inputs{other}"
 
 
-def _model(inputs: Sequence[Column], target: Target) -> Iterator[str]:
+def _model(inputs: Sequence[SampledColumn], target: Target) -> Iterator[str]:
     yield "# Of the inputs, numbers are scaled, each text is an indicator, and an empty cell is the mean. The columns:"
     for column in inputs[:_MOST_SHOWN]:
         different = "" if column.holds == "nothing" else f", {column.n_different:,} different"
@@ -131,7 +131,7 @@ def _model(inputs: Sequence[Column], target: Target) -> Iterator[str]:
     yield ""
 
 
-def _outputs(sample: Sample, inputs: Sequence[Column]) -> Iterator[str]:
+def _outputs(sample: Sample, inputs: Sequence[SampledColumn]) -> Iterator[str]:
     folder = f"out/{re.sub(r'[^A-Za-z0-9_-]+', '-', sample.path.name.partition('.')[0]).strip('-') or 'stream'}"
     passing = [one.name for one in inputs if one.finds_a_record and one.name not in line_names() and one.name]
     include = f", include: [{', '.join(map(_text, passing))}]" if passing else ""
@@ -143,7 +143,7 @@ def _outputs(sample: Sample, inputs: Sequence[Column]) -> Iterator[str]:
     yield "metrics: {port: 0}  # a free port, which the log names: a status page and metrics for Prometheus"
 
 
-def _limits(inputs: Sequence[Column]) -> Iterator[str]:
+def _limits(inputs: Sequence[SampledColumn]) -> Iterator[str]:
     longest = max((max(column.longest, len(column.name)) for column in inputs), default=0)
     if longest > LimitsConfig().max_string:
         yield ""

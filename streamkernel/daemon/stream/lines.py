@@ -92,7 +92,7 @@ def dead_letter(
     >>> line = dead_letter(Position("", 0, 12), "encoding", "not UTF-8", b"\\xff")
     >>> line["encoding"], line["raw"]
     ('base64', '/w==')
-    >>> line = dead_letter(Position("", 0, 12), "csv_width", "too few", b"wei\xdf", written_in="latin-1")
+    >>> line = dead_letter(Position("", 0, 12), "csv_width", "too few", b"wei\\xdf", written_in="latin-1")
     >>> line["encoding"], line["raw"]
     ('latin-1', 'weiß')
 
