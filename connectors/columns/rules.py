@@ -93,10 +93,13 @@ class ColumnRules:
         for key in ("include", "exclude", "types"):
             yield from ((key, name) for name in getattr(self.settings, key) or ())
 
-    def find_unknown(self, columns: Collection[str]) -> str | None:
-        """Say which name of the settings is not among the columns that there are; None if all are."""
+    def find_unknown(self, columns: Collection[str], all_excluded: bool = True) -> str | None:
+        """Say which name of the settings is not among the columns that there are; None if all are.
+
+        Those to leave out need not be there unless `all_excluded` says so.
+        """
         for key, name in self.named():
-            if name not in columns:
+            if name not in columns and (all_excluded or key != "exclude"):
                 near = difflib.get_close_matches(name, columns, n=1)
                 return f"there is no column {shown(name)} for inputs.{key}" + (
                     f", do you mean {near[0]}?" if near else ""

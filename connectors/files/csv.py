@@ -154,12 +154,15 @@ class CsvSource(LineSource):
             raise self._failed("the first line is empty, where the names of the columns are expected")
         double = [name for name, times in Counter(columns).items() if times > 1]
         if double:
-            raise self._failed(f"column names must differ, the header repeats {_listed(double)}")
+            raise self._failed(
+                f"column names must differ, the header repeats {_listed(double)}: rename them in the file"
+            )
         if self.target_required and self.target is not None and self.target not in columns:
             raise self._failed(
                 f"there is no column {shown(self.target)} for the target, the header has {_listed(columns)}"
             )
-        unknown = self._rules.find_unknown(columns)
+        # A file to predict often lacks what no model learns from: labels and ids.
+        unknown = self._rules.find_unknown(columns, all_excluded=self.target_required)
         if unknown is not None:
             raise self._failed(f"{unknown}; the header has {_listed(columns)}")
         missing = (
@@ -169,8 +172,12 @@ class CsvSource(LineSource):
             raise self._failed(
                 f"there is no column {_listed(missing)} to pass through, the header has {_listed(columns)}"
             )
-        if len(max(columns, key=len)) > self.max_string:
-            raise self._failed(f"a column name is longer than max_string ({self.max_string})")
+        longest = max(columns, key=len)
+        if len(longest) > self.max_string:
+            raise self._failed(
+                f"the column name {longest[:20]!r}... of {len(longest):,} characters is longer than max_string "
+                f"({self.max_string}): shorten it, or raise limits.max_string"
+            )
         return columns
 
     def _failed(self, why: str) -> SourceError:

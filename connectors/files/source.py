@@ -163,7 +163,7 @@ class LineSource(Source):
             raise SourceError(f"{self._place}: there is no header that says what the fields of a record are")
         if len(raw) > self.max_record_bytes:
             return self._too_long(raw[: self.max_record_bytes], len(raw), position, following)
-        return self._decoder.record(raw, position, following)
+        return self._decoder.records([raw], [position], [following])[0]  # with what passes of it
 
     def _next_file(self) -> bool:
         """Begin the file that follows the one read to its end, where there is one."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from connectors.ports import ConnectorError
+from connectors.ports import ConnectorError, Fault
 from connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
@@ -27,6 +27,7 @@ from streamkernel.daemon.config.schema import (
     TargetType,
 )
 from streamkernel.daemon.monitoring.columns import column_lines
+from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.trained import trained_models
@@ -113,7 +114,7 @@ def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str])
         fault = records[0].fault
         if fault is None and not records[0].blank:
             columns += [f"columns of {key}, by its first record:", *column_lines(source.columns(records[0]))]
-        first = "" if fault is None else f"; its first record cannot be used: {fault.detail}"
+        first = "" if fault is None else _unusable(fault, key, written.kind)
         return f"{key}: {source.describe()}{first}"
 
 
@@ -125,6 +126,11 @@ def _registry(key: str, source: KafkaSourceConfig) -> str | None:
         return f"{key}: schema registry {RegistryClient(source.schema_registry.settings()).probe()}"
     except (RegistryOutage, ConnectorError) as error:
         raise DaemonError(f"{key}: schema registry {source.schema_registry.url}: {error}") from None
+
+
+def _unusable(fault: Fault, key: str, kind: str) -> str:
+    advice = remedy(fault.reason, key, kind, fault.detail)
+    return f"; its first record cannot be used: {fault.detail}" + ("" if advice == fault.detail else f": {advice}")
 
 
 def _topic(key: str, settings: KafkaSinkConfig, targets: TargetType) -> str:

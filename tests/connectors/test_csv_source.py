@@ -233,15 +233,18 @@ def test_a_target_that_is_not_required_may_be_missing(tmp_path: Path, data: byte
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"a,b,a,c,b", r"data.csv: column names must differ, the header repeats 'a', 'b'$"),
-        (b"a,,", r"the header repeats ''$"),
+        (b"a,b,a,c,b", r"data.csv: column names must differ, the header repeats 'a', 'b': rename them in the file$"),
+        (b"a,,", r"the header repeats '': rename them in the file$"),
         (b"a,b", r"data.csv: there is no column 'y' for the target, the header has 'a', 'b'$"),
         (b" y,b", r"no column 'y' for the target, the header has ' y', 'b'$"),
         (b"", r"the first line is empty"),
         (b'a,"y', r"the header cannot be read: the quotes are not as CSV has them"),
         (b"\xff,y", r"the header is not utf-8: set the encoding"),
         (b"y," + b"a" * 100, r"the header is longer than max_record_bytes \(90\)"),
-        (b"y," + b"a" * 41, r"a column name is longer than max_string \(40\)"),
+        (
+            b"y," + b"a" * 41,
+            r"'a{20}'... of 41 characters is longer than max_string \(40\): shorten it, or raise limits.max_string",
+        ),
         (",".join(f"column-{i}" for i in range(30)).encode(), "max_record_bytes"),
     ],
 )

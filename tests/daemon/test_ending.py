@@ -122,6 +122,11 @@ class TestLog:
     def test_each_reason_has_a_remedy(self, reason: str) -> None:
         assert remedy(reason, "source", "csv", "it is broken") not in ("", "the dead letters say why")
 
+    def test_what_a_step_of_river_cannot_use(self) -> None:
+        detail = "TypeError: unsupported operand type(s) for -: 'str' and 'float'"
+        assert "source.inputs.exclude leaves out" in remedy("refused", "source", "csv", detail)
+        assert remedy("refused", "source", "river", detail) == detail
+
     def test_quotes_over_lines(self) -> None:
         detail = "the quotes are not as CSV has them: unexpected end of data"
         assert remedy("csv_width", "source", "csv", detail).startswith("set source.multiline: true")

@@ -94,6 +94,12 @@ def test_mended_letters_are_learnt_once(dead: Home, capsys: pytest.CaptureFixtur
     assert state(dead) == again
 
 
+def test_columns_of_the_record_pass_to_its_line(dead: Home) -> None:
+    mend(dead, *MENDED)
+    assert cli.main(["replay", "mended.jsonl", "config.yaml", "--set", "predictions.include=[b]"]) == 0
+    assert [line["b"] for line in dead.lines("out/predictions.jsonl")[-3:]] == ["2.0", "1.0", "4.0"]
+
+
 def test_the_daemon_goes_on_and_keeps_what_was_replayed(dead: Home) -> None:
     mend(dead, *MENDED)
     assert cli.main(["replay", "mended.jsonl", "config.yaml"]) == 0

@@ -100,7 +100,8 @@ class MessageDecoder:
         """Return the record of a value alone: of what is included beside it, nothing is there."""
         if len(value) > self._max_record_bytes:
             return self._odd(value, position, following)
-        return self._decoder.record(value, position, following)
+        record = self._decoder.record(value, position, following)
+        return record if self.passing is None else self._decoder.with_passed(record, self.passing)
 
     def columns(self, record: Record) -> list[ColumnUse]:
         """Return what becomes of each column of a record that can be used, with what came beside its value."""

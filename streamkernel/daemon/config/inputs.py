@@ -57,8 +57,8 @@ def _each_once(values: list[Any]) -> list[Any]:
     return values
 
 
-_Name = Annotated[str, Field(min_length=1)]
-_Names = Annotated[list[_Name], AfterValidator(_each_once)]
+# Also an empty one: the first column of a table that pandas wrote with its index.
+_Names = Annotated[list[str], AfterValidator(_each_once)]
 _Spellings = list[Annotated[str, BeforeValidator(_spelling)]]
 
 
@@ -124,7 +124,7 @@ class InputsConfig(Section):
         default="dead_letter",
         description="What becomes of objects and lists in JSON; flatten: each value in them is an input outer.inner.",
     )
-    types: dict[_Name, _Column] = Field(
+    types: dict[str, _Column] = Field(
         default_factory=dict, description="By column: auto, string, number, date, hash, or a section with more of it."
     )
 

@@ -70,7 +70,8 @@ def override(root: yaml.Node, overrides: Sequence[Override], loader: type[yaml.S
     for one in overrides:
         try:
             value = yaml.compose(one.text, loader)
-        except yaml.YAMLError as error:
+            yaml.load(one.text, loader)  # nothing of it is kept; what cannot be built is told as what it is
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             why = getattr(error, "problem", None) or error
             raise ConfigError([f"{dotted(one.path)}: --set: not valid YAML: {' '.join(str(why).split())}"]) from None
         root = _put(root, one.path, 0, _empty() if value is None else value)

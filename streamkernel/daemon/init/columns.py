@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from connectors.columns.nested import flattened
+from connectors.decode import UndecodableError
 from streamkernel.daemon.config.problems import hint
+from streamkernel.daemon.init.reading import Reading, are_numbers, number_of, reading_of
 from streamkernel.daemon.init.sample import Sample, SampleError
 
-__all__ = ["SampleColumn", "Target", "describe_columns", "find_target"]
+__all__ = ["SampledColumn", "Target", "describe_columns", "find_target"]
 
 _TARGET_NAMES = frozenset({"class", "label", "outcome", "response", "target", "y"})
 # Whole numbers that are more than so many different ones are an amount, and no labels.
 _MOST_LABELS = 20
-# A text of which nearly every record has another one.
-_IDENTIFIES, _FEWEST_TO_TELL = 0.9, 20
-_NUMBERS = 0.9
+# Longer ones are texts to read, and nothing to find a record by.
+_LONGEST_ID = 64
 
 
 @dataclass(frozen=True)
-class SampleColumn:
+class SampledColumn:
     """What a column of a sample holds.
 
     Attributes
@@ -33,6 +36,8 @@ class SampleColumn:
         How many records have a value, and how many different ones there are.
     longest
         The longest text, in characters.
+    reading
+        How it is best read.
 
     """
 
@@ -41,12 +46,12 @@ class SampleColumn:
     n_present: int
     n_different: int
     longest: int = 0
+    reading: Reading = field(default_factory=Reading)
 
     @property
-    def identifies(self) -> bool:
-        """Whether it seems to name each record rather than to describe it."""
-        enough = self.n_present >= _FEWEST_TO_TELL
-        return self.holds == "texts" and enough and self.n_different >= _IDENTIFIES * self.n_present
+    def finds_a_record(self) -> bool:
+        """Whether a record can be found by it."""
+        return self.reading.identifies and self.n_different == self.n_present and self.longest <= _LONGEST_ID
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,18 @@ class Target:
     guessed: bool
 
 
-def describe_columns(sample: Sample) -> list[SampleColumn]:
-    """Return what each column of a sample holds, in order."""
-    return [_column(sample, name, _present(sample, name)) for name in sample.columns]
+def describe_columns(sample: Sample, target: Target) -> list[SampledColumn]:
+    """Return what each column of a sample holds beside the target, in order; what is nested in JSON is flattened."""
+    records = [flat for record in sample.records if (flat := _flat(record, target.name)) is not None]
+    names = dict.fromkeys(name for record in records for name in record)
+    return [_column(sample, name, _present(records, name)) for name in names]
+
+
+def _flat(record: Mapping[str, Any], target: str) -> dict[str, Any] | None:
+    try:
+        return flattened({name: value for name, value in record.items() if name != target}, lambda _: "flatten")
+    except UndecodableError:  # nested too deep
+        return None
 
 
 def find_target(sample: Sample, name: str | None) -> Target:
@@ -84,7 +98,7 @@ def find_target(sample: Sample, name: str | None) -> Target:
         raise SampleError(
             f"--target: {sample.path} has no column {name!r}, it has {listed}{hint(name, sample.columns)}"
         )
-    values = _present(sample, name)
+    values = _present(sample.records, name)
     column = _column(sample, name, values)
     if column.holds in ("nothing", "nested values"):
         has = "is empty" if column.holds == "nothing" else "holds nested values"
@@ -94,17 +108,17 @@ def find_target(sample: Sample, name: str | None) -> Target:
     return Target(name, _kind(values, column), guessed)
 
 
-def _kind(values: list[Any], column: SampleColumn) -> Literal["str", "int", "bool", "float"]:
+def _kind(values: list[Any], column: SampledColumn) -> Literal["str", "int", "bool", "float"]:
     if all(isinstance(value, bool) for value in values):
         return "bool"
     if column.holds == "texts":
         return "str"
-    whole = all(number.is_integer() for value in values if (number := _number(value)) is not None)
+    whole = all(number.is_integer() for value in values if (number := number_of(value)) is not None)
     return "int" if whole and column.n_different <= _MOST_LABELS else "float"
 
 
-def _present(sample: Sample, name: str) -> list[Any]:
-    return [value for record in sample.records if not _is_absent(value := record.get(name))]
+def _present(records: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    return [value for record in records if not _is_absent(value := record.get(name))]
 
 
 def _is_absent(value: Any) -> bool:
@@ -113,26 +127,16 @@ def _is_absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _column(sample: Sample, name: str, values: list[Any]) -> SampleColumn:
+def _column(sample: Sample, name: str, values: list[Any]) -> SampledColumn:
     if not values:
-        return SampleColumn(name, "nothing", 0, 0)
+        return SampledColumn(name, "nothing", 0, 0)
     if any(isinstance(value, dict | list) for value in values):
-        return SampleColumn(name, "nested values", len(values), 0)
+        return SampledColumn(name, "nested values", len(values), 0)
     different = len(set(values))
+    reading = reading_of(name, values, sample.kind)
     # A text of digits is a number in CSV, and a text in JSON.
-    if (sample.kind == "csv" or not any(isinstance(value, str) for value in values)) and _are_numbers(values):
-        return SampleColumn(name, "numbers", len(values), different)
-    return SampleColumn(name, "texts", len(values), different, max(len(str(value)) for value in values))
-
-
-def _are_numbers(values: list[Any]) -> bool:
-    """Return whether nearly all values are finite numbers, as a source reads them: the others are mistakes."""
-    return sum(_number(value) is not None for value in values) >= _NUMBERS * len(values)
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) and "_" not in str(value) else None
+    if are_numbers([value for value in values if value not in reading.na]) and (
+        sample.kind == "csv" or not any(isinstance(value, str) for value in values)
+    ):
+        return SampledColumn(name, "numbers", len(values), different, reading=reading)
+    return SampledColumn(name, "texts", len(values), different, max(len(str(value)) for value in values), reading)

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.config.schema import LimitsConfig
-from streamkernel.daemon.init.columns import SampleColumn, Target, describe_columns, find_target
+from streamkernel.daemon.init.columns import SampledColumn, Target, describe_columns, find_target
+from streamkernel.daemon.init.reading import Reading
 from streamkernel.daemon.init.sample import Sample, SampleError, read_sample
 
 __all__ = ["configuration_for"]
@@ -38,11 +40,18 @@ def configuration_for(path: Path, target: str | None = None) -> str:
         raise SampleError("init reads a file, to which the configuration leads: standard input is none")
     sample = read_sample(path)
     found = find_target(sample, target)
-    inputs = [column for column in describe_columns(sample) if column.name != found.name]
+    inputs = describe_columns(sample, found)
     for name in (str(path), found.name):
         if "${" in name:
             raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
-    lines = [*_source(sample, found), *_model(inputs, found), *_outputs(sample), *_limits(inputs)]
+    nested = any(isinstance(value, dict | list) for record in sample.records for value in record.values())
+    lines = [
+        *_source(sample, found),
+        *_inputs([column for column in inputs if "${" not in column.name], nested),
+        *_model(inputs, found),
+        *_outputs(sample, inputs),
+        *_limits(inputs),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -63,30 +72,70 @@ def _source(sample: Sample, target: Target) -> Iterator[str]:
         yield f"  encoding: {sample.encoding}"
         yield f"  multiline: {json.dumps(sample.multiline)}  # whether a quoted field may hold line ends"
     yield "  follow: false  # true: wait for more at the end of the file"
+
+
+def _inputs(columns: Sequence[SampledColumn], nested: bool) -> Iterator[str]:
+    """Yield the section that says how columns are read, as far as there is something to say."""
+    excluded = [column.name for column in columns if column.reading.identifies]
+    if len(excluded) == len(columns):  # something has to be learnt from
+        excluded = []
+    types = [(column.name, said) for column in columns if (said := _type(column)) is not None]
+    if excluded or types or nested:
+        yield "  # How columns are read; all but those that are excluded are inputs."
+        yield "  inputs:"
+    if excluded:
+        yield "    # These name a record rather than describe it; without them learning is faster, and mostly better."
+        yield f"    exclude: [{', '.join(map(_text, excluded))}]"
+    if nested:
+        yield "    nested: flatten  # each value in an object or a list is an input; ignore: none of them is"
+    if types:
+        yield "    types:"
+    for name, said in types:
+        yield f"      {_text(name)}: {said}"
     yield ""
 
 
-def _model(inputs: Sequence[SampleColumn], target: Target) -> Iterator[str]:
-    yield "# All other columns are inputs: numbers are scaled, each text is an indicator, an empty cell is the mean."
+def _type(column: SampledColumn) -> str | None:
+    """Return how a column is read, and why, where that is not as the source does by itself."""
+    reading = column.reading
+    if reading.identifies:
+        return None
+    said = [] if reading.type is None else [f"type: {reading.type}"]
+    said += [] if reading.format == "iso" else [f"format: {json.dumps(reading.format)}"]
+    said += [f"na: [{', '.join(map(json.dumps, reading.na))}]"] if reading.na else []
+    if not said:
+        return None
+    only = reading.type if said == [f"type: {reading.type}"] else None
+    return f"{only or '{' + ', '.join(said) + '}'}  # {_why(reading)}"
+
+
+def _why(reading: Reading) -> str:
+    if reading.type is None:
+        return "missing; all others are numbers"
+    if reading.type == "string":
+        return "a code: as a number it would lose zeros"
+    other = "" if reading.other_format is None else f"; {reading.other_format} fits, too"
+    return f"parts of the calendar are the inputs{other}"
+
+
+def _model(inputs: Sequence[SampledColumn], target: Target) -> Iterator[str]:
+    yield "# Of the inputs, numbers are scaled, each text is an indicator, and an empty cell is the mean. The columns:"
     for column in inputs[:_MOST_SHOWN]:
-        different = "" if column.holds in ("nothing", "nested values") else f", {column.n_different:,} different"
-        nested = ": a record with these cannot be used" if column.holds == "nested values" else ""
-        yield f"#   {_shown(column.name)}: {column.holds}{different}{nested}"
+        different = "" if column.holds == "nothing" else f", {column.n_different:,} different"
+        yield f"#   {_shown(column.name)}: {column.holds}{different}"
     if len(inputs) > _MOST_SHOWN:
         yield f"#   and {len(inputs) - _MOST_SHOWN:,} more"
     yield "model:"
-    identifying = [column.name for column in inputs if column.identifies and "${" not in column.name]
-    if identifying:
-        yield "  # These name a record rather than describe it. Leaving them out is faster, and mostly more accurate:"
-        yield f"  # - river.compose.Discard: {{args: [{', '.join(map(_text, identifying))}]}}"
     estimator = "AdaptiveKernelRegressor" if target.kind == "float" else "AdaptiveKernelClassifier"
     yield f"  - streamkernel.{estimator}: {{seed: 1}}"
     yield ""
 
 
-def _outputs(sample: Sample) -> Iterator[str]:
+def _outputs(sample: Sample, inputs: Sequence[SampledColumn]) -> Iterator[str]:
     folder = f"out/{re.sub(r'[^A-Za-z0-9_-]+', '-', sample.path.name.partition('.')[0]).strip('-') or 'stream'}"
-    yield f"predictions: {{kind: jsonl, path: {folder}/predictions.jsonl}}"
+    passing = [one.name for one in inputs if one.finds_a_record and one.name not in line_names() and one.name]
+    include = f", include: [{', '.join(map(_text, passing))}]" if passing else ""
+    yield f"predictions: {{kind: jsonl, path: {folder}/predictions.jsonl{include}}}"
     yield "# Records that cannot be used, with the reason: mend them and learn them with `streamkernel replay`."
     yield f"dead_letters: {{kind: jsonl, path: {folder}/dead-letters.jsonl}}"
     yield "# A run that was stopped or killed goes on from here: each record is learnt once."
@@ -94,8 +143,8 @@ def _outputs(sample: Sample) -> Iterator[str]:
     yield "metrics: {port: 0}  # a free port, which the log names: a status page and metrics for Prometheus"
 
 
-def _limits(inputs: Sequence[SampleColumn]) -> Iterator[str]:
-    longest = max((column.longest for column in inputs), default=0)
+def _limits(inputs: Sequence[SampledColumn]) -> Iterator[str]:
+    longest = max((max(column.longest, len(column.name)) for column in inputs), default=0)
     if longest > LimitsConfig().max_string:
         yield ""
         yield f"limits: {{max_string: {2 * longest}}}  # the longest text, in characters: there are some of {longest:,}"

@@ -117,7 +117,7 @@ def _json_lines(path: Path, text: str, encoding: str) -> Sample:
             f"{path}: is not UTF-8, as JSON lines must be: convert it, such as by iconv -f latin1 -t utf-8"
         )
     records: list[dict[str, Any]] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # a text in JSON may hold what else Python takes for a line end
         try:
             record = json.loads(line)
         except ValueError:
@@ -163,7 +163,8 @@ def _check_header(path: Path, columns: Sequence[str]) -> None:
         )
     double = [name for name, times in Counter(columns).items() if times > 1]
     if double:
-        raise SampleError(f"{path}: column names must differ, the header repeats {double[0]!r}: rename one")
+        rename = f"rename one, or write {double[0]}.1 as pandas does" if double[0] else "write their names there"
+        raise SampleError(f"{path}: column names must differ, the header repeats {double[0]!r}: {rename}")
 
 
 def _is_number(field: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from connectors.ports import ColumnUse
+from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["column_lines"]
 
@@ -21,10 +22,15 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
     ["  id      'A-7'  string  excluded", '  amount  7.5    number  input']
 
     """
-    shown = uses[:_MOST_COLUMNS]
+    shown = [_visible(use) for use in uses[:_MOST_COLUMNS]]
     name, value, kind = (
         min(max(map(len, cells), default=0), _WIDEST)
         for cells in ([use.name for use in shown], [use.value for use in shown], [use.type for use in shown])
     )
     lines = [f"  {use.name:{name}}  {use.value:{value}}  {use.type:{kind}}  {use.use}" for use in shown]
     return lines + ([f"  and {len(uses) - _MOST_COLUMNS} more"] if len(uses) > _MOST_COLUMNS else [])
+
+
+def _visible(use: ColumnUse) -> ColumnUse:
+    """Return what a terminal shows, with which columns are aligned; a name that is empty is quoted."""
+    return use._replace(name=visible(use.name) or "''", value=visible(use.value), use=visible(use.use))

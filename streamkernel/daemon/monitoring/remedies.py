@@ -13,9 +13,8 @@ _REMEDIES = {
     "too_long": "raise limits.max_record_bytes",
     "target": "set {section}.target_type to what {section}.target holds",
     "infinite": "leave the value out, or the cell empty, where there is none",
-    "input_type": "set {section}.inputs to what the column holds, or to invalid: missing where such a value "
-    "may be left out",
-    "nested": "write numbers and texts, each under a name of its own",
+    "nested": "set {section}.inputs.nested: flatten, which makes an input of each value in it, or ignore",
+    "input_type": "set the format, na or invalid: missing under {section}.inputs.types to what the column holds",
     "string_too_long": "raise limits.max_string",
     "corrupt": "look at who writes to the topic: these bytes cannot be decompressed or read",
     "schema": "look at who writes to the topic: its values do not go with {section}.value_format, or with their schema",
@@ -47,5 +46,7 @@ def remedy(reason: str, section: str, kind: str, detail: str = "") -> str:
     if reason == "csv_width" and "quotes" in detail:
         return f"set {section}.multiline: true, if a quoted field holds line ends"
     if reason == "refused" and detail:
-        return detail
+        # Said by Python itself: a text for a step that reckons, say.
+        mute = detail.startswith("TypeError") and kind != "river"
+        return detail + (f": {section}.inputs.exclude leaves out columns that a step cannot use" if mute else "")
     return _REMEDIES.get(reason, "the dead letters say why").format(section=section)

@@ -13,6 +13,7 @@ from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import CsvSourceConfig, KafkaSourceConfig
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.wiring.columns import let_pass
 from streamkernel.daemon.wiring.connectors import make_source
 
 __all__ = ["SECTIONS", "SourceState", "open_sources"]
@@ -51,6 +52,8 @@ def open_sources(plan: Plan, start: Start, wanted: Mapping[str, int], stack: Exi
         # One that keeps nothing beside the checkpoint, and waits for nothing.
         still = written.model_copy(update={"follow": False}) if hasattr(written, "follow") else written
         source = stack.enter_context(make_source(still, plan.config.limits, key))
+        if name == "records":
+            let_pass(source, plan.config)
         positions: Mapping[int, Position] = start.positions
         if name == "labels" and start.join is not None:
             positions = dict(start.join.positions)

@@ -70,6 +70,8 @@ class ChunkResult(Measured):
         Where the source goes on; None where nothing was done.
     late
         What became of late labels; None where there are none.
+    encoding
+        That of the source of the records, in which dead letters can be read.
 
     """
 
@@ -87,6 +89,7 @@ class ChunkResult(Measured):
     next: Position | None = None
     late: LabelChunk | None = None
     n_losses_not_finite: int = 0
+    encoding: str = "utf-8"
 
     @property
     def taken(self) -> int:
@@ -120,7 +123,7 @@ class ChunkResult(Measured):
         self.counts.dead += 1
         self.dead[reason] += 1
         self.dead_numbers.append(number)
-        self.letters.append(dead_letter(record.position, reason, detail, record.raw))
+        self.letters.append(dead_letter(record.position, reason, detail, record.raw, written_in=self.encoding))
         self.letter_origins.append(record.position)
 
     def add_label_letter(self, position: Position, reason: str, detail: str, raw: bytes) -> None:

@@ -67,7 +67,9 @@ def _with_passed(line: dict[str, Any], record: Record) -> dict[str, Any]:
     return line if message is None else MessageLine(line, message)
 
 
-def dead_letter(position: Position, reason: str, detail: str, raw: bytes, source: str | None = None) -> dict[str, Any]:
+def dead_letter(
+    position: Position, reason: str, detail: str, raw: bytes, source: str | None = None, written_in: str = "utf-8"
+) -> dict[str, Any]:
     """Make a line of the dead letters, with all that is needed to mend the record and send it again.
 
     Parameters
@@ -79,26 +81,37 @@ def dead_letter(position: Position, reason: str, detail: str, raw: bytes, source
     detail
         One sentence.
     raw
-        The record as it stood in the source: text where it is UTF-8, else base64.
+        The record as it stood in the source: text where it is UTF-8 or in the encoding of its source, else base64.
     source
         Which source the position counts in, for a late label ``"labels"``; None: that of the records.
+    written_in
+        The encoding of its source.
 
     Examples
     --------
     >>> line = dead_letter(Position("", 0, 12), "encoding", "not UTF-8", b"\\xff")
     >>> line["encoding"], line["raw"]
     ('base64', '/w==')
+    >>> line = dead_letter(Position("", 0, 12), "csv_width", "too few", b"wei\\xdf", written_in="latin-1")
+    >>> line["encoding"], line["raw"]
+    ('latin-1', 'weiß')
 
     """
-    try:
-        encoding, text = "utf-8", raw.decode()
-    except UnicodeDecodeError:
-        encoding, text = "base64", base64.b64encode(raw).decode()
+    encoding, text = _as_text(raw, "utf-8") or _as_text(raw, written_in) or ("base64", base64.b64encode(raw).decode())
     # Without the stream: a file that grows is known by more and more of its first bytes, and a line by none of them.
     where: dict[str, Any] = {"partition": position.partition, "offset": position.offset}
     if source is not None:
         where["source"] = source
     return {"position": where, "reason": reason, "detail": detail, "encoding": encoding, "raw": text}
+
+
+def _as_text(raw: bytes, encoding: str) -> tuple[str, str] | None:
+    """Return an encoding and the text of bytes in it, from which they can be had back; None where there is none."""
+    try:
+        text = raw.decode(encoding)
+        return (encoding, text) if text.encode(encoding) == raw else None
+    except UnicodeError:
+        return None
 
 
 def shortened(letter: Mapping[str, Any], most: int) -> dict[str, Any]:

@@ -69,6 +69,8 @@ class Processor:
         Makes events of records.
     checkpoint
         The number of the checkpoint that the model is from, which each line of predictions names; None: it learns.
+    encoding
+        That of the source of the records.
 
     Attributes
     ----------
@@ -84,6 +86,7 @@ class Processor:
     counts: RecordCounts
     stage: Stage
     checkpoint: int | None = None
+    encoding: str = "utf-8"
     overrun: bool = field(default=False, init=False)
 
     @property
@@ -102,7 +105,7 @@ class Processor:
             Asked between records that take long: True ends the chunk there.
 
         """
-        done = ChunkResult()
+        done = ChunkResult(encoding=self.encoding)
         left = self.stage.begin(records, done)
         while left:
             events = self.stage.events(left)
@@ -118,7 +121,7 @@ class Processor:
 
     def quarantine(self, record: Record, reason: str, detail: str) -> ChunkResult:
         """Make a dead letter of a record without showing it to the model."""
-        done = ChunkResult()
+        done = ChunkResult(encoding=self.encoding)
         self.stage.begin([], done)
         self.stage.quarantine(record, Fault(reason, detail), done)
         return self._closed(done)

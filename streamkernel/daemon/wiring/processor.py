@@ -46,6 +46,7 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
         start.counts,
         stage,
         None if start.trained is None else start.trained.checkpoint,
+        getattr(plan.config.source, "encoding", "utf-8"),
     )
 
 

@@ -1,0 +1,189 @@
+"""An operator: the daemon as a service, looked at, stopped, broken, upgraded."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from typing import Any
+
+import pytest
+import typer
+
+from streamkernel.daemon.cli import app
+from tests.daemon.conftest import Running, write_stream
+from tests.daemon.endpoint import get, values_of
+from tests.journeys.conftest import Person
+from tests.journeys.pages import command, commands
+
+COMMANDS = "reference/command-line.md"
+PAGES = (
+    COMMANDS,
+    "operations.md",
+    "tutorial.md",
+    "how-to/predicting.md",
+    "how-to/dead-letters.md",
+    "how-to/columns.md",
+)
+RECORDS = 300
+SECRET = "correct-horse-battery"
+SERVICE: dict[str, Any] = {
+    "source": {
+        "kind": "csv",
+        "path": "stream.csv",
+        "target": "y",
+        "target_type": "bool",
+        "follow": True,
+        "inputs": {"exclude": ["colour"]},
+    },
+    "model": ["river.preprocessing.StandardScaler", {"river.linear_model.LogisticRegression": {"l2": 0.001}}],
+    "predictions": {"kind": "jsonl", "path": "out/predictions.jsonl"},
+    "dead_letters": {"kind": "jsonl", "path": "out/dead-letters.jsonl"},
+    "checkpoint": {"directory": "out/state", "every_records": 100},
+    "metrics": {"port": 0, "basic_auth": {"username": "ops", "password": "${PASSWORD}"}},
+    "log": {"format": "json"},
+}
+
+
+@pytest.fixture
+def service(person: Person) -> Person:
+    """A stream that grows, and a configuration for it."""
+    write_stream(person.folder / "stream.csv", RECORDS, bad=False)
+    person.writes("service.yaml", SERVICE)
+    return person
+
+
+def started(person: Person, *words: str) -> tuple[Running, str]:
+    daemon = person.starts("run", "service.yaml", *words, PASSWORD=SECRET)
+    url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
+    return daemon, url
+
+
+def wait_for_records(url: str, n: int) -> dict[str, float]:
+    for _ in range(3000):
+        values = values_of(get(f"{url}/metrics", f"ops:{SECRET}")[1])
+        if values["records_consumed_total"] >= n:
+            return values
+        time.sleep(0.02)
+    raise AssertionError(f"{n} records never came: {values}")
+
+
+def test_a_service_through_a_day(service: Person) -> None:
+    daemon, url = started(service)
+    values = wait_for_records(url, RECORDS)
+    assert values["records_consumed_total"] == RECORDS
+    assert (get(f"{url}/healthz")[0], get(f"{url}/readyz")[0], get(f"{url}/metrics")[0]) == (200, 200, 401)
+    assert "accuracy" in get(url, f"ops:{SECRET}")[1]
+
+    # A second one on the same directory is kept out, and names the first.
+    second = service.types(["run", "service.yaml"], PASSWORD=SECRET)
+    assert second.returncode == 1
+    assert f"in use by another daemon (process {daemon.pid})" in second.stderr
+
+    # More comes, some of it broken; the counts add up.
+    with (service.folder / "stream.csv").open("a") as stream:
+        stream.write("1,2,red,yes\nbroken\n1,2,red,no\n")
+    values = wait_for_records(url, RECORDS + 3)
+    assert values["records_dead_lettered_total{reason=csv_width}"] == 1
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait().returncode == 0
+
+    log = [json.loads(line) for line in daemon.log.splitlines()]
+    assert all({"time", "level", "message"} <= line.keys() for line in log), log[0]
+    account = service.inspects("out/state")["account"]
+    assert (account["consumed"], account["learnt"], account["dead"]) == (RECORDS + 3, RECORDS + 2, 1)
+    lines = service.lines("out/predictions.jsonl")
+    assert len(lines) == len({line["position"]["offset"] for line in lines}) == RECORDS + 2
+    for file in service.folder.rglob("*"):
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
+    assert SECRET not in daemon.log + daemon.output
+
+
+def test_killed_then_the_newest_checkpoint_is_damaged(service: Person) -> None:
+    assert service.types(["run", "service.yaml"], PASSWORD=SECRET, STREAMKERNEL_CRASH="consumed:250").returncode < 0
+    *_, newest = sorted((service.folder / "out/state").glob("*.skc"))
+    newest.write_bytes(newest.read_bytes()[:100])
+    ended = ["run", "service.yaml", "--set", "source.follow=false"]
+    done = service.types(ended, PASSWORD=SECRET)
+    assert done.returncode == 0, done.stderr
+    assert newest.name in done.stderr
+    assert "the next older checkpoint is tried" in done.stderr
+    offsets = [line["position"]["offset"] for line in service.lines("out/predictions.jsonl")]
+    assert len(offsets) == len(set(offsets)) == RECORDS
+
+
+def test_an_upgrade_of_the_model(service: Person) -> None:
+    ended = ["--set", "source.follow=false"]
+    assert service.types(["run", "service.yaml", *ended], PASSWORD=SECRET).returncode == 0
+    migrated = service.types(command(COMMANDS, "migrate", DIRECTORY="out/state"))
+    assert migrated.returncode == 0, migrated.stderr
+    # Another model is refused with the difference; --fresh begins anew with it.
+    other = [*ended, "--set", "model[1].l2=0.5"]
+    refused = service.types(["run", "service.yaml", *other], PASSWORD=SECRET)
+    assert refused.returncode == 1
+    assert "model[1].l2: checkpoint has 0.001, configuration says 0.5" in refused.stderr
+    assert service.types(["run", "service.yaml", *other, "--fresh"], PASSWORD=SECRET).returncode == 0
+    assert service.inspects("out/state")["account"]["learnt"] == RECORDS
+    # What was set aside is still there, beside the new.
+    assert [one for one in service.folder.rglob("*") if ".old" in one.name]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("checkpont.directory=x", r"checkpont: unknown.*did you mean 'checkpoint'"),
+        ("source.target_type=bol", r"source.target_type: must be one of .*did you mean 'bool'"),
+        ("model[1].l3=1", r"model\[1\].l3: unknown argument.*LogisticRegression"),
+        ("metrics.port=99999", r"metrics.port: "),
+        ("predictions.path=stream.csv", r"predictions.*source|source.*predictions"),
+        ("checkpoint.every_seconds=.nan", r"checkpoint.every_seconds: "),
+        ("source.path=${NOWHERE}", r"NOWHERE"),
+        ("source", r"--set: must be key=value"),
+        ("x={a: [}", r"x: --set: not valid YAML"),
+        ("source=&a [*a]", r"an anchor that contains itself"),
+        ('source.path=!!python/object/apply:os.system ["id"]', r"^source.path: --set: not valid YAML: "),
+    ],
+)
+def test_a_wrong_configuration_is_told_in_a_sentence(service: Person, setting: str, said: str) -> None:
+    done = service.types(["check", "service.yaml", "--set", setting], PASSWORD=SECRET)
+    assert done.returncode == 2, done.stderr
+    assert re.search(said, done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    assert SECRET not in done.stderr
+
+
+def test_the_commands_that_print_something(service: Person) -> None:
+    assert re.fullmatch(r"streamkernel \d+\.\d+\.\d+\n", service.types(["--version"]).stdout)
+    assert "_streamkernel_completion" in service.types(command(COMMANDS, "completion bash")).stdout
+    schema = json.loads(service.types(command(COMMANDS, "schema")).stdout)
+    assert SERVICE.keys() <= schema["properties"].keys()
+    for words in (["run", "nowhere.yaml"], ["inspect", "nowhere"], ["predict", "nowhere", "stream.csv"], ["rum"]):
+        done = service.types(words)
+        assert done.returncode in (1, 2)
+        assert "Traceback" not in done.stderr
+        assert words[-1] in done.stderr or "nowhere" in done.stderr
+
+
+def test_the_commands_that_pages_show_have_these_names_and_options() -> None:
+    known = {
+        name: {spelling for option in found.params for spelling in option.opts}
+        for name, found in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    }
+    shown = [line.split() for page in PAGES for line in commands(page)]
+    assert len(shown) > 30
+    for words in shown:
+        if re.fullmatch("[a-z]+(-[a-z]+)*", words[1]):
+            options = {word for word in words[2:] if re.fullmatch("--[a-z-]+", word)}
+            assert options <= known[words[1]], words
+
+
+def test_columns_that_a_step_cannot_use_are_told_with_the_way_on(service: Person) -> None:
+    words = ["run", "service.yaml", "--set", "source.follow=false", "--set", "source.inputs.exclude="]
+    refused = service.types(words, PASSWORD=SECRET)
+    assert refused.returncode in (1, 2)
+    failed = service.types([*words[:-1], "source.inputs.exclude=[]"], PASSWORD=SECRET)
+    assert failed.returncode == 1
+    assert "source.inputs.exclude leaves out columns that a step cannot use" in failed.stderr
+    done = service.types([*words[:-1], "source.inputs.exclude=[colour]", "--fresh"], PASSWORD=SECRET)
+    assert done.returncode == 0, done.stderr
