@@ -7,6 +7,7 @@ from connectors.columns.settings import ColumnSettings, InputSettings
 from connectors.files.csv import CsvSource
 from connectors.files.jsonlines import JsonLinesSource
 from connectors.files.sinks import CsvSink, JsonLinesSink
+from connectors.journal.source import JournalSource
 from connectors.memory import MemorySink, MemorySource, NullSink
 from connectors.ports import (
     ColumnUse,
@@ -35,6 +36,7 @@ __all__ = [
     "CsvSource",
     "Fault",
     "InputSettings",
+    "JournalSource",
     "JsonLinesSink",
     "JsonLinesSource",
     "KafkaSink",
