@@ -237,7 +237,7 @@ def _whole_lines(descriptor: int, published: int) -> tuple[list[str], int]:
     length = 0
     for line in data.split(b"\n")[:-1]:  # what is behind the last line end is torn
         entry = parse_line(line)
-        if entry is None and length >= published:
+        if length >= published and (entry is None or b"\0" in line):
             break
         length += len(line) + 1
         if entry is not None and entry.id is not None:
