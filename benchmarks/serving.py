@@ -125,7 +125,8 @@ async def ask(port: int, rate: float, seconds: float, journalled: bool) -> Measu
     async def one(number: int, due: float) -> None:
         nonlocal failed
         body = json.dumps({**row(draw), **({"id": number} if journalled else {})}).encode()
-        head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}"
         reader, writer = await free.get()
         try:
             writer.write(head.encode() + b"\r\n\r\n" + body)
@@ -157,7 +158,8 @@ async def load(folder: Path, port: int, rate: float, seconds: float, journalled:
     """Ask, while the file of the run grows where it reads one; the first second is not measured."""
     stop = asyncio.Event()
     growing = None if journalled else asyncio.create_task(grow(folder / "stream.jsonl", stop))
-    await ask(port, rate, 1, False) if not journalled else None
+    if not journalled:
+        await ask(port, rate, 1, journalled)
     measured = await ask(port, rate, seconds, journalled)
     stop.set()
     if growing is not None:
@@ -203,11 +205,12 @@ def main() -> None:
             ]
         )
     head = ["requests of one record", "answered/s", "p50 ms", "p99 ms", "p99.9 ms", "failed", "p99 wanted, ms"]
+    command = f"python -m benchmarks.serving --seconds {options.seconds:g} --rate {options.rate:g}"
     text = (
-        f"# Predictions over HTTP\n\n`python -m benchmarks.serving --seconds {options.seconds:g} --rate {options.rate:g}` "
-        f"on {machine()}.\n\n{options.rate:,.0f} requests a second are due, each of one record of seven columns, over "
-        f"{CONNECTIONS} connections that stay open. The run that learns, the service and the client share {options.cores} "
-        f"cores; a wait is counted from when its request was due. {options.note}\n\n{table(head, rows)}\n"
+        f"# Predictions over HTTP\n\n`{command}` on {machine()}.\n\n"
+        f"{options.rate:,.0f} requests a second are due, each of one record of seven columns, over {CONNECTIONS} "
+        "connections that stay open. The run that learns, the service and the client share "
+        f"{options.cores} cores; a wait is counted from when its request was due. {options.note}\n\n{table(head, rows)}\n"
     )
     write(options.out / "serving.md", text)
 
