@@ -4,8 +4,8 @@
 
 `streamkernel run` learns labelled records from a file that is followed and grows all the time, `streamkernel serve`
 answers from its checkpoints, and a client sends requests of one record at fixed times over connections that stay open,
-so that an answer that is late does not hold up the next request's clock. All of them share the same cores. Then the same
-with a journal: each request is a record with a key, acknowledged when it is durable.
+so that an answer that is late does not hold up the clock of the next. All of them share the same cores. Then the same
+with a journal: each request is a record with a key, acknowledged when it is durable, and the run reads them.
 """
 
 import argparse
@@ -210,7 +210,8 @@ def main() -> None:
         f"# Predictions over HTTP\n\n`{command}` on {machine()}.\n\n"
         f"{options.rate:,.0f} requests a second are due, each of one record of seven columns, over {CONNECTIONS} "
         "connections that stay open. The run that learns, the service and the client share "
-        f"{options.cores} cores; a wait is counted from when its request was due. {options.note}\n\n{table(head, rows)}\n"
+        f"{options.cores} cores; a wait is counted from when its request was due. {options.note}\n\n"
+        f"{table(head, rows)}\n"
     )
     write(options.out / "serving.md", text)
 
