@@ -210,7 +210,8 @@ def main() -> None:
         f"# Predictions over HTTP\n\n`{command}` on {machine()}.\n\n"
         f"{options.rate:,.0f} requests a second are due, each of one record of seven columns, over {CONNECTIONS} "
         "connections that stay open. The run that learns, the service and the client share "
-        f"{options.cores} cores; a wait is counted from when its request was due. {options.note}\n\n"
+        f"{options.cores} cores; a wait is counted from when its request was due. In the second row the run predicts "
+        f"and keeps what it reads from the journal, and learns nothing: no labels are sent. {options.note}\n\n"
         f"{table(head, rows)}\n"
     )
     write(options.out / "serving.md", text)
