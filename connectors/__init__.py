@@ -9,6 +9,7 @@ from connectors.files.jsonlines import JsonLinesSource
 from connectors.files.several import SeveralFiles
 from connectors.files.sinks import CsvSink, JsonLinesSink
 from connectors.files.watched import WatchedFiles
+from connectors.journal.source import JournalSource
 from connectors.memory import MemorySink, MemorySource, NullSink
 from connectors.ports import (
     ColumnUse,
@@ -39,6 +40,7 @@ __all__ = [
     "CsvSource",
     "Fault",
     "InputSettings",
+    "JournalSource",
     "JsonLinesSink",
     "JsonLinesSource",
     "KafkaSink",

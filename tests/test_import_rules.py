@@ -33,7 +33,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle", "warming"},
         {"runtime"},
-        {"check", "evaluate", "init", "migrate", "partition", "predict", "replay"},
+        {"check", "evaluate", "init", "migrate", "partition", "predict", "replay", "service"},
         {"cli"},
     ],
     "connectors": [
@@ -45,7 +45,7 @@ STACKS = {
         {"objects"},
         {"registry"},
         {"files", "kafka", "memory", "river"},
-        {"parquet"},
+        {"journal", "parquet"},
         {"__init__"},
     ],
     "connectors/registry": [
@@ -187,7 +187,7 @@ def test_an_import_counts_wherever_it_stands(tmp_path):
 
 def test_the_http_server_is_imported_where_it_is_started_only():
     # A daemon without metrics does without the server's libraries, and without the time their import takes.
-    inside = {"streamkernel.daemon.serving", "streamkernel.daemon.serving.limits"}
+    inside = {f"streamkernel.daemon.serving{light}" for light in ("", ".endpoint", ".limits")}
     for path in _modules("streamkernel") + _modules("connectors"):
         if "serving" in path.parts:
             continue

@@ -1,4 +1,4 @@
-"""The command line: `streamkernel run`, `check`, `evaluate`, `predict`, `replay`, `inspect`, `migrate` and others.
+"""The command line: `streamkernel run`, `check`, `evaluate`, `predict`, `serve`, `replay`, `inspect` and others.
 
 Every command imports what it needs itself: a moment's help must not wait for River.
 """
@@ -224,6 +224,14 @@ def predict(
         predict_file(PredictRequest(model, file, kind, output, options, imports or []), stopped)
     if stopped.name is not None:  # not all of the file is predicted
         raise typer.Exit(128 + signal.Signals[stopped.name])
+
+
+@app.command()
+def serve(config: _Config, settings: _Set = None) -> None:
+    """Serve predictions over HTTP from the checkpoints of a run, and take what it is to learn."""
+    from streamkernel.daemon.service.run import serve as serve_predictions
+
+    serve_predictions(_prepare(config, settings))
 
 
 @app.command()

@@ -46,7 +46,10 @@ def test_only_source_and_model_are_required(tmp_path: Path) -> None:
         (GOOD + "metrics: {port: 1, port: 2}", "metrics.port: given twice, in line 3 and in line 3"),
         (GOOD + "predicitons: null", "predicitons: unknown key, did you mean 'predictions'?"),
         (GOOD + "1: 2", "configuration: a key must be a text, got 1"),
-        (MODEL + "source: {kind: kafca}", "source.kind: must be one of csv, jsonl, river, kafka, got 'kafca', did you"),
+        (
+            MODEL + "source: {kind: kafca}",
+            "source.kind: must be one of csv, jsonl, river, kafka, journal, got 'kafca', did you",
+        ),
         (MODEL + "source: {path: a}", "source.kind: required, one of csv, jsonl, river, kafka"),
         (MODEL + "source: {kind: csv}", "source.path: required"),
         (

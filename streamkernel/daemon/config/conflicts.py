@@ -13,6 +13,7 @@ from streamkernel.daemon.config.predicting import conflicts_of_models
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import registry_problems
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
+from streamkernel.daemon.config.serve_conflicts import serve_conflicts
 from streamkernel.daemon.config.several import conflicts_of_files
 from streamkernel.daemon.config.warm import conflicts_of_warm_start
 
@@ -41,6 +42,7 @@ def conflicts(config: Config) -> list[str]:
         *conflicts_of_warm_start(config),
         *conflicts_of_models(config),
         *column_conflicts(config),
+        *serve_conflicts(config),
         *_of_groups(config),
         *_of_topics(config),
         *_of_registries(config),

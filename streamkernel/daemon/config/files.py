@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from connectors.files.names import is_pattern, matching
 from connectors.files.rotation import is_part_name
-from streamkernel.daemon.config.schema import Config
+from streamkernel.daemon.config.schema import Config, JournalSourceConfig
 from streamkernel.daemon.config.several import paths_of
 
 __all__ = ["overwritten", "problems"]
@@ -22,8 +22,11 @@ _Place: TypeAlias = tuple[object, ...]
 
 _STANDARD = "-"
 _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
-# What the daemon keeps in its checkpoint directory.
-_RESERVED = re.compile(r"lock|learning|learning-labels|order\.log|order-labels\.log|\.?checkpoint-.*")
+# What the daemon keeps in its checkpoint directory, and in a journal.
+_RESERVED = re.compile(
+    r"lock|learning|learning-labels|order\.log|order-labels\.log|\.?checkpoint-.*"
+    r"|committed|\.?journal\.json|\d{20}\.(jsonl|ids|tmp)"
+)
 
 
 def problems(config: Config, path: Path) -> list[str]:
@@ -130,9 +133,10 @@ def _read_files(config: Config, path: Path) -> Iterator[tuple[str, str]]:
         for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "descriptor_set"):
             if (value := getattr(registry, name, None)) is not None:
                 yield f"{key}.schema_registry.{name}", value
-    if config.metrics is not None and config.metrics.tls is not None:
-        yield "metrics.tls.certificate", config.metrics.tls.certificate
-        yield "metrics.tls.key", config.metrics.tls.key
+    for key, endpoint in (("metrics", config.metrics), ("serve", config.serve)):
+        if endpoint is not None and endpoint.tls is not None:
+            yield f"{key}.tls.certificate", endpoint.tls.certificate
+            yield f"{key}.tls.key", endpoint.tls.key
     yield "the configuration itself", str(path)
 
 
@@ -158,17 +162,20 @@ def _missing(path: str) -> _Place:
 
 
 def _directories(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield every directory with checkpoints, with the key that names it."""
+    """Yield every directory with checkpoints and every journal, with the key that names it."""
     if config.checkpoint is not None:
         yield "checkpoint.directory", config.checkpoint.directory
     if config.serve_from is not None:
         yield "serve_from", config.serve_from
     if config.initial_model is not None:
         yield "initial_model.checkpoint", config.initial_model.checkpoint
+    for key, source in config.sources.items():
+        if isinstance(source, JournalSourceConfig):
+            yield f"{key}.directory", source.directory
 
 
 def _kept(key: str, path: Path, place: _Place, name: str, directory: Path) -> Iterable[str]:
-    """Yield a line where an output is a directory with checkpoints, or among its files."""
+    """Yield a line where an output is a directory that the daemon keeps, or among its files."""
     if place == _place(str(directory), _STANDARD_OUTPUT):
         yield f"{key}: must differ from {name}"
         return

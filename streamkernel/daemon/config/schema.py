@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from streamkernel.daemon.config.columns import (
     ClassColumnsConfig,
@@ -14,8 +12,10 @@ from streamkernel.daemon.config.columns import (
     ParquetPredictionsConfig,
     PassingColumnsConfig,
 )
+from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
 from streamkernel.daemon.config.fields import Number, Path, Paths, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.inputs import InputsConfig
+from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
 
 __all__ = [
@@ -26,7 +26,9 @@ __all__ = [
     "CsvSinkConfig",
     "CsvSourceConfig",
     "DeadLettersConfig",
+    "EndpointConfig",
     "InitialModelConfig",
+    "JournalSourceConfig",
     "JsonlPredictionsConfig",
     "JsonlSinkConfig",
     "JsonlSourceConfig",
@@ -42,6 +44,7 @@ __all__ = [
     "PredictionsConfig",
     "ReportName",
     "RiverSourceConfig",
+    "ServeConfig",
     "SourceConfig",
     "TargetType",
     "TlsConfig",
@@ -53,18 +56,6 @@ def _one_character(text: str) -> str:
     if len(text) != 1:
         raise ValueError(f"must be one character, got {text!r}")
     return text
-
-
-def _no_colon(name: str) -> str:
-    if ":" in name:  # HTTP's basic authentication ends the name there
-        raise ValueError("must not contain a colon")
-    return name
-
-
-def _host_pattern(name: str) -> str:
-    if not re.fullmatch(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?", name, re.ASCII):
-        raise ValueError(f"must be a host name without scheme and port, *.NAME or *, got {name!r}")
-    return name
 
 
 def _known_encoding(name: str) -> str:
@@ -213,7 +204,9 @@ class NoDeadLettersConfig(_Rate, NoSinkConfig):
     """Records that could not be used are counted, and not kept."""
 
 
-SourceConfig: TypeAlias = CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig
+SourceConfig: TypeAlias = (
+    CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig | JournalSourceConfig
+)
 PredictionsConfig: TypeAlias = (
     JsonlPredictionsConfig | CsvPredictionsConfig | KafkaPredictionsConfig | ParquetPredictionsConfig | NoSinkConfig
 )
@@ -273,30 +266,9 @@ class LabelsConfig(Section):
     )
 
 
-class BasicAuthConfig(Section):
-    """A name and a password for the metrics and the status page; /healthz and /readyz stay open."""
-
-    username: Annotated[str, AfterValidator(_no_colon)] = Field(min_length=1, description="Without a colon.")
-    password: SecretStr = Field(min_length=1, description="Best as a variable of the environment.")
-
-    @property
-    def header(self) -> str:
-        """The value of the header Authorization, secret in the clear."""
-        pair = f"{self.username}:{self.password.get_secret_value()}"
-        return f"Basic {base64.b64encode(pair.encode()).decode()}"
-
-
-class TlsConfig(Section):
-    """A certificate and its key, as PEM files."""
-
-    certificate: Path = Field(description="The file of the certificate, with those of the chain behind it.")
-    key: Path = Field(description="The file of its private key, without a password.")
-
-
-class MetricsConfig(Section):
+class MetricsConfig(EndpointConfig):
     """The HTTP endpoint: /metrics, /healthz, /readyz and a status page."""
 
-    host: Annotated[str, Field(min_length=1)] = Field(default="127.0.0.1", description="The address to listen on.")
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(
         default=9108, description="The port; 0 takes a free one and logs it."
     )
@@ -309,16 +281,6 @@ class MetricsConfig(Section):
     report: list[ReportName] | None = Field(
         default=None, description="Which metrics to report; null: all that fit the model."
     )
-    allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
-        default_factory=list,
-        description="Names the endpoint is asked by, beside localhost, host, this machine's own name and any address; "
-        "*.example.org is all names that end so, * is all.",
-    )
-    max_connections: Annotated[Positive, Field(le=10_000)] = Field(
-        default=64, description="How many connections may be open at once; those beyond it are refused."
-    )
-    basic_auth: BasicAuthConfig | None = None
-    tls: TlsConfig | None = None
 
 
 class LimitsConfig(Section):
@@ -371,6 +333,7 @@ class Config(Section):
     )
     checkpoint: CheckpointConfig | None = None
     metrics: MetricsConfig | None = MetricsConfig()
+    serve: ServeConfig | None = None
     labels: LabelsConfig | None = None
     limits: LimitsConfig = LimitsConfig()
     imports: list[Annotated[str, AfterValidator(_package)]] = Field(

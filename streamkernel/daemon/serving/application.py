@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from streamkernel.daemon.config.schema import MetricsConfig
+from streamkernel.daemon.config.endpoints import EndpointConfig
+from streamkernel.daemon.serving.endpoint import Endpoint, Question
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import SecurityMiddleware
 from streamkernel.daemon.serving.threads import Threads
@@ -28,23 +29,32 @@ __all__ = ["make_application"]
 _PROBES = frozenset({"/healthz", "/readyz"})
 
 
-def make_application(settings: MetricsConfig, registry: CollectorRegistry, health: Health, workers: int) -> Starlette:
+def make_application(
+    settings: EndpointConfig,
+    registry: CollectorRegistry,
+    health: Health,
+    workers: int,
+    endpoints: Sequence[Endpoint] = (),
+    section: str = "metrics",
+) -> Starlette:
     """Return the ASGI application that serves a registry of metrics, and the health, to those the settings let in.
 
-    So many requests are answered at once by worker threads, metrics and probes apart.
+    So many requests are answered at once by worker threads, metrics and probes apart. Other endpoints answer in the
+    event loop. The settings are those of a section of the configuration, which refusals name.
     """
     hosts = Hosts([settings.host, *settings.allowed_hosts])
-    security = Middleware(SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, open_paths=_PROBES)
+    security = Middleware(
+        SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, open_paths=_PROBES, section=section
+    )
     routes = _Routes(registry, health, workers)
+    paths = ["/", "/metrics", "/healthz", "/readyz"]
     application = Starlette(
         routes=[
-            Route("/", routes.page),
-            Route("/metrics", routes.metrics),
-            Route("/healthz", routes.healthz),
-            Route("/readyz", routes.readyz),
+            *map(Route, paths, [routes.page, routes.metrics, routes.healthz, routes.readyz]),
+            *(Route(one.path, _route(one), methods=[one.method]) for one in endpoints),
         ],
         middleware=[security],
-        exception_handlers={HTTPException: _refused},
+        exception_handlers={HTTPException: _refusal_of(dict.fromkeys(paths, "GET"), endpoints)},
     )
     application.router.redirect_slashes = False
     return application
@@ -93,13 +103,34 @@ class _Routes:
         return Response(body, **answer)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED or request.method not in ("GET", "HEAD"):
-        return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET", {"Allow": "GET, HEAD"})
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return _text(HTTPStatus.NOT_FOUND, "not found: /, /metrics, /healthz and /readyz are here")
-    return _text(HTTPStatus(error.status_code), error.detail)
+def _route(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        given = await endpoint.answer(Question(await request.body(), request.headers))
+        return Response(given.body, given.status, dict(given.headers), given.media_type)
+
+    return answer
+
+
+def _refusal_of(
+    methods: Mapping[str, str], endpoints: Sequence[Endpoint]
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return what answers a request that no route takes, of these paths and endpoints."""
+    methods = {**methods, **{one.path: one.method for one in endpoints}}
+    *most, last = methods
+    here = f"{', '.join(most)} and {last}"
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        method = methods.get(request.url.path, "GET" if not endpoints else None)
+        allowed = ("GET", "HEAD") if method == "GET" else (method,)
+        if method is not None and request.method not in allowed:
+            text = f"only {method}"
+            return _text(HTTPStatus.METHOD_NOT_ALLOWED, text, {"Allow": ", ".join(map(str, allowed))})
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return _text(HTTPStatus.NOT_FOUND, f"not found: {here} are here")
+        return _text(HTTPStatus(error.status_code), error.detail)
+
+    return refused
 
 
 def _text(status: HTTPStatus, text: str, headers: dict[str, str] | None = None) -> Response:

@@ -36,8 +36,10 @@ class BackgroundServer:
         listening: socket.socket,
         context: ssl.SSLContext | None,
         limits: HttpLimits,
+        what: str = "the metrics",
     ) -> None:
         self._limits = limits
+        self._what = what
         self._listening = listening
         self._context = context
         self._config = Config(
@@ -57,9 +59,9 @@ class BackgroundServer:
         )
         self._config.load()  # here, where a failure is raised to whoever starts the server
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(_note)
+        self._loop.set_exception_handler(self._note)
         self._stopping = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -84,6 +86,7 @@ class BackgroundServer:
             lambda: BoundedProtocol(self._config, state, self._limits, self._loop),
             self._context,
             self._limits,
+            self._what,
         )
         listener.start()
         await self._stopping.wait()
@@ -100,6 +103,5 @@ class BackgroundServer:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(listener.drained(), self._limits.stop_seconds)
 
-
-def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # noqa: ARG001
-    _log.warning("the metrics server: %s", context["message"], exc_info=context.get("exception"))
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:  # noqa: ARG002
+        _log.warning("the server of %s: %s", self._what, context["message"], exc_info=context.get("exception"))

@@ -33,7 +33,7 @@ class HttpLimits:
     workers: int = 4  # requests answered at once by threads, metrics and probes apart
 
 
-def affordable_connections(wanted: int) -> int:
+def affordable_connections(wanted: int, what: str = "the metrics") -> int:
     """Return how many of these connections the limit of open files allows, after raising it if it has to be."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + _OTHER_DESCRIPTORS
@@ -47,7 +47,7 @@ def affordable_connections(wanted: int) -> int:
     # The daemon comes first: a scrape that is refused harms less than a checkpoint that cannot be opened.
     allowed = min(wanted, max(_FEWEST, raised - _OTHER_DESCRIPTORS))
     _log.warning(
-        "at most %d connections to the metrics are taken, not %d: the limit of open files is %d (ulimit -n)",
-        *(allowed, wanted, raised),
+        "at most %d connections to %s are taken, not %d: the limit of open files is %d (ulimit -n)",
+        *(allowed, what, wanted, raised),
     )
     return allowed

@@ -59,7 +59,9 @@ class Listener:
         protocol: Callable[[], BoundedProtocol],
         context: ssl.SSLContext | None,
         limits: HttpLimits,
+        what: str,
     ) -> None:
+        self._what = what  # to call it in the log
         listening.setblocking(False)
         self._listening = listening
         self._protocol = protocol
@@ -101,7 +103,7 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptors, no memory
-                _log.warning("the metrics cannot accept connections for now: %s", error.strerror)
+                _log.warning("%s cannot accept connections for now: %s", self._what, error.strerror)
                 self._loop.remove_reader(self._listening)
                 self._pause = self._loop.call_later(_PAUSE_SECONDS, self.start)
                 return
@@ -116,7 +118,8 @@ class Listener:
 
     def _refuse(self, accepted: socket.socket, client: Any) -> None:
         most = self._limits.connections
-        _log.warning("more than %d connections to the metrics: those beyond it are refused, last %s", most, client)
+        text = "more than %d connections to %s: those beyond it are refused, last %s"
+        _log.warning(text, most, self._what, client)
         with accepted:
             accepted.setblocking(False)
             if self._context is None:

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streamkernel.daemon.config.schema import BasicAuthConfig
+from streamkernel.daemon.config.endpoints import BasicAuthConfig
 from streamkernel.daemon.serving.hosts import HostError, Hosts
 from streamkernel.daemon.serving.log import limited_logger
 
@@ -41,13 +41,21 @@ class SecurityMiddleware:
         The name and the password that are asked for; None: none are.
     open_paths
         Paths that need no name and no password.
+    section
+        Of the configuration, which a refusal names.
 
     """
 
     def __init__(
-        self, app: ASGIApp, hosts: Hosts, basic_auth: BasicAuthConfig | None, open_paths: frozenset[str]
+        self,
+        app: ASGIApp,
+        hosts: Hosts,
+        basic_auth: BasicAuthConfig | None,
+        open_paths: frozenset[str],
+        section: str = "metrics",
     ) -> None:
         self._app = app
+        self._key = f"{section}.allowed_hosts"
         self._hosts = hosts
         self._authorization = None if basic_auth is None else basic_auth.header.encode()
         self._open_paths = open_paths
@@ -73,8 +81,8 @@ class SecurityMiddleware:
             return PlainTextResponse(f"{error}\n", HTTPStatus.BAD_REQUEST)
         if host is None or self._hosts.allows(host):
             return None
-        _log.warning("requests for the host %s are refused; if it is this one: add it to metrics.allowed_hosts", host)
-        text = f"the host {host} is not served here; if it is this one: add it to metrics.allowed_hosts\n"
+        _log.warning("requests for the host %s are refused; if it is this one: add it to %s", host, self._key)
+        text = f"the host {host} is not served here; if it is this one: add it to {self._key}\n"
         return PlainTextResponse(text, HTTPStatus.MISDIRECTED_REQUEST)
 
     def _unauthorized(self, scope: Scope) -> PlainTextResponse | None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["make_sink", "make_source", "order_log"]
 
-# What of the section of a topic is not for its sink.
+# What of a section the daemon itself makes something of, and what of that of a topic is not for its sink.
+_NOT_OF_SOURCES = ("kind", "group", "order", "options", "remembered_ids", "schema_registry")
 _NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include", "schema_registry", "flush_seconds")
 
 
@@ -55,10 +56,8 @@ def make_source(
         Where its settings cannot be.
 
     """
-    # The fields of a section are arguments of its connector, but for those that the daemon makes something of.
-    given = {
-        name: value for name, value in source if name not in ("kind", "group", "order", "options", "schema_registry")
-    }
+    # The other fields of a section are arguments of its connector.
+    given = {name: value for name, value in source if name not in _NOT_OF_SOURCES}
     given["max_string"] = limits.max_string
     try:
         if isinstance(source, settings.RiverSourceConfig):
@@ -76,6 +75,10 @@ def make_source(
             from connectors.files.jsonlines import JsonLinesSource
 
             return _of_files(source, JsonLinesSource, given)
+        if isinstance(source, settings.JournalSourceConfig):
+            from connectors.journal.source import JournalSource
+
+            return JournalSource(**given, checkpoints_kept=0 if checkpoint is None else checkpoint.keep)
         from connectors.kafka.reading.source import KafkaSource
 
         return KafkaSource(

@@ -1,0 +1,77 @@
+"""What a configuration says about HTTP endpoints: the protection they have in common, and the prediction service."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from streamkernel.daemon.config.fields import Number, Path, Positive, Section, Whole
+
+__all__ = ["BasicAuthConfig", "EndpointConfig", "ServeConfig", "TlsConfig"]
+
+
+def _no_colon(name: str) -> str:
+    if ":" in name:  # HTTP's basic authentication ends the name there
+        raise ValueError("must not contain a colon")
+    return name
+
+
+def _host_pattern(name: str) -> str:
+    if not re.fullmatch(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*\.?", name, re.ASCII):
+        raise ValueError(f"must be a host name without scheme and port, *.NAME or *, got {name!r}")
+    return name
+
+
+class BasicAuthConfig(Section):
+    """A name and a password that are asked for; /healthz and /readyz stay open."""
+
+    username: Annotated[str, AfterValidator(_no_colon)] = Field(min_length=1, description="Without a colon.")
+    password: SecretStr = Field(min_length=1, description="Best as a variable of the environment.")
+
+    @property
+    def header(self) -> str:
+        """The value of the header Authorization, secret in the clear."""
+        pair = f"{self.username}:{self.password.get_secret_value()}"
+        return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+class TlsConfig(Section):
+    """A certificate and its key, as PEM files."""
+
+    certificate: Path = Field(description="The file of the certificate, with those of the chain behind it.")
+    key: Path = Field(description="The file of its private key, without a password.")
+
+
+class EndpointConfig(Section):
+    """An HTTP endpoint: where it listens, and to whom it answers."""
+
+    host: Annotated[str, Field(min_length=1)] = Field(default="127.0.0.1", description="The address to listen on.")
+    port: Annotated[Whole, Field(ge=0, le=65535)] = Field(default=0, description="The port; 0 takes a free one.")
+    allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
+        default_factory=list,
+        description="Names the endpoint is asked by, beside localhost, host, this machine's own name and any address; "
+        "*.example.org is all names that end so, * is all.",
+    )
+    max_connections: Annotated[Positive, Field(le=10_000)] = Field(
+        default=64, description="How many connections may be open at once; those beyond it are refused."
+    )
+    basic_auth: BasicAuthConfig | None = None
+    tls: TlsConfig | None = None
+
+
+class ServeConfig(EndpointConfig):
+    """Predictions over HTTP, by `streamkernel serve`: /predict, /learn, /openapi.json, /metrics, /healthz, /readyz."""
+
+    port: Annotated[Whole, Field(ge=0, le=65535)] = Field(
+        default=9109, description="The port; 0 takes a free one and logs it."
+    )
+    reload: Annotated[Number, Field(gt=0)] = Field(
+        default=1.0, description="How often to look for a newer checkpoint, in seconds."
+    )
+    max_body_bytes: Annotated[Positive, Field(le=2**28)] = Field(
+        default=1_048_576, description="The longest body of a request, in bytes."
+    )
+    max_records: Positive = Field(default=1000, description="How many records a request may have.")

@@ -1,0 +1,110 @@
+"""The body of a request as records: a JSON object is one, an array of objects is many."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import NamedTuple
+
+from streamkernel.daemon.service.refusals import RefusedError
+
+__all__ = ["Records", "split"]
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_MEDIA_TYPE = "application/json"
+
+
+class Records(NamedTuple):
+    """The records of a request.
+
+    Attributes
+    ----------
+    raws
+        Each as it stands in the body.
+    many
+        Whether they came in an array, so that the answer is one.
+
+    """
+
+    raws: list[bytes]
+    many: bool
+
+
+def _nothing(digits: str) -> None:
+    """Stand in for a number: it is read later, by the rules of its column."""
+
+
+# With C's scanner, which says where each value ends.
+_DECODER = json.JSONDecoder(parse_int=_nothing, parse_float=_nothing, parse_constant=_nothing)
+
+
+def split(body: bytes, headers: Mapping[str, str], most: int) -> Records:
+    """Return the records of a body; whether each of them can be used is seen when it is read.
+
+    Parameters
+    ----------
+    body, headers
+        Of the request.
+    most
+        How many records it may have.
+
+    Raises
+    ------
+    RefusedError
+        Where the body is no JSON, or has too many records.
+
+    Examples
+    --------
+    >>> json_type = {"content-type": "application/json"}
+    >>> split(b'{"a": 1}', json_type, 10)
+    Records(raws=[b'{"a": 1}'], many=False)
+    >>> split(b'[{"a": 1e400}, 7]', json_type, 10)
+    Records(raws=[b'{"a": 1e400}', b'7'], many=True)
+
+    """
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != _MEDIA_TYPE:
+        # A page of another site may send text without being asked, but no JSON.
+        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type", f"Content-Type must be {_MEDIA_TYPE}")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "media_type", "a body must not be compressed")
+    stripped = body.strip(b" \t\n\r")
+    if not stripped.startswith(b"["):
+        return Records([stripped], many=False)
+    try:
+        text = stripped.decode()
+    except UnicodeDecodeError as error:
+        detail = f"byte {stripped[error.start]:#04x} at {error.start} is not UTF-8"
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "encoding", detail) from None
+    try:
+        return Records(_elements(text, most), many=True)
+    except (ValueError, RecursionError):
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "not_json", "the array is no JSON, or nested too deeply") from None
+
+
+def _elements(text: str, most: int) -> list[bytes]:
+    """Return the elements of an array as they stand there; ValueError where it is no JSON."""
+    raws: list[bytes] = []
+    at = _after_blank(text, 1)
+    while text[at : at + 1] != "]" or raws:
+        if len(raws) == most:
+            detail = f"a request may have {most:,} records (serve.max_records)"
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_many", detail)
+        _, end = _DECODER.raw_decode(text, at)
+        raws.append(text[at:end].encode())
+        at = _after_blank(text, end)
+        if text[at : at + 1] == "]":
+            break
+        if text[at : at + 1] != ",":
+            raise ValueError(at)
+        at = _after_blank(text, at + 1)
+    if at + 1 != len(text):
+        raise ValueError(at)
+    return raws
+
+
+def _after_blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    assert match is not None
+    return match.end()

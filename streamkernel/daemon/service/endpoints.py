@@ -1,0 +1,158 @@
+"""What is answered to /predict and /learn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from connectors.encode import to_json
+from connectors.journal.lines import JournalEntry
+from connectors.ports import Fault, Record
+from streamkernel.daemon.service.bodies import Records, split
+from streamkernel.daemon.service.group_commit import GroupCommit, JournalError, JournalFullError
+from streamkernel.daemon.service.predictor import NoModelError, Predictor
+from streamkernel.daemon.service.refusals import RefusedError, fault_answer, fault_status
+from streamkernel.daemon.service.roles import ServicePlan
+from streamkernel.daemon.service.service_metrics import ServiceMetrics
+from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question
+
+__all__ = ["ServiceEndpoints"]
+
+_RETRY_SECONDS = 5
+_LONGEST_ID = 256
+_ID = re.compile(r"[\x21-\x7e]+")
+_STATUS = "status"
+
+
+class ServiceEndpoints:
+    """The endpoints of the service.
+
+    Parameters
+    ----------
+    service
+        The configuration.
+    predictor
+        Has the model.
+    journals
+        By the section of the source that reads them.
+    metrics
+        Counts and measures.
+
+    """
+
+    def __init__(
+        self,
+        service: ServicePlan,
+        predictor: Predictor,
+        journals: Mapping[str, GroupCommit],
+        metrics: ServiceMetrics,
+    ) -> None:
+        self._service = service
+        self._predictor = predictor
+        self._journals = journals
+        self._metrics = metrics
+
+    def all(self) -> list[Endpoint]:
+        """Return the endpoints; of /learn only where a journal takes what is to be learnt."""
+        endpoints = [Endpoint("/predict", "POST", self._measured("/predict", self.predict))]
+        if self._service.labels.section in self._journals:
+            endpoints.append(Endpoint("/learn", "POST", self._measured("/learn", self.learn)))
+        return endpoints
+
+    async def predict(self, question: Question) -> Answer:
+        """Answer with predictions; records that have the key are appended to the journal, to be joined with labels."""
+        role = self._service.records
+        raws, many = self._split(question)
+        records = [role.read(raw) for raw in raws]
+        keys = [role.key_in(record) for record in records]
+        answers = await self._predictions(records)
+        journal = self._journals.get(role.section) if self._service.has_late_labels else None
+        kept = [
+            place
+            for place, key in enumerate(keys)
+            if journal is not None and key is not None and not isinstance(answers[place], Fault)
+        ]
+        if journal is not None and kept:
+            entries = [JournalEntry(raws[place], keys[place]) for place in kept]
+            for place, status in zip(kept, await self._append(journal, entries), strict=True):
+                given = answers[place]
+                assert isinstance(given, dict)
+                given[_STATUS] = status
+        return self._answer(answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
+
+    async def learn(self, question: Question) -> Answer:
+        """Append what is to be learnt to the journal."""
+        role = self._service.labels
+        raws, many = self._split(question)
+        records = [role.read_labelled(raw) for raw in raws]
+        ids = [role.key_in(record) for record in records] if role.key is not None else _ids(question, len(raws), many)
+        good = [place for place, record in enumerate(records) if record.fault is None]
+        answers: list[dict[str, Any] | Fault] = [record.fault or {} for record in records]
+        if good:
+            entries = [JournalEntry(raws[place], ids[place]) for place in good]
+            for place, status in zip(good, await self._append(self._journals[role.section], entries), strict=True):
+                answers[place] = {_STATUS: status}
+        return self._answer(answers, many, HTTPStatus.ACCEPTED)
+
+    def _split(self, question: Question) -> Records:
+        return split(question.body, question.headers, self._service.settings.max_records)
+
+    async def _predictions(self, records: Sequence[Record]) -> list[dict[str, Any] | Fault]:
+        """Return the answer for each record, or its fault."""
+        answers: list[dict[str, Any] | Fault] = [record.fault or {} for record in records]
+        good = [place for place, record in enumerate(records) if record.fault is None]
+        key = self._predictor.label_key or self._service.records.key
+        rows = [{name: value for name, value in records[place].x.items() if name != key} for place in good]
+        try:
+            predicted = await self._predictor.predict(rows) if rows else []
+        except NoModelError as error:
+            detail = f"there is no model yet: {error}"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "no_model", detail, _RETRY_SECONDS) from None
+        for place, answer in zip(good, predicted, strict=True):
+            answers[place] = answer
+        return answers
+
+    async def _append(self, journal: GroupCommit, entries: Sequence[JournalEntry]) -> list[str]:
+        """Append entries durably, and return what became of each."""
+        try:
+            return ["accepted" if new else "repeated" for new in await journal.append(entries)]
+        except JournalFullError as error:
+            seconds = self._service.retry_seconds
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal_full", str(error), seconds) from None
+        except JournalError as error:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None
+
+    def _answer(self, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
+        self._metrics.count(answers)
+        given = [fault_answer(one) if isinstance(one, Fault) else one for one in answers]
+        if many:
+            return Answer(status, to_json(given))
+        (only,) = answers
+        return Answer(fault_status(only) if isinstance(only, Fault) else status, to_json(given[0]))
+
+    def _measured(
+        self, path: str, answer: Callable[[Question], Awaitable[Answer]]
+    ) -> Callable[[Question], Awaitable[Answer]]:
+        async def measured(question: Question) -> Answer:
+            with self._metrics.request(path) as request:
+                try:
+                    given = await answer(question)
+                except RefusedError as error:
+                    given = error.answer
+                request.status = given.status
+                return given
+
+        return measured
+
+
+def _ids(question: Question, n_records: int, many: bool) -> list[str | None]:
+    """Return the id of each record by the header Idempotency-Key, None where there is none."""
+    given = question.headers.get("idempotency-key")
+    if given is None:
+        return [None] * n_records
+    if not _ID.fullmatch(given) or len(given) > _LONGEST_ID:
+        detail = f"Idempotency-Key must be at most {_LONGEST_ID} printable characters without blanks"
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "idempotency_key", detail)
+    return [f"{given}/{number}" for number in range(n_records)] if many else [given]

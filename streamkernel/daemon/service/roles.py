@@ -1,0 +1,143 @@
+"""What a configuration makes of the service: how records and labels are read, and which of them go into a journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from connectors.ports import Fault, Position, Record, Source
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.predicting import with_mode_defaults
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.config.schema import JournalSourceConfig, JsonlSourceConfig, ServeConfig, SourceConfig
+from streamkernel.daemon.labels.keys import key_of
+from streamkernel.daemon.wiring.connectors import make_source
+
+__all__ = ["Role", "ServicePlan", "service_plan"]
+
+_NOWHERE = Position("http", 0, 0)
+
+
+@dataclass(frozen=True)
+class Role:
+    """How objects of one kind are read, as the source does that a run learns from, and where they go.
+
+    Attributes
+    ----------
+    section
+        The section of their source.
+    settings
+        What it says.
+    reader
+        Reads an object as that source does.
+    key
+        The field that joins records and labels, None where labels come with their records.
+
+    """
+
+    section: str
+    settings: SourceConfig
+    reader: Source
+    key: str | None
+
+    @property
+    def journal(self) -> JournalSourceConfig | None:
+        """The journal that they are appended to; None where the run that learns reads something else."""
+        return self.settings if isinstance(self.settings, JournalSourceConfig) else None
+
+    @property
+    def target(self) -> str | None:
+        """The field of the label."""
+        return getattr(self.settings, "target", None)
+
+    def read(self, raw: bytes) -> Record:
+        """Return an object as a record; where it cannot be used, it has a fault."""
+        record = self.reader.decode(raw, _NOWHERE, _NOWHERE)
+        return record._replace(fault=Fault("not_json", "there is nothing")) if record.blank else record
+
+    def read_labelled(self, raw: bytes) -> Record:
+        """Return an object that is to be learnt as a record; at fault without a label, or a key where it needs one."""
+        record = self.read(raw)
+        if record.fault is not None:
+            return record
+        if self.key is not None and self.key_in(record) is None:
+            detail = f"there is no {self.key} to know its record by, or it has more digits than a number can hold"
+            return record._replace(fault=Fault("key", detail))
+        if record.y is None:
+            return record._replace(fault=Fault("target", f"there is no {self.target}, which is to be learnt"))
+        return record
+
+    def key_in(self, record: Record) -> str | None:
+        """Return the value of the key, None where the record has none."""
+        return None if self.key is None else key_of(record.x.get(self.key))
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """What `streamkernel serve` does.
+
+    Attributes
+    ----------
+    plan
+        The configuration, in mode predict.
+    settings
+        Its section ``serve``.
+    records, labels
+        What is predicted, and what is learnt: the same where labels come with their records.
+    retry_seconds
+        After which a full journal may have room again.
+
+    """
+
+    plan: Plan
+    settings: ServeConfig
+    records: Role
+    labels: Role
+    retry_seconds: int
+
+    @property
+    def has_late_labels(self) -> bool:
+        """Whether a record is predicted first, and learnt when its label comes."""
+        return self.records.key is not None
+
+
+def service_plan(plan: Plan) -> ServicePlan:
+    """Return what a configuration asks the service to do.
+
+    Raises
+    ------
+    ConfigError
+        Where there is no model to serve, or what is to be learnt has no target.
+
+    """
+    config = plan.config
+    if config.mode == "learn":
+        if config.checkpoint is None:
+            raise ConfigError(["checkpoint: required, serve reads the model of the run that learns from its directory"])
+        config = with_mode_defaults(config.model_copy(update={"mode": "predict", "initial_model": None}))
+    if getattr(config.source, "group", None) is not None:
+        raise ConfigError(["source.group: each partition has a model: serve a configuration with mode: predict and "
+                           "serve_from: the directory of one of them"])  # fmt: skip
+    key = None if config.labels is None else config.labels.key
+    records = _role("source", config.source, plan, key)
+    labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)
+    seconds = 1.0 if plan.config.checkpoint is None else plan.config.checkpoint.every_seconds
+    if labels.journal is not None and labels.target is None:
+        raise ConfigError([f"{labels.section}.target: required, it names the field that holds the label"])
+    return ServicePlan(
+        replace(plan, config=config),
+        config.serve or ServeConfig(),
+        records,
+        labels,
+        max(1, min(60, ceil(seconds))),
+    )
+
+
+def _role(section: str, written: SourceConfig, plan: Plan, key: str | None) -> Role:
+    """Return the role of a source, whose records come as JSON here, whatever they come as there."""
+    known: dict[str, Any] = {
+        name: getattr(written, name) for name in ("target", "target_type", "inputs") if hasattr(written, name)
+    }
+    settings = JsonlSourceConfig(kind="jsonl", path="-", **known)
+    return Role(section, written, make_source(settings, plan.config.limits, section), key)

@@ -1,0 +1,100 @@
+"""A run of the prediction service from its start to its end: what `streamkernel serve` does."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from connectors.journal.writer import JournalWriter
+from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.server import Server
+from streamkernel.daemon.recovery.trained import trained_models
+from streamkernel.daemon.service.endpoints import ServiceEndpoints
+from streamkernel.daemon.service.group_commit import GroupCommit
+from streamkernel.daemon.service.openapi import openapi_endpoint, page
+from streamkernel.daemon.service.predictor import Predictor
+from streamkernel.daemon.service.roles import ServicePlan, service_plan
+from streamkernel.daemon.service.service_metrics import ServiceMetrics
+from streamkernel.daemon.serving.limits import HttpLimits
+from streamkernel.daemon.stream.stop import StopSignals
+
+__all__ = ["serve"]
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.1
+
+
+def serve(plan: Plan) -> None:
+    """Serve predictions until a signal comes.
+
+    Parameters
+    ----------
+    plan
+        The configuration of the run that learns, or one in mode predict.
+
+    Raises
+    ------
+    ConfigError
+        Where there is nothing to serve.
+    CheckpointError
+        Where the newest checkpoint is sound and cannot be used.
+    ConnectorError
+        Where a journal cannot be written, or another process writes it.
+    ServerError
+        Where the port is taken or a certificate cannot be used.
+
+    """
+    service = service_plan(plan)
+    with ExitStack() as stack:
+        stopped = stack.enter_context(StopSignals())
+        started = start_service(service, stack)
+        while not stopped():
+            time.sleep(_LOOK_SECONDS)
+        _log.info("%s came: requests that are being answered are finished", stopped.name)
+        started.health.ready = False
+
+
+class StartedService:
+    """A service at work: its port and its health."""
+
+    def __init__(self, server: Server, health: Health) -> None:
+        self.port = server.port
+        self.url = server.url
+        self.health = health
+
+
+def start_service(service: ServicePlan, stack: ExitStack) -> StartedService:
+    """Start a service, which ends when the stack is left: first the requests, then what they need."""
+    journals: dict[str, tuple[GroupCommit, int]] = {}
+    for role in (service.records, service.labels):
+        if role.journal is not None and role.section not in journals:
+            writer = JournalWriter(Path(role.journal.directory), role.journal.max_bytes, role.journal.remembered_ids)
+            writer.open()
+            journal = GroupCommit(writer)
+            stack.callback(journal.close)
+            journals[role.section] = journal, role.journal.max_bytes
+    metrics = ServiceMetrics(journals)
+    assert service.plan.config.serve_from is not None
+    reader = trained_models(service.plan, service.plan.config.serve_from)
+    predictor = Predictor(service.plan, reader, service.settings.reload, metrics.trained)
+    stack.callback(predictor.close)
+    predictor.start()
+    writing = {section: journal for section, (journal, _) in journals.items()}
+    health = Health(ready=True, obstacle=lambda: _obstacle(predictor, writing))
+    health.page = lambda: page(service, predictor.obstacle)
+    endpoints = [*ServiceEndpoints(service, predictor, writing, metrics).all(), openapi_endpoint(service)]
+    limits = HttpLimits(body_bytes=service.settings.max_body_bytes)
+    server = Server(service.settings, metrics.registry, health, limits, endpoints, "serve")
+    stack.callback(server.close)
+    _log.info("serving predictions at %s/predict", server.url)
+    return StartedService(server, health)
+
+
+def _obstacle(predictor: Predictor, journals: dict[str, GroupCommit]) -> str | None:
+    """Return why not all requests can be answered; None where they can."""
+    troubles = (predictor.obstacle, *(journal.trouble for journal in journals.values()))
+    return next((trouble for trouble in troubles if trouble), None)

@@ -1,0 +1,308 @@
+"""A journal: what is acknowledged is read exactly once, whatever is killed, full or failing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.journal import writer as writing
+from connectors.journal.layout import COMMITTED, parse_committed, segments
+from connectors.journal.lines import JournalEntry, parse_line, to_line
+from connectors.journal.source import JournalSource
+from connectors.journal.writer import JournalWriter
+from connectors.ports import Position, SinkError, SourceError
+
+SEGMENT = 1024
+
+
+def opened(folder: Path, max_bytes: int = 16 * SEGMENT, ids: int = 1000) -> JournalWriter:
+    writer = JournalWriter(folder, max_bytes, ids)
+    writer.open()
+    return writer
+
+
+def entry(number: int, id: str | None = None) -> JournalEntry:
+    return JournalEntry(json.dumps({"n": number}).encode(), id)
+
+
+def read(source: JournalSource, most: int = 10_000) -> list[int]:
+    return [record.x["n"] for record in source.poll(most, 0)]
+
+
+def drain(source: JournalSource) -> Position:
+    """Read all there is; gives where the next record will begin."""
+    while records := source.poll(10_000, 0):
+        end = records[-1].next
+    return end
+
+
+def all_of(folder: Path) -> list[int]:
+    with JournalSource(folder) as source:
+        source.open()
+        numbers = []
+        while some := read(source):
+            numbers += some
+        return numbers
+
+
+@given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.floats(allow_nan=False) | st.text(max_size=5)))
+def test_a_line_has_its_entry(id: str, record: dict[str, Any]) -> None:
+    raw = json.dumps(record).encode()
+    for one in (JournalEntry(raw, id), JournalEntry(raw)):
+        line = to_line(one)
+        assert line.count(b"\n") == 1
+        assert parse_line(line[:-1]) == one
+        assert json.loads(line)["record"] == record
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_every_acknowledged_record_is_read_once_through_any_kills(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("journal")
+    writer, source = opened(folder, 64 * SEGMENT), JournalSource(folder, checkpoints_kept=2)
+    source.open()
+    acknowledged: list[int] = []
+    learnt: list[int] = []  # by a reader whose checkpoints are `saved`
+    saved: tuple[dict[int, Position], int] = ({}, 0)
+    positions: dict[int, Position] = {}
+    number = 0
+    for step in data.draw(st.lists(st.sampled_from("aaarrskw"), max_size=40)):
+        if step == "a":  # requests, of which some are answered and all are known by their ids
+            requests = []
+            for size in data.draw(st.lists(st.integers(1, 30), min_size=1, max_size=3)):
+                requests.append([entry(number + i, str(number + i)) for i in range(size)])
+                number += size
+            assert all(all(new or []) for new in writer.append(requests))
+            acknowledged = list(range(number))
+            assert not any(any(new or []) for new in writer.append(requests))  # the answer was lost
+        elif step == "w":  # the writer is killed in a group, of which some bytes are on the disk
+            (group,) = [b"".join(to_line(entry(number + i, str(number + i))) for i in range(9))]
+            cut = data.draw(st.integers(0, len(group)))
+            with segments(folder)[-1].path.open("ab") as file:
+                file.write(group[:cut])
+            read_too_early = [one for one in all_of(folder) if one >= number]
+            assert read_too_early == []
+            for descriptor in writer._descriptors:
+                os.close(descriptor)
+            writer = opened(folder, 64 * SEGMENT)
+            writer.append([[entry(number + i, str(number + i)) for i in range(9)]])  # it is sent again
+            number += 9
+            acknowledged = list(range(number))
+        elif step == "r":
+            records = source.poll(data.draw(st.integers(1, 50)), 0)
+            if records and not positions:
+                assert records[0].position == source.starting_offsets[0]
+            learnt += [record.x["n"] for record in records]
+            if records:
+                positions = {0: records[-1].next}
+        elif step == "s":
+            if positions:
+                source.saved(positions)
+                saved = positions, len(learnt)
+        else:  # the reader is killed
+            source.close()
+            positions, n_learnt = saved
+            del learnt[n_learnt:]
+            source.open(positions)
+    while some := read(source):
+        learnt += some
+    assert learnt == acknowledged
+    source.close()
+    writer.close()
+
+
+def test_ids_are_remembered_over_restarts_and_behind_deleted_segments(tmp_path: Path) -> None:
+    source = JournalSource(tmp_path, checkpoints_kept=1)
+    source.open()
+    for start in range(0, 600, 100):
+        writer = opened(tmp_path)
+        writer.append([[entry(number, f"id-{number}")] for number in range(start, start + 100)])
+        writer.append([[entry(-1)]])
+        source.saved({0: drain(source)})
+        writer.close()
+    assert segments(tmp_path)[0].base > 0
+    writer = opened(tmp_path)
+    answers = writer.append([[entry(number, f"id-{number}")] for number in range(700)])
+    assert [number for number, new in enumerate(answers) if new == [True]] == list(range(600, 700))
+    writer.close()
+    source.close()
+
+
+def test_few_ids_are_remembered(tmp_path: Path) -> None:
+    writer = opened(tmp_path, 64 * SEGMENT, ids=100)
+    for number in range(1000):
+        writer.append([[entry(number, str(number))]])
+    writer.close()
+    writer = opened(tmp_path, 64 * SEGMENT, ids=100)
+    assert writer.append([[entry(0, "0")], [entry(999, "999")], [entry(901, "901")]]) == [[True], [False], [False]]
+    assert 1 <= len(list(tmp_path.glob("*.ids"))) <= 2 < len(segments(tmp_path))
+    writer.close()
+
+
+def test_a_full_journal_takes_nothing_until_it_was_read_and_saved(tmp_path: Path) -> None:
+    writer, source = opened(tmp_path), JournalSource(tmp_path, max_bytes=16 * SEGMENT, checkpoints_kept=3)
+    source.open()
+    n_taken = 0
+    while writer.append([[entry(n_taken)]]) != [None]:
+        n_taken += 1
+    assert writer.size <= 16 * SEGMENT
+    assert writer.append([[entry(0)] * 10, [entry(0)]]) == [None, None]
+    end = drain(source)
+    assert writer.append([[entry(n_taken)]]) == [None]
+    source.saved({0: end})  # one checkpoint alone makes room where it is full
+    assert writer.append([[entry(n_taken)]]) == [[True]]
+    assert read(source) == [n_taken]
+    source.close()
+    writer.close()
+
+
+def test_segments_stay_for_the_checkpoints_that_are_kept(tmp_path: Path) -> None:
+    writer, source = opened(tmp_path, 64 * SEGMENT), JournalSource(tmp_path, checkpoints_kept=2)
+    source.open()
+    ends: list[Position] = []
+    for _ in range(3):
+        writer.append([[entry(number)] for number in range(300)])  # more than a segment
+        ends.append(drain(source))
+        source.saved({0: ends[-1]})
+        source.saved({0: ends[-1]})  # in the place of the one before
+    assert [one.base for one in segments(tmp_path)] == [ends[1].offset]
+    with JournalSource(tmp_path) as again:
+        again.open({0: ends[1]})
+        assert len(read(again)) == 300
+        with pytest.raises(SourceError, match="what follows offset 0 was deleted: a newer checkpoint had read it"):
+            again.open({0: ends[0]._replace(offset=0)})
+    source.close()
+    writer.close()
+
+
+def test_a_power_failure_left_a_hole(tmp_path: Path) -> None:
+    writer = opened(tmp_path)
+    writer.append([[entry(1)]])
+    writer.close()
+    line = to_line(entry(2))
+    with segments(tmp_path)[-1].path.open("ab") as file:
+        file.write(line[:3] + bytes(len(line) - 6) + line[-3:] + line)
+    writer = opened(tmp_path)
+    writer.append([[entry(3)]])
+    assert all_of(tmp_path) == [1, 3]
+    writer.close()
+
+
+@pytest.mark.parametrize("call", ["pwrite", "fdatasync"])
+def test_a_group_that_cannot_be_written_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    writer = opened(tmp_path)
+    writer.append([[entry(1, "1")]])
+
+    def full(*arguments: Any) -> int:
+        if call == "pwrite":
+            os_pwrite(arguments[0], arguments[1][:5], arguments[2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    os_pwrite = os.pwrite
+    monkeypatch.setattr(writing.os, call, full)
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space"):
+            writer.append([[entry(2, "2")]])
+    monkeypatch.undo()
+    assert all_of(tmp_path) == [1]
+    assert writer.append([[entry(2, "2")], [entry(1, "1")]]) == [[True], [False]]
+    assert all_of(tmp_path) == [1, 2]
+    writer.close()
+
+
+class TestSource:
+    def test_a_journal_that_is_made_later(self, tmp_path: Path) -> None:
+        with JournalSource(tmp_path / "later") as source:
+            source.open()
+            assert source.poll(10, 0.02) == []
+            assert source.starting_offsets == {}
+            writer = opened(tmp_path / "later")
+            writer.append([[entry(1)]])
+            assert read(source) == [1]
+            assert source.starting_offsets[0].offset == 0
+            writer.close()
+
+    def test_one_that_is_not_followed_ends(self, tmp_path: Path) -> None:
+        writer = opened(tmp_path)
+        writer.append([[entry(1)]])
+        writer.close()
+        with JournalSource(tmp_path, follow=False) as source:
+            source.open()
+            assert not source.exhausted
+            assert read(source) == [1]
+            assert source.exhausted
+
+    def test_what_cannot_be_used(self, tmp_path: Path) -> None:
+        writer = opened(tmp_path)
+        writer.append([[JournalEntry(b"[1]"), JournalEntry(b'{"n": 1, "a": "%s"}' % (b"x" * 300)), entry(2)]])
+        writer.append([[JournalEntry(b'{"long": "%s"}' % (b"x" * 900))]])
+        writer.close()
+        with JournalSource(tmp_path, max_record_bytes=500) as source:
+            source.open()
+            reasons = [record.fault and record.fault.reason for record in source.poll(10, 0)]
+        assert reasons == ["not_an_object", "string_too_long", None, "too_long"]
+
+    def test_another_journal_is_refused(self, tmp_path: Path) -> None:
+        opened(tmp_path / "one").close()
+        opened(tmp_path / "two").close()
+        with JournalSource(tmp_path / "one") as source:
+            source.open()
+            begin = source.starting_offsets
+        for name, what in (("two", "this is another journal"), ("none", "there is no journal")):
+            with pytest.raises(SourceError, match=f"{what}.*: put the one back that was read, or start anew"):
+                JournalSource(tmp_path / name).open(begin)
+        with (
+            JournalSource(tmp_path / "one") as source,
+            pytest.raises(SourceError, match="does not hold what was read before offset 7"),
+        ):
+            source.open({0: begin[0]._replace(offset=7)})
+
+    def test_what_is_committed_is_told_whole(self, tmp_path: Path) -> None:
+        writer = opened(tmp_path)
+        writer.append([[entry(1)]])
+        committed = tmp_path / COMMITTED
+        whole = committed.read_bytes()
+        assert parse_committed(whole) == writer.committed
+        with JournalSource(tmp_path) as source:
+            source.open()
+            for cut in (b"", whole[:10], whole[::-1]):
+                committed.write_bytes(cut)
+                source.poll(0, 0)
+            writer.append([[entry(2)]])
+            assert read(source) + read(source) == [1, 2]
+        writer.close()
+
+
+def test_a_second_writer_is_turned_away(tmp_path: Path) -> None:
+    writer = opened(tmp_path)
+    with pytest.raises(SinkError, match=r"another output writes to it \(this process\)"):
+        opened(tmp_path)
+    writer.close()
+    opened(tmp_path).close()
+
+
+def test_a_damaged_journal_is_refused(tmp_path: Path) -> None:
+    writer = opened(tmp_path)
+    for number in range(200):
+        writer.append([[entry(number)]])
+    writer.close()
+    first, *_, last = segments(tmp_path)
+    kept = last.path.read_bytes()
+    last.path.write_bytes(b"")
+    with pytest.raises(SinkError, match="is shorter than what was committed"):
+        opened(tmp_path)
+    last.path.write_bytes(kept)
+    first.path.write_bytes(b"")
+    with pytest.raises(SinkError, match="does not end where"):
+        opened(tmp_path)

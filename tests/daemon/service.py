@@ -1,0 +1,59 @@
+"""The prediction service as tests start and ask it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from streamkernel.daemon.service.roles import service_plan
+from streamkernel.daemon.service.run import StartedService, start_service
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+
+LATE: dict[str, Any] = {
+    "source": {"kind": "journal", "directory": "out/records", "inputs": {"exclude": ["note"]}},
+    "labels": {
+        "source": {"kind": "journal", "directory": "out/labels", "target": "y"},
+        "key": "id",
+    },
+    "serve": {"port": 0, "reload": 0.02},
+}
+DIRECT: dict[str, Any] = {
+    "source": {"kind": "journal", "directory": "out/records", "target": "y"},
+    "serve": {"port": 0, "reload": 0.02},
+}
+
+
+class Client:
+    """A connection to a service."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def ask(self, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """Send a body, JSON unless it is bytes already; gives the status and the answer."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        method = "GET" if body is None else "POST"
+        self._connection.request(method, path, body, {"Content-Type": "application/json", **given})
+        answer = self._connection.getresponse()
+        text = answer.read()
+        self.headers = answer.headers
+        return answer.status, json.loads(text) if answer.headers["content-type"] == "application/json" else text
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@contextmanager
+def serving(home: Home, **sections: Any) -> Iterator[tuple[Client, StartedService]]:
+    """Serve a configuration in this process."""
+    with ExitStack() as stack:
+        started = start_service(service_plan(prepare(home.configure(**sections))), stack)
+        client = Client(started.port)
+        stack.callback(client.close)
+        yield client, started

@@ -1,0 +1,237 @@
+"""Predictions over HTTP: what is answered, what is refused, and what goes into the journal."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import os
+import time
+from typing import Any
+
+import pytest
+
+from connectors.journal import writer as writing
+from connectors.journal.source import JournalSource
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.service.roles import service_plan
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.daemon.endpoint import values_of
+from tests.daemon.raw_http import exchange, status
+from tests.daemon.service import DIRECT, LATE, serving
+
+X = {"a": 0.25, "b": -1.0, "colour": "red"}
+
+
+def learn(home: Home, **sections: Any) -> None:
+    """Let a run learn the stream of the home into out/state."""
+    home.configure(**sections)
+    run(prepare(home.config))
+
+
+def journalled(home: Home, name: str = "records") -> list[dict[str, Any]]:
+    with JournalSource(home.folder / "out" / name) as source:
+        source.open()
+        return [json.loads(record.raw) for record in source.poll(1000, 0)]
+
+
+class TestPredict:
+    def test_one_and_many_are_answered_as_the_command_predicts(self, here: Home) -> None:
+        learn(here)
+        rows = [X, {"a": 3.5}, {"b": 0.5, "colour": "blue", "new": 1}]
+        (here.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        said = [json.loads(line) for line in here.call("predict", "out/state", "rows.jsonl").stdout.splitlines()]
+        expected = [{key: line[key] for key in ("prediction", "probabilities", "checkpoint")} for line in said]
+        with serving(here, serve={"port": 0}) as (client, _):
+            assert client.ask("/predict", rows) == (200, expected)
+            assert [client.ask("/predict", row) for row in rows] == [(200, one) for one in expected]
+            assert client.ask("/predict", []) == (200, [])
+            assert client.ask("/learn", {**X, "y": "yes"})[0] == 404  # the source is no journal
+            document = client.ask("/openapi.json")[1]
+            assert set(document["paths"]) == {"/predict", "/metrics", "/healthz", "/readyz"}
+            assert b"openapi.json" in client.ask("/")[1]
+
+    def test_a_bad_record_of_many_is_answered_in_its_place(self, here: Home) -> None:
+        learn(here)
+        bad = ['{"a": 1e400}', "[]", '{"a": {"b": 1}}', '{"a": "' + "x" * 300 + '"}', "null", '{"y": {}, "a": 1}']
+        reasons = ["infinite", "not_an_object", "nested", "string_too_long", "not_an_object", "target"]
+        good = json.dumps(X)
+        body = f"[{good}, {', '.join(f'{one}, {good}' for one in bad)}\n]".encode()
+        with serving(here, serve={"port": 0}) as (client, _):
+            code, answers = client.ask("/predict", body)
+            assert code == 200
+            assert [one["error"]["reason"] for one in answers[1::2]] == reasons
+            assert answers[::2] == [client.ask("/predict", X)[1]] * 7
+            assert client.ask("/predict", b"[]") == (200, [])
+            for one, reason in [pair for pair in zip(bad, reasons, strict=True) if pair[0] != "[]"]:
+                code, answer = client.ask("/predict", one.encode())
+                assert (code, answer["error"]["reason"]) == (400 if reason == "not_an_object" else 422, reason)
+
+    def test_a_model_is_waited_for_and_a_newer_one_taken_over(self, here: Home) -> None:
+        with serving(here, serve={"port": 0, "reload": 0.02}) as (client, _):
+            code, answer = client.ask("/predict", X)
+            assert (code, answer["error"]["reason"], client.headers["retry-after"]) == (503, "no_model", "5")
+            assert client.ask("/readyz")[0] == 503
+            for most in (500, 1000):
+                run(prepare(here.config), max_records=most)
+                newest = max(int(path.stem[-12:]) for path in (here.folder / "out/state").glob("*.skc"))
+                deadline = time.monotonic() + 60
+                while client.ask("/predict", X)[1].get("checkpoint") != newest:
+                    assert time.monotonic() < deadline
+            assert client.ask("/readyz")[0] == 200
+            samples = values_of(client.ask("/metrics")[1].decode())
+            assert samples["model_checkpoint"] == newest
+            assert samples["model_reloads_total"] >= 1
+            assert samples["http_requests_total{path=/predict,status=503}"] >= 1
+
+    def test_a_model_that_does_not_fit_ends_it(self, here: Home) -> None:
+        learn(here)
+        here.configure(model=[{"streamkernel.KernelClassifier": {"seed": 2}}], serve={"port": 0})
+        done = here.call("serve", "config.yaml")
+        assert done.returncode == 1
+        assert "out/state" in done.stderr
+
+
+class TestLateLabels:
+    def test_records_and_labels_are_kept_once(self, here: Home) -> None:
+        learn(here)
+        with serving(here, **LATE) as (client, _):
+            code, answer = client.ask("/predict", {**X, "id": 7, "note": "n"})
+            assert (code, answer["status"]) == (202, "accepted")
+            assert client.ask("/predict", [{**X, "id": "7"}, X, {"id": 8, "a": []}])[1] == [
+                {**answer, "status": "repeated"},
+                {key: answer[key] for key in ("prediction", "probabilities", "checkpoint")},
+                {"error": {"reason": "nested", "detail": "input 'a' is a list, not a number or a string"}},
+            ]
+            assert client.ask("/learn", {"id": 7.0, "y": "yes"}) == (202, {"status": "accepted"})
+            assert client.ask("/learn", {"id": 7, "y": "no"}) == (202, {"status": "repeated"})
+            assert client.ask("/learn", {"id": 7})[0] == client.ask("/learn", {"y": "no"})[0] == 422
+            samples = values_of(client.ask("/metrics")[1].decode())
+            assert samples["journal_records_total{journal=source,result=accepted}"] == 1
+            assert samples["journal_records_total{journal=labels.source,result=repeated}"] == 1
+        assert journalled(here) == [{**X, "id": 7, "note": "n"}]
+        assert journalled(here, "labels") == [{"id": 7.0, "y": "yes"}]
+        with serving(here, **LATE) as (client, _):  # it remembers
+            assert client.ask("/predict", {**X, "id": 7})[1]["status"] == "repeated"
+
+    def test_a_full_journal_and_a_full_disk_are_503(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        learn(here)
+        small = {**LATE["source"], "max_bytes": 2**20}
+        with serving(here, **{**LATE, "source": small}) as (client, _):
+            wide = {f"c{number}": "x" * 200 for number in range(200)}
+            codes = [client.ask("/predict", {"id": number, **wide})[0] for number in range(40)]
+            assert set(codes) == {202, 503}
+            assert codes == sorted(codes)
+            code, answer = client.ask("/predict", {"id": -1, **wide})
+            assert (code, answer["error"]["reason"], client.headers["retry-after"]) == (503, "journal_full", "30")
+            assert client.ask("/predict", X)[0] == 200  # without a key nothing is kept
+
+            def full(*_: Any) -> int:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            monkeypatch.setattr(writing.os, "fdatasync", full)
+            code, answer = client.ask("/learn", {"id": 1, "y": "yes"})
+            assert (code, answer["error"]["detail"]) == (503, "the journal cannot be written: No space left on device")
+            assert client.ask("/readyz")[0] == 503
+            monkeypatch.undo()
+            assert client.ask("/learn", {"id": 1, "y": "yes"}) == (202, {"status": "accepted"})
+            assert client.ask("/readyz")[0] == 200
+
+
+class TestLearn:
+    def test_a_repeat_is_known_by_its_idempotency_key(self, here: Home) -> None:
+        learn(here)
+        with serving(here, **DIRECT) as (client, _):
+            row = {**X, "y": "yes"}
+            assert client.ask("/learn", row, Idempotency_Key="k")[1] == {"status": "accepted"}
+            assert client.ask("/learn", row, Idempotency_Key="k")[1] == {"status": "repeated"}
+            assert client.ask("/learn", row)[1] == client.ask("/learn", row)[1] == {"status": "accepted"}
+            many = [row, {**X, "y": ""}, row]
+            first = client.ask("/learn", many, Idempotency_Key="m")[1]
+            assert [one.get("status") for one in first] == ["accepted", None, "accepted"]
+            again = client.ask("/learn", many, Idempotency_Key="m")[1]
+            assert [one.get("status") for one in again] == ["repeated", None, "repeated"]
+            assert client.ask("/learn", row, Idempotency_Key="a b")[0] == 400
+            assert client.ask("/learn", row, Idempotency_Key="x" * 257)[0] == 400
+            assert client.ask("/predict", X)[0] == 200
+        assert journalled(here) == [row] * 5
+
+
+class TestHostileRequests:
+    """What a client must not be able to do: everything beyond HTTP itself is in test_http_*.py."""
+
+    def test_bodies(self, here: Home) -> None:
+        learn(here)
+        cases: list[tuple[bytes, dict[str, str], int]] = [
+            (b"", {}, 400),
+            (b"  ", {}, 400),
+            (b"{", {}, 400),
+            (b"[" * 100_000, {}, 400),
+            (b"[" * 100_000 + b"]" * 100_000, {}, 400),
+            (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, {}, 400),
+            (b'[{"a": 1},]', {}, 400),
+            (b'[{"a": 1} {"a": 1}]', {}, 400),
+            (b"[{}]]", {}, 400),
+            (b'["\xff"]', {}, 400),
+            (b'{"a": "\xff"}', {}, 400),
+            (b'{"a": ' + b"9" * 5000 + b"}", {}, 422),
+            (b"[" + b"{}," * 1000 + b"{}]", {}, 413),
+            (b"{}", {"Content_Type": "text/plain"}, 415),
+            (b"{}", {"Content_Type": "application/x-www-form-urlencoded"}, 415),
+            (b"{}", {"Content_Encoding": "gzip"}, 415),
+            (b'{"a": 1}', {"Content_Type": "Application/JSON; charset=utf-8"}, 200),
+        ]
+        with serving(here, serve={"port": 0}) as (client, _):
+            for body, headers, code in cases:
+                assert client.ask("/predict", body, **headers)[0] == code, body[:30]
+            assert client.ask("/predict", X)[0] == 200
+
+    def test_a_body_that_is_too_long_is_not_read(self, here: Home) -> None:
+        with serving(here, serve={"port": 0, "max_body_bytes": 1000}) as (_, started):
+            head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            answer = exchange(started.port, f"{head}Content-Length: 1001\r\n\r\n".encode())
+            assert status(answer) == 413
+            chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + b"400\r\n" + b"[" * 0x400 + b"\r\n"
+            assert status(exchange(started.port, chunked)) == 413
+
+    def test_names_hosts_and_methods(self, here: Home) -> None:
+        with serving(here, serve={"port": 0, "basic_auth": {"username": "me", "password": "it"}}) as (client, started):
+            for path in ("/", "/predict", "/openapi.json", "/metrics", "/learn"):
+                assert client.ask(path)[0] == 401
+            assert client.ask("/healthz")[0] == 200
+            header = f"Basic {base64.b64encode(b'me:it').decode()}"
+            assert client.ask("/openapi.json", Authorization=header)[1]["security"] == [{"basic": []}]
+            assert client.ask("/predict", Authorization=header)[0] == 405
+            foreign = b"POST /predict HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            answer = exchange(started.port, foreign)
+            assert status(answer) == 421
+            assert b"add it to serve.allowed_hosts" in answer
+
+
+@pytest.mark.parametrize(
+    ("sections", "line"),
+    [
+        ({"checkpoint": None}, "checkpoint: required, serve reads the model of the run that learns from its directory"),
+        (
+            {"labels": {"key": "id", "source": {"kind": "journal", "directory": "out/labels"}}},
+            "labels.source.target: required, it names the field that holds the label",
+        ),
+        (
+            {**LATE, "labels": {"key": "id", "source": {**LATE["source"], "target": "y"}}},
+            "labels.source.directory: must differ from source.directory, they are the same folder",
+        ),
+        ({**DIRECT, "source": {"kind": "journal", "directory": "out/state"}}, "must differ from checkpoint.directory"),
+        ({"serve": {"port": 9108}, "metrics": {}}, "serve.port: must differ from metrics.port"),
+        (
+            {**DIRECT, "predictions": {"kind": "jsonl", "path": "out/records/00000000000000000000.jsonl"}},
+            "predictions.path: must not be a file that the daemon keeps in source.directory",
+        ),
+        ({"serve": {"journal": {}}}, "serve.journal: unknown key"),
+    ],
+)
+def test_configurations_that_cannot_be_served(here: Home, sections: dict[str, Any], line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        service_plan(prepare(here.configure(**sections)))
+    assert line in "\n".join(caught.value.lines)
