@@ -1,4 +1,4 @@
-"""Records per second of the adaptive estimators beside River's strongest models: dict in, predict, then learn.
+"""Records per second of the adaptive estimators beside River's models: dict in, predict, then learn.
 
     python -m benchmarks.adaptive_speed [--records N] [--rounds N] [--out DIR]
 
@@ -11,13 +11,14 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 # One thread a model: NumPy reads these when it is imported.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
 
-from river import forest, linear_model, neighbors, preprocessing
+from river import feature_extraction, forest, linear_model, neighbors, preprocessing
 from river.datasets import synth
 
 from benchmarks.report import machine, table, write
@@ -42,10 +43,12 @@ Line = tuple[str, Any, Callable[[Any, list[Pair]], None]]
 
 def classifiers() -> list[Line]:
     scaled = preprocessing.StandardScaler
+    sampler = partial(feature_extraction.RBFSampler, seed=1)
     return [
         ("AdaptiveKernelClassifier", AdaptiveKernelClassifier(seed=1), one_by_one),
         ("AdaptiveKernelClassifier, advance", AdaptiveKernelClassifier(seed=1), at_once),
         ("LogisticRegression", scaled() | linear_model.LogisticRegression(), one_by_one),
+        ("RBFSampler, LogisticRegression", scaled() | sampler() | linear_model.LogisticRegression(), one_by_one),
         ("ARFClassifier", scaled() | forest.ARFClassifier(seed=1), one_by_one),
         ("AMFClassifier", scaled() | forest.AMFClassifier(seed=1), one_by_one),
         ("KNNClassifier", scaled() | neighbors.KNNClassifier(), one_by_one),
@@ -105,7 +108,8 @@ def main() -> None:
     head = ["records/s, median", "lowest to highest", "ours is so many times as fast"]
     text = f"""# Speed of the adaptive estimators
 
-`python -m benchmarks.adaptive_speed` on {machine()}.
+`python -m benchmarks.adaptive_speed` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last
+15 minutes.
 
 Dict in, `predict_one`, then `learn_one` (advance: the same by calls of {options.records:,} records), ten inputs, all
 defaults, one thread; {options.rounds} rounds of {options.records:,} records after {WARM_UP:,}, every model in every

@@ -143,6 +143,28 @@ def standing(cells: Board, streams: Sequence[Stream]) -> str:
     return table(header, lines) if lines else ""
 
 
+def beside_linear(cells: Board) -> str:
+    """On how many streams our models beat River's linear ones, and the growing the adaptive; and where they do not."""
+    ours = [model.name for model in peers.models() if model.ours]
+    compared = [(name, "Linear", task) for name in ours for task in ("LogisticRegression", "LinearRegression")]
+    lines = []
+    for name, rival, title in [*compared, ("Kernel", "AdaptiveKernel", "AdaptiveKernel")]:
+        pairs = [
+            (stream, row[name].loss, row[rival].loss)
+            for stream, row in cells.items()
+            if {name, rival} <= row.keys() and title in (rival, _linear(row[rival]))
+        ]
+        behind = [stream for stream, own, other in pairs if own > other]
+        if pairs:
+            named = ", ".join(behind) if len(behind) < len(pairs) else "all"
+            lines.append([name, title, len(pairs), len(pairs) - len(behind), len(behind), named])
+    return table(["model", "beside", "streams", "better", "behind", "behind on"], lines) if lines else ""
+
+
+def _linear(cell: Cell) -> str:
+    return "LogisticRegression" if cell.stream.n_classes else "LinearRegression"
+
+
 def speed_table(cells: Board) -> str:
     """Records a second and memory of every model, medians over the streams."""
     lines = []
@@ -305,6 +327,8 @@ def report(
         )
     if n_records is None and (missing := [s.name for s in streams if s.name not in cells]):
         parts.append(f"Not measured: {', '.join(missing)}.")
+    if beside := beside_linear(cells):
+        parts += ["## Beside a linear model", "On all streams above, by the same scores.", beside]
     found = rankings(cells, [s for s in streams if s.group == SIXTEEN])
     if found:
         plot(found, out / "accuracy.png")

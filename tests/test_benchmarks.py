@@ -104,6 +104,14 @@ def test_a_quick_run_of_scaling_draws_its_lines_and_states_their_slopes(tmp_path
 
 
 @pytest.mark.long
+def test_a_quick_run_of_parts_leaves_each_out(tmp_path):
+    compared, found = tables(run("parts", tmp_path))
+    assert {row[0] for row in compared[2:]} == {"trees", "learning again after a change"}
+    assert all(row[3] != row[4] for row in compared if row[0] == "trees")
+    assert len(found) == 2 + 16
+
+
+@pytest.mark.long
 def test_a_quick_run_of_columns_has_every_way_to_read_one(tmp_path):
     identifying, dates, reading = tables(run("columns", tmp_path))
     assert len(identifying) == 2 + 2 * 5 * 5
