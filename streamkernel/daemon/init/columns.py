@@ -26,7 +26,7 @@ class SampleColumn:
     Attributes
     ----------
     name
-        Its name.
+        The name of the column or key.
     holds
         The kind of its values.
     n_present, n_different
