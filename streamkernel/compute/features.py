@@ -120,7 +120,7 @@ def _project_some(
     for above in range(0, X.shape[1], strip.shape[0]):
         below = min(above + strip.shape[0], X.shape[1])
         for j in range(above, below):
-            for i in range(m):  # assigning a slice takes 3 s to compile
+            for i in range(m):  # assigning a slice takes much longer to compile
                 strip[j - above, i] = W[j, first + i]
         for r in range(n):
             k = begins[r]

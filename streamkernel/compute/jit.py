@@ -22,8 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # The slowest kernel takes half a minute, on a busy machine minutes; one that stands still must not hold others up.
 _LOCK_SECONDS = 300.0
 _LOOK_SECONDS = 0.02
-# Objects made between two searches for garbage while something is compiled. After Python's 700 or 2,000, the searches
-# take an eighth of the time and find nearly all in use; so many more need 3 MB.
+# Objects made between two searches for garbage while something is compiled: a search after each 700 or 2,000, as Python
+# has it, finds nearly all in use.
 _COLLECT_AFTER = 10_000
 
 _warned = _announced = False

@@ -86,7 +86,7 @@ def pass_labels(
     out
         Filled: the mixture's probabilities, float64 of shape (n, K).
     """
-    # Named by the caller they would cost each call from Python 2 us.
+    # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
     forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
@@ -99,7 +99,7 @@ def pass_labels(
     weights = np.empty(n_smooth + T)
     truth, smooth, nothing = np.empty(K), np.empty(K), np.empty(K)
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
-    for k in range(K):  # beside `np.empty`, `np.zeros` takes 0.2 s to compile
+    for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
         nothing[k] = 0.0
     room = np.empty(K), np.empty(D)
     v_linear = np.empty(L)

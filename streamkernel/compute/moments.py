@@ -268,7 +268,7 @@ def scale(
     They go to `out` (at least first + n, at least d), whose further columns are 0 there.
     """
     own = out[first : first + values.shape[0]]
-    for r in range(own.shape[0]):  # assigning a slice of columns takes 0.2 s to compile
+    for r in range(own.shape[0]):  # assigning a slice of columns takes longer to compile
         for j in range(values.shape[1], own.shape[1]):
             own[r, j] = 0
     if standardize:

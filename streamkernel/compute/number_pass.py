@@ -86,7 +86,7 @@ def pass_numbers(
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
-    # Named by the caller they would cost each call from Python 2 us.
+    # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
     forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape

@@ -1,6 +1,6 @@
 """numba's options of a function's compilation, quick to compare.
 
-For every operation numba looks up whether it has been compiled before, under these options: some ten thousand times for
+For every operation numba looks up whether it has been compiled before, under these options, many times for
 a model's first record. numba's own class makes dicts of all options for that, on both sides.
 """
 

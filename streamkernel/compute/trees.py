@@ -300,7 +300,7 @@ def grow(
     totals, counts = np.zeros((BINS, k)), np.zeros(BINS, np.int64)
     sums = np.empty(k)
     rows, order = np.empty(n, np.int64), np.empty(d, np.int64)
-    for i in range(n):  # `np.arange` takes 0.3 s to compile
+    for i in range(n):  # `np.arange` takes longer to compile
         rows[i] = i
     for j in range(d):
         order[j] = j

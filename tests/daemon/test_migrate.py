@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -176,13 +177,18 @@ def test_variables_are_those_of_the_environment(state: Path, monkeypatch: pytest
     assert len(migrate(state)) == 1
 
 
-def test_a_checkpoint_without_steps_of_a_model_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def replace_steps(state: Path, monkeypatch: pytest.MonkeyPatch, steps: Any) -> None:
+    """Write the one checkpoint anew in the format before, with other steps in the model's configuration."""
     (old,) = files(state)
     before = read(old)
     with monkeypatch.context() as patch, contextlib.closing(CheckpointStore(state)) as store:
         patch.setattr("streamkernel.daemon.checkpoints.file.FORMAT_VERSION", FORMAT_VERSION - 1)
         store.lock()
-        store.replace({**before.header, "config": {**before.header["config"], "model": None}}, before.payload)
+        store.replace({**before.header, "config": {**before.header["config"], "model": steps}}, before.payload)
+
+
+def test_a_checkpoint_without_steps_of_a_model_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_steps(state, monkeypatch, None)
     with pytest.raises(CheckpointError, match=r"config\.model: must be a list of steps"):
         migrate(state)
 
@@ -240,14 +246,10 @@ def test_arguments_are_those_that_the_configuration_had(
 
 
 def test_a_configuration_that_is_nested_too_deeply_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (old,) = files(state)
-    before, steps = read(old), []
+    steps: list[Any] = []
     for _ in range(400):
         steps = [steps]
-    with monkeypatch.context() as patch, contextlib.closing(CheckpointStore(state)) as store:
-        patch.setattr("streamkernel.daemon.checkpoints.file.FORMAT_VERSION", FORMAT_VERSION - 1)
-        store.lock()
-        store.replace({**before.header, "config": {**before.header["config"], "model": steps}}, before.payload)
+    replace_steps(state, monkeypatch, steps)
     with pytest.raises(CheckpointError, match=r"config\.model: nested too deeply"):
         migrate(state)
 

@@ -29,7 +29,7 @@ class SampledColumn:
     Attributes
     ----------
     name
-        Its name.
+        The name of the column or key.
     holds
         The kind of its values.
     n_present, n_different

@@ -39,7 +39,7 @@ class Sample:
     path
         The file.
     kind
-        Its format.
+        The format of the file: CSV or JSON lines.
     records
         Its first records as they stand there, at most 1,000: the fields of CSV are texts.
     columns

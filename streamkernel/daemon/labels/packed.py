@@ -33,7 +33,7 @@ class PendingRecord(NamedTuple):
     arrived
         When it came, by the join's clock, in seconds.
     x
-        Its inputs.
+        The inputs of the record, by name.
     prediction
         The prediction made for it.
 

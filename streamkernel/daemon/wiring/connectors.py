@@ -42,7 +42,7 @@ def make_source(
     Parameters
     ----------
     source, limits
-        Its settings.
+        The section of the source, and the limits of what a record may hold.
     key
         Where they stand in the configuration.
     checkpoint
