@@ -144,6 +144,15 @@ def test_a_log_that_does_not_tell_and_one_that_tells_too_much_are_found() -> Non
     ]
 
 
+@pytest.mark.parametrize("group", [False, True], ids=["alone", "in a group"])
+def test_what_a_decoder_says_of_a_dead_letter_is_no_fault(group: bool) -> None:
+    found = Findings()
+    where = "partition 1: " if group else ""
+    text = f"warning {where}a dead letter of the records at offset 13: not_json: unexpected end of data"
+    listen(found, f"2026-11-22T12:06:34.750Z {text}", [])
+    assert found.good, found.faults
+
+
 @pytest.mark.parametrize(
     ("call", "times", "lost", "doubled"),
     [
