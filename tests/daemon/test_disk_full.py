@@ -90,7 +90,9 @@ class TimedCoordinator(CheckpointCoordinator):
 
     def __init__(self, store: FullStore, clock: Clock) -> None:
         checkpoint = SimpleNamespace(every_records=100, every_seconds=30)
-        plan: Any = SimpleNamespace(config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None)
+        plan: Any = SimpleNamespace(
+            config=SimpleNamespace(checkpoint=checkpoint), source=MemorySource([]), labels=None, warm=None
+        )
         processor: Any = SimpleNamespace(taken=0, counts=RecordCounts())
         super().__init__(plan, store, processor, Sinks({}), Start(None))  # type: ignore[arg-type]
         self.schedule = CheckpointSchedule(100, 30, clock)

@@ -32,7 +32,7 @@ class OutputLatency(Collector):
     >>> latency.observe("predictions", 0.3, n_lines=512)
     >>> [family] = latency.collect()
     >>> [sample.value for sample in family.samples if sample.labels.get("le") in ("0.25", "0.5")]
-    [0.0, 512.0]
+    [0, 512]
 
     """
 
