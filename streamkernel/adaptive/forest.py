@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute import trees
+from streamkernel.compute import tree_growth, trees
 from streamkernel.state import (
     Rules,
     State,
@@ -76,7 +76,7 @@ class TreeEnsembles:
 
     def grow(self) -> None:
         """Grow the oldest tree of each ensemble anew on the records of the window."""
-        trees.grow_oldest(self.arrays)
+        tree_growth.grow_oldest(self.arrays)
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: not observed in the records of the window."""
