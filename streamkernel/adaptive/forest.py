@@ -5,9 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.compute import tree_growth, trees
-from streamkernel.state import (
+from streamkernel.fields import (
     Rules,
-    State,
     all_finite,
     all_from_zero,
     all_positive,
@@ -17,6 +16,7 @@ from streamkernel.state import (
     none_missing,
     state_mismatch,
 )
+from streamkernel.state import State
 
 #: Nodes of a tree.
 NODES = 511

@@ -20,12 +20,13 @@ from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.recent import Recent
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
+from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs, Rows
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.targets import Classes, Encoded, Numbers
-from streamkernel.state import Array, Rules, State, all_from_zero, array, checked, state_mismatch, whole
+from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _RULES: Rules = {"importance": all_from_zero}

@@ -14,6 +14,7 @@ from river.optim.base import Scheduler
 from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
 from streamkernel.compute.moments import scale
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
 from streamkernel.growth.fast_path import GrowingFastPath
@@ -28,7 +29,7 @@ from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs, Rows
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.targets import Encoded, Targets
-from streamkernel.state import Array, State, state_mismatch, whole
+from streamkernel.state import Array, State
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999

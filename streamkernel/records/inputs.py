@@ -17,9 +17,10 @@ from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_input
+from streamkernel.fields import Rules, array, checked, state_mismatch, whole
 from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats
-from streamkernel.state import Array, Rules, State, array, checked, real, shown, state_mismatch, tag, untag, whole
+from streamkernel.state import Array, State, real, shown, tag, untag
 
 #: Scaled inputs are clipped to this many deviations.
 SCALED_LIMIT = 4.0

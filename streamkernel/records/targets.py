@@ -12,21 +12,9 @@ from scipy import special
 from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, standardise
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_label, instead_of_number
+from streamkernel.fields import Rules, array, checked, state_mismatch, untagged, whole
 from streamkernel.losses import softmax
-from streamkernel.state import (
-    Array,
-    Rules,
-    State,
-    array,
-    checked,
-    real,
-    shown,
-    state_mismatch,
-    tag,
-    untag,
-    untagged,
-    whole,
-)
+from streamkernel.state import Array, State, real, shown, tag, untag
 
 
 @dataclass(frozen=True)
