@@ -16,7 +16,7 @@ from river.optim.schedulers import Constant
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.machine import LabelMachine
+from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge

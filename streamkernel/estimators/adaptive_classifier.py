@@ -6,7 +6,7 @@ from typing import Any
 from river import base
 
 from streamkernel.adaptive.experts import LabelExperts
-from streamkernel.adaptive.machine import LabelMachine
+from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.explanation import LabelExplainer

@@ -6,7 +6,7 @@ from river import base, proba
 from river.optim.losses import Squared
 
 from streamkernel.adaptive.experts import NumberExperts
-from streamkernel.adaptive.machine import NumberMachine
+from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
