@@ -20,8 +20,8 @@ from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
+from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.targets import Classes
 
 LARGEST = 1.7976931348623157e308
 GROWTHS = [CDSG(), DSG(), UDSG()]

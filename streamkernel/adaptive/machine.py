@@ -21,9 +21,11 @@ from streamkernel.adaptive.recent import Recent
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
+from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult, joined_targets, padded
-from streamkernel.records.targets import Classes, Encoded, Numbers
+from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)

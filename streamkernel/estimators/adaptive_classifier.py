@@ -13,9 +13,9 @@ from streamkernel.estimators.explanation import LabelExplainer
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
+from streamkernel.records.classes import Classes
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Classes
 from streamkernel.state import Array
 
 

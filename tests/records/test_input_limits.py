@@ -13,7 +13,7 @@ import streamkernel.records.batches
 import streamkernel.records.inputs
 from streamkernel.records.batches import SLICE, BatchEncoder
 from streamkernel.records.inputs import Inputs, key_of
-from streamkernel.records.targets import Numbers
+from streamkernel.records.numbers import Numbers
 from tests.records.regressors import learnt, regressor, stream
 
 HUGE = 10**400
