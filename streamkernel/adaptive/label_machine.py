@@ -11,8 +11,9 @@ from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.machine import AdaptiveMachine
 from streamkernel.fields import state_mismatch
 from streamkernel.records.classes import Classes
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
+from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
 

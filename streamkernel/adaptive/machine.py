@@ -22,9 +22,10 @@ from streamkernel.fields import Rules, all_from_zero, array, checked, state_mism
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult, joined_targets, padded
+from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
 
@@ -218,22 +219,22 @@ class AdaptiveMachine(abc.ABC):
     def _open_fast_path(self) -> AdaptiveFastPath | None:
         """The fast path, if all columns are numbers that have a place."""
         if self._fast_path is None and self.n_records:
-            names = self.inputs.plain_names
+            names = self.inputs.columns.plain_names
             if names and len(names) == self.columns.n_inputs:
                 self._fast_path = AdaptiveFastPath(
                     names,
                     self._unknown(1),
                     self.experts,
                     self.columns.n_columns,
-                    self.inputs.scaling(len(names)),
-                    self.columns.feature_map(self.inputs.keys, _NO_KEYS),
+                    self.inputs.scaler.scaling(len(names)),
+                    self.columns.feature_map(self.inputs.columns.keys, _NO_KEYS),
                     self.recent.window,
                 )
         return self._fast_path
 
     def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
         """Let rows through scaling, columns and experts."""
-        values, keys, width = rows.values, self.inputs.keys, self.columns.n_inputs
+        values, keys, width = rows.values, self.inputs.columns.keys, self.columns.n_inputs
         if width < len(keys):
             values, keys = np.ascontiguousarray(values[:, :width]), keys[:width]
         return self.experts.advance(
@@ -242,7 +243,7 @@ class AdaptiveMachine(abc.ABC):
             y,
             weights,
             self._is_known(y),
-            self.inputs.scaling(width),
+            self.inputs.scaler.scaling(width),
             self.columns.feature_map(keys, rows.extra_keys),
             self.recent.window,
         )
@@ -270,7 +271,7 @@ class AdaptiveMachine(abc.ABC):
         self._fast_path = None
         X, y, w = (part[-since:] for part in self.recent.rows())
         columns, experts = self.columns, self.experts
-        keys = self.inputs.keys[: columns.n_inputs]
+        keys = self.inputs.columns.keys[: columns.n_inputs]
         self.importance = metric.importance(
             columns.of(X, keys), experts.heads_W[int(np.argmin(experts.drifts))], columns.feature_map(keys, _NO_KEYS)
         )

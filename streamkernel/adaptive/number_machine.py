@@ -9,9 +9,10 @@ from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.machine import AdaptiveMachine
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult
+from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array
 

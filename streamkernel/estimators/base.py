@@ -212,7 +212,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
     @property
     def input_names(self) -> list[str]:
         """The inputs seen so far, `name` or, for the values of a string, `name=value`."""
-        return self._machine.inputs.names
+        return self._machine.inputs.columns.names
 
     @property
     def n_ignored_inputs(self) -> int:
