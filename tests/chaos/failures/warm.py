@@ -36,4 +36,4 @@ def killed(trial: Trial) -> int:
 
 def _die(trial: Trial, crash: str) -> None:
     daemon = trial.start(crash=crash)
-    assert daemon.wait() == -signal.SIGKILL, f"status {daemon.status} at {crash}"
+    assert daemon.wait(f"{crash} was never passed") == -signal.SIGKILL, f"status {daemon.status} at {crash}"
