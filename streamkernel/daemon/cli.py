@@ -150,6 +150,8 @@ def evaluate(
 
         require_matplotlib()  # before the work, not after it
     plans = [_prepare(config, settings) for config in configs]
+    if plot is not None and json_file is not None and os.path.realpath(plot) == os.path.realpath(json_file):
+        raise ConfigError(["--plot: must differ from --json, they are the same file"])
     for plan in plans:
         for option, file in (("--json", json_file), ("--plot", plot)):
             key = None if file is None else overwritten(plan.config, plan.path, file)
@@ -198,6 +200,9 @@ def predict(
     multiline: Annotated[
         bool | None, typer.Option("--multiline/--no-multiline", help="A quoted field of CSV may hold line ends.")
     ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="A column or key of FILE that passes through; may be repeated.")
+    ] = None,
     imports: Annotated[
         list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
     ] = None,
@@ -221,7 +226,8 @@ def predict(
     }
     options = {key: value for key, value in given.items() if value is not None}
     with StopSignals() as stopped:
-        predict_file(PredictRequest(model, file, kind, output, options, imports or []), stopped)
+        request = PredictRequest(model, file, kind, output, options, imports or [], include or [])
+        predict_file(request, stopped)
     if stopped.name is not None:  # not all of the file is predicted
         raise typer.Exit(128 + signal.Signals[stopped.name])
 
