@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -50,7 +51,7 @@ _ADVICE = {
     "not_an_object": "try --input-format csv",
     "target": "try another --target-type",
 }
-_OF_SOURCE = re.compile(r"^source\.(\w+)")
+_OF_SOURCE = re.compile(r"^source(\.\w+)?")
 _OF_LINES = re.compile(r"^predictions\.include(\[\d+\])?")
 _FLUSH_SECONDS = 0.2
 
@@ -117,6 +118,8 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         raise ConfigError(
             [f"MODEL: {request.model} is a configuration: name its checkpoint.directory, or a file in there"]
         )
+    if os.path.isdir(request.file):
+        raise ConfigError([f"FILE: {request.file} is a directory: give a pattern such as '{request.file}/*.csv'"])
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
     assert plan.config.predictions is not None
@@ -134,6 +137,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     )
     with plan.source:
         plan.source.open()
+        _check_target(request, plan.source)
         try:
             _run(loop, sinks)
         except SinkError as error:
@@ -144,6 +148,14 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             letters.summarise(processor.counts.consumed)
     if 2 * processor.counts.dead > processor.counts.consumed:
         raise DaemonError(f"{request.file}: more than half of its records cannot be used{_advice(letters.reasons)}")
+
+
+def _check_target(request: PredictRequest, source: Source) -> None:
+    """Refuse a column of labels that was asked for and is not in the header."""
+    target, columns = request.options.get("target"), list(getattr(source, "column_names", None) or ())
+    if target is not None and columns and target not in columns:
+        listed = ", ".join(map(repr, columns))
+        raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}"])
 
 
 def _run(loop: Loop, sinks: Sinks) -> None:
@@ -230,7 +242,9 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
         return plan_of(request.model, document)
     except ConfigError as error:
         lines = [_OF_LINES.sub("--include", line) for line in error.lines]
-        raise ConfigError([_OF_SOURCE.sub(lambda found: _option(found[1]), line) for line in lines]) from None
+        raise ConfigError(
+            [_OF_SOURCE.sub(lambda found: _option((found[1] or "")[1:]), line) for line in lines]
+        ) from None
 
 
 def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
@@ -267,7 +281,7 @@ def _included(column: str) -> str | Mapping[str, Any]:
 
 
 def _option(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+    return f"--{key.replace('_', '-')}" if key not in ("", "path") else "FILE"
 
 
 def _advice(reasons: Mapping[str, int]) -> str:

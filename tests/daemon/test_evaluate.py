@@ -118,6 +118,7 @@ def test_a_file_that_cannot_be_written_is_one_line(home: Home, launcher: Launche
         ended = launcher.call(home, "evaluate", "config.yaml", option, "nowhere/file")
         assert ended.returncode == 1
         assert "nowhere/file: cannot be written: No such file or directory" in ended.stderr
+        assert ended.stdout == ""  # it is told before the work
         assert "Traceback" not in ended.stderr
 
 

@@ -207,6 +207,13 @@ class TestRefusals:
             (["out/state", "other.jsonl", "--delimiter", ";"], 2, "--delimiter: has no meaning for jsonl"),
             (["out/state", "other.csv", "--format", "xml"], 2, "'xml' is not one of"),
             (["out/state"], 2, "Missing argument"),
+            (["out/state", "out"], 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
+            (["out/state", "other.csv", "--encoding", "utf-16"], 2, "FILE: the encoding must write ASCII characters"),
+            (
+                ["out/state", "other.csv", "--target", "yy"],
+                2,
+                "--target: other.csv has no column 'yy', it has 'a', 'b'",
+            ),
             (
                 ["out/state", "other.csv", "--include", "id"],
                 1,
