@@ -38,7 +38,7 @@ class TrainedModel:
     checkpoint
         The number of its checkpoint, which the lines of predictions name.
     records
-        How many records the run that wrote it has learnt.
+        How many records the run that wrote it has learnt, those of its warm start with them.
     written
         When the checkpoint was written, in seconds since 1970.
     inputs
@@ -113,13 +113,18 @@ def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequ
     return TrainedModel(
         load_model(payload, copy.deepcopy(model_from_config), imports),
         checkpoint.number,
-        header["account"]["learnt"],
+        _n_learnt(header),
         header["written"],
         header.get("inputs", ""),
         Moments(*(header.get("target_moments") or ())),
         None if labels is None else header["config"]["labels"]["key"],
         header["outputs"],
     )
+
+
+def _n_learnt(header: Mapping[str, Any]) -> int:
+    warm = header.get("warm_start")
+    return int(header["account"]["learnt"] + (0 if warm is None else warm["account"]["learnt"]))
 
 
 def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
