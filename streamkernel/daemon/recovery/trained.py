@@ -80,6 +80,11 @@ class TrainedModel:
         """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
         return any(_is_marked(path, output) for output in self.outputs.values())
 
+    def holds(self, transactional_id: str) -> bool:
+        """Return whether the run which learnt writes to a topic by a transactional id."""
+        marks = (output.get("mark") for output in self.outputs.values())
+        return any(isinstance(mark, Mapping) and mark.get("transactional_id") == transactional_id for mark in marks)
+
 
 def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = ()) -> TrainedModel:
     """Return the model of a checkpoint.
