@@ -169,11 +169,10 @@ class TestSink:
         sink.close()
 
     @pytest.mark.usefixtures("impatient")
-    @pytest.mark.usefixtures("impatient")
     def test_lines_that_wait_for_the_registry_are_committed_without_a_flush(self, registry: RegistryServer) -> None:
         topic = FakeTopic(transactional=True)
         registry.answer = 503, b""
-        sink = made(topic, transactional_id="me", value_format="avro", registry=settings(registry), schema=LINE)
+        sink = made(topic, transactional_id="me", value_format="avro", registry=registry.settings(), schema=LINE)
         sink.open()
         write(sink)
         sink.publish()
@@ -190,6 +189,7 @@ class TestSink:
         assert topic.lines() == {0: [at(number) for number in range(3)]}
         sink.close()
 
+    @pytest.mark.usefixtures("impatient")
     def test_closing_while_no_registry_answers(self, registry: RegistryServer) -> None:
         registry.answer = 503, b""
         sink = made(FakeTopic(), value_format="avro", registry=registry.settings(), schema=LINE)
