@@ -34,7 +34,7 @@ from benchmarks.report import machine, table, write
 from benchmarks.serving_load import Connections, Load, Request, ask, to_request
 from streamkernel.daemon.checkpoints.file import read
 
-CONNECTIONS = 16
+CONNECTIONS = 32
 CHECKPOINT_SECONDS = 5
 KNOWN_ROWS, REPEATS = 20_000, 50
 LABELS_A_REQUEST = 50

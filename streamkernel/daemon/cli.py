@@ -237,11 +237,17 @@ def predict(
 
 
 @app.command()
-def serve(config: _Config, settings: _Set = None) -> None:
+def serve(
+    config: _Config,
+    settings: _Set = None,
+    partition: Annotated[
+        int | None, typer.Option(min=0, help="With source.group: the partition whose model answers.")
+    ] = None,
+) -> None:
     """Serve predictions over HTTP from the checkpoints of a run, and take what it is to learn."""
     from streamkernel.daemon.service.run import serve as serve_predictions
 
-    serve_predictions(_prepare(config, settings))
+    serve_predictions(_prepare(config, settings), partition)
 
 
 @app.command()

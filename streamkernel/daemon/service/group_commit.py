@@ -18,7 +18,7 @@ __all__ = ["GroupCommit", "JournalError", "JournalFullError"]
 
 _log = logging.getLogger(__name__)
 
-_GROUP_SECONDS = 0.002  # how long the first of a group waits for others
+_GROUP_SECONDS = 0.001  # how long the first of a group waits for others, where none wait yet
 _MOST_WAITING_BYTES = 2**26
 _LOG_SECONDS = 60.0
 
@@ -112,7 +112,8 @@ class GroupCommit:
         if first is None:
             return [], True
         group = [first]
-        time.sleep(_GROUP_SECONDS)
+        if self._queue.empty():
+            time.sleep(_GROUP_SECONDS)
         while True:
             try:
                 one = self._queue.get_nowait()

@@ -31,13 +31,15 @@ _LOOK_SECONDS = 0.1
 _SWITCH_SECONDS = 0.0005
 
 
-def serve(plan: Plan) -> None:
+def serve(plan: Plan, partition: int | None = None) -> None:
     """Serve predictions until a signal comes.
 
     Parameters
     ----------
     plan
         The configuration of the run that learns, or one in mode predict.
+    partition
+        With ``source.group``, the partition whose model answers.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def serve(plan: Plan) -> None:
         Where the port is taken or a certificate cannot be used.
 
     """
-    service = service_plan(plan)
+    service = service_plan(plan, partition)
     with ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         started = start_service(service, stack)
