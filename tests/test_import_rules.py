@@ -33,7 +33,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle"},
         {"runtime"},
-        {"check", "evaluate", "init", "migrate", "partition", "predict", "replay"},
+        {"check", "evaluate", "init", "migrate", "partition", "predict", "promote", "replay"},
         {"cli"},
     ],
     "connectors": [

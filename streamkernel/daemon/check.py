@@ -170,6 +170,9 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
         if plan.config.mode == "predict":
             return None
         initial = plan.config.initial_model
+        if plan.models:
+            names = (f"{name} ({type(model).__name__})" for name, model in plan.models.items())
+            return f"models: {', '.join(names)}; {plan.published} is published"
         return f"model: {type(plan.model).__name__}, {'new' if initial is None else f'that of {initial.checkpoint}'}"
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)

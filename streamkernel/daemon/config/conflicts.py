@@ -12,6 +12,7 @@ from streamkernel.daemon.config.kafka import GROUP_OPTIONS
 from streamkernel.daemon.config.predicting import conflicts_of_models
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
+from streamkernel.daemon.config.several import conflicts_of_several
 
 __all__ = ["conflicts"]
 
@@ -32,7 +33,8 @@ def conflicts(config: Config) -> list[str]:
             lines += [f"{key}.inputs.{problem}" for problem in found]
     if labels is not None:
         lines += _of_labels(labels, getattr(config.source, "target", None))
-    return [*lines, *conflicts_of_models(config), *column_conflicts(config), *_of_groups(config), *_of_topics(config)]
+    of_models = [*conflicts_of_models(config), *conflicts_of_several(config)]
+    return [*lines, *of_models, *column_conflicts(config), *_of_groups(config), *_of_topics(config)]
 
 
 def _a_checkpoint(config: Config) -> str:

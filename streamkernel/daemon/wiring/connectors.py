@@ -10,12 +10,12 @@ from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
-from streamkernel.daemon.wiring.columns import included_names, passed_columns
+from streamkernel.daemon.wiring.columns import included_names, model_columns, passed_columns
 
 __all__ = ["make_sink", "make_source", "order_log"]
 
 # What of the section of a topic is not for its sink.
-_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include")
+_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include", "models")
 
 
 # Each connector is imported where it is asked for: River's data sets alone bring scikit-learn and pandas with them.
@@ -87,10 +87,11 @@ def make_sink(
     sink: settings.PredictionsConfig | settings.DeadLettersConfig | settings.KafkaSinkConfig | None,
     key: str,
     targets: settings.TargetType = "str",
+    several_models: bool = False,
 ) -> Sink:
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
-    A table has columns for targets of this type.
+    A table has columns for targets of this type, and for the names of several models.
 
     Raises
     ------
@@ -105,7 +106,8 @@ def make_sink(
             from connectors.parquet.sink import ParquetSink
         except ImportError:
             raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
-        columns = prediction_columns(targets, sink.classes, passed_columns(sink))
+        of_models = model_columns(sink) if several_models else []
+        columns = prediction_columns(targets, sink.classes, [*of_models, *passed_columns(sink)])
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from connectors.files.sinks import JsonLinesSink

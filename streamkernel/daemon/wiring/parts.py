@@ -67,7 +67,8 @@ def open_feed(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) 
 def open_sinks(plan: Plan, start: Start, stopped: StopSignals, stack: ExitStack) -> Sinks:
     """Open the outputs, each at the mark it goes on from."""
     targets = target_type_of(plan)
-    made = {key: make_sink(one, key, targets) for key, one in plan.config.outputs.items()}
+    several = bool(plan.models)
+    made = {key: make_sink(one, key, targets, several) for key, one in plan.config.outputs.items()}
     sinks = Sinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.callback(sinks.close)
     for key, sink in made.items():
