@@ -18,6 +18,7 @@ import typer
 
 if TYPE_CHECKING:
     from streamkernel.daemon.config.plan import Plan
+    from streamkernel.daemon.monitoring.evaluation import Evaluation
 
 __all__ = ["app", "main"]
 
@@ -158,7 +159,7 @@ def evaluate(
     names = [plan.path.stem for plan in plans]
     if len(set(names)) < len(names):
         raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])
-    evaluations = {}
+    evaluations: dict[str, Evaluation] = {}
     with StopSignals() as stopped:
         for name, plan in zip(names, plans, strict=True):
             if not stopped():

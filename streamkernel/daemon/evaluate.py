@@ -56,13 +56,12 @@ class _Recorder(Watch):
         if curves.records and curves.records[-1] == self._processor.counts.consumed:
             # Labels that come after the last record move the end of the curve.
             curves.drop_last()
-        curves.add(
-            self._processor.counts.consumed, self._processor.loss.mean(), growth_of(self._processor.learner.model)
-        )
-        for name, scores in self._processor.others.items():
-            curves.others.setdefault(name, Evaluation(self.view)).add(
-                self._processor.counts.consumed, scores.loss.mean(), self._growth_of(name)
-            )
+        processor = self._processor
+        consumed = processor.counts.consumed
+        curves.add(consumed, processor.loss.mean(), growth_of(processor.learner.model))
+        for name, scores in processor.others.items():
+            other = curves.others.setdefault(name, Evaluation(self.view))
+            other.add(consumed, scores.loss.mean(), self._growth_of(name))
 
     def finish(self) -> Evaluation:
         """Return what was noted, with the last view."""

@@ -24,7 +24,8 @@ class ModelStatus:
     disabled
         Why it is disabled; empty where it is not.
     shown_here, refused, not_finite
-        Events of this process that it was given, those of them that it refused, and those of which a prediction was no finite number.
+        Events of this process that it was given, those of them that it refused, and those of which a prediction was no
+        finite number.
     seconds
         How long this process was at work on it.
 
