@@ -6,7 +6,7 @@ import base64
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 
 from streamkernel.daemon.config.columns import (
     ClassColumnsConfig,
@@ -328,6 +328,8 @@ class LogConfig(Section):
 
 class Config(Section):
     """Configuration of the streamkernel daemon."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["model"]}, {"required": ["models"]}]})
 
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the records come from.")]
     model: Annotated[list[Step], Field(min_length=1)] | None = Field(
