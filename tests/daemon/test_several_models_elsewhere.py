@@ -52,10 +52,10 @@ class TestLateLabels:
             model = together.models[name]
             assert (model.loss, model.loss_sum) == (view.loss, view.loss_sum)
             assert model.rolling == view.rolling
-            assert model.overall == view.overall
+            assert model.overall == pytest.approx(view.overall)  # its sums are rounded by the chunk
             assert header["models"][name]["model"] == here.header(f"out/{name}")["model"]
 
-    def test_a_stream_that_is_cut_and_promoted_goes_on_the_same(self, here: Home, tmp_path: Any) -> None:
+    def test_a_stream_that_is_cut_and_promoted_goes_on_the_same(self, tmp_path: Any) -> None:
         results = []
         for cuts in ([], [311, 100, 40]):
             home = Home(tmp_path / str(len(cuts)))
@@ -80,7 +80,7 @@ class TestLateLabels:
 LABELS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
 NUMBERS = st.floats(allow_nan=False)
 PREDICTIONS = st.one_of(
-    st.builds(Prediction, st.none() | NUMBERS | LABELS),
+    st.builds(Prediction, st.none() | NUMBERS | LABELS, st.none()),
     st.dictionaries(st.text(min_size=1, max_size=3), NUMBERS, min_size=1, max_size=3).flatmap(
         lambda given: st.builds(Prediction, st.none() | st.sampled_from(list(given)) | LABELS, st.just(given))
     ),
