@@ -88,12 +88,12 @@ PREDICTIONS = st.one_of(
 )
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abcd"), PREDICTIONS, max_size=4), max_size=4))
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), PREDICTIONS, min_size=1, max_size=4), max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_records_that_wait_keep_the_prediction_of_each_model(records: list[dict[str, Prediction]]) -> None:
     packer = Packer()
     kept = [
-        PendingRecord(f"k{place}", 0.5, {"a": 1.0, "b": "x"}, next(iter(named.values()), Prediction("z")), named)
+        PendingRecord(f"k{place}", 0.5, {"a": 1.0, "b": "x"}, next(iter(named.values())), named)
         for place, named in enumerate(records)
     ]
     packed = [packer.pack(one) for one in kept]

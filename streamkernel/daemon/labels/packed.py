@@ -297,11 +297,14 @@ def _join(
     parts = extra[0][1:] if extra else []
     start = len(numbers) - sum(parts[2::3])
     prediction = _prediction(classes, choice, numbers[inputs:start])
-    named = {models[0]: prediction} if models else {}
+    pending = PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction)
+    if not models:
+        return pending
+    named = {models[0]: prediction}
     for name, place, chosen, count in zip(models[1:], parts[::3], parts[1::3], parts[2::3], strict=True):
         named[name] = _prediction(labels_at(place), chosen, numbers[start : start + count])
         start += count
-    return PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction, named)
+    return pending._replace(named=named)
 
 
 def _prediction(classes: tuple[Any, ...] | None, choice: int | None, numbers: tuple[float, ...]) -> Prediction:
