@@ -27,6 +27,7 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, TooManyDeadLettersError
@@ -70,6 +71,8 @@ class PredictRequest:
         Keys of the source's section, such as ``target``, in the place of those that the checkpoint was written with.
     imports
         Packages whose classes the model may have beside River's and ours.
+    name
+        Which of several models; empty: the published one.
 
     """
 
@@ -79,6 +82,7 @@ class PredictRequest:
     output: str = "jsonl"
     options: Mapping[str, Any] = field(default_factory=dict)
     imports: Sequence[str] = ()
+    name: str = ""
 
 
 def predict(request: PredictRequest, stopped: StopSignals) -> None:
@@ -113,6 +117,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         )
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
+    processor.name = trained.name
     standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
     letters = DeadLetterPrinter(request.file)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
@@ -198,7 +203,10 @@ def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, Tra
     """Make the plan and the model of a checkpoint; raises `CheckpointError` where it cannot be used."""
     header = checkpoint.header
     check_header(header)
-    trained = load_described(header, request.imports, lambda model: load_trained(checkpoint, model, request.imports))
+    name, imports = request.name, request.imports
+    if name:
+        stored_models(checkpoint).named(name)
+    trained = load_described(header, imports, lambda model: load_trained(checkpoint, model, imports, name), name)
     return _plan(request, header, trained), trained
 
 
@@ -206,7 +214,7 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     """Make the plan of a run over the file, read as what the model was learnt from as far as nothing else is said."""
     tree = {
         "source": {**_source(request, header["config"], task_of(trained.model)), "path": "-"},
-        "model": header["config"]["model"],
+        "model": steps_of(header, trained.name),
         "mode": "predict",
         "serve_from": "-",
         "predictions": {"kind": request.output, "path": "-"},
