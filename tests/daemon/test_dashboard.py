@@ -10,6 +10,7 @@ from pathlib import Path
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.daemon.endpoint import get, serving, values_of
 
 DASHBOARD = Path(__file__).parents[2] / "configs/grafana/streamkernel.json"
@@ -27,6 +28,7 @@ class TestDashboard:
         join = LabelJoin("id", "y", 60.0, 10)
         models = (KernelClassifier(), AdaptiveKernelClassifier())
         exporters = [Exporter(model, ["accuracy"], 1000, join, outputs=["predictions"]) for model in models]
+        exporters[0].show_models({"champion": ModelView(rolling={"accuracy": 0.9})})
         served = set()
         for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":

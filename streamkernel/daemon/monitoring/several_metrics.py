@@ -30,7 +30,7 @@ class SeveralModelsCollector(Collector):
             "progressive_loss": ("Mean of the loss over the last labelled records.", lambda view: view.loss),
         }
         counters: _Figures = {
-            "events": ("Events given to the model since it began.", lambda view: view.shown),
+            "events": ("Events given to the model.", lambda view: view.shown_here),
             "refused_events": ("Events that the model refused.", lambda view: view.refused),
             "not_finite_predictions": ("Predictions that were no finite numbers.", lambda view: view.not_finite),
             "busy_seconds": ("Seconds at work on the model.", lambda view: view.seconds),

@@ -136,12 +136,15 @@ def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
 
 
 def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
-    name = plan.config.publish or "" if plan.config.mode == "predict" else ""
+    if plan.config.mode == "learn":  # it begins as the published one, whatever it was called
+        return load_trained(checkpoint, plan.model, plan.config.imports)
+    name = plan.config.publish or ""
     published = checkpoint.header.get("published", "")
     model = plan.models.get(name or published, plan.model)
     if plan.models and published and (name or published) not in plan.models:
         raise UnfitError(
-            f"{published} is published there, and not under models: list it, or name one of those there are by publish"
+            f"{published} is published there, and not under models: list it; with mode: predict, publish may name "
+            "another one of those there are"
         )
     return load_trained(checkpoint, model, plan.config.imports, name if published else "")
 

@@ -194,7 +194,7 @@ class Predictor:
         rows = [row for one in group for row in one.rows]
         try:
             learned = model.learner.advance(rows, [None] * len(rows))
-            answers = _answers(learned, model.trained.checkpoint)
+            answers = _answers(learned, model.trained.checkpoint, model.trained.name if self._plan.models else "")
         except Exception as error:
             for one in group:
                 one.loop.call_soon_threadsafe(_fail, one.answer, error)
@@ -205,8 +205,11 @@ class Predictor:
             at += len(one.rows)
 
 
-def _answers(learned: Learned, checkpoint: int) -> list[dict[str, Any] | Fault]:
-    """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it."""
+def _answers(learned: Learned, checkpoint: int, model: str = "") -> list[dict[str, Any] | Fault]:
+    """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it.
+
+    Of several models, also the name of the one that says it.
+    """
     result = learned.result
     answers: list[dict[str, Any] | Fault] = []
     for place, prediction in enumerate(result.predictions):
@@ -219,6 +222,8 @@ def _answers(learned: Learned, checkpoint: int) -> list[dict[str, Any] | Fault]:
         if result.deviations is not None:
             answer["std"] = float(result.deviations[place])
         answer["checkpoint"] = checkpoint
+        if model:
+            answer["model"] = model
         answers.append(answer)
     return answers
 

@@ -115,7 +115,9 @@ def service_plan(plan: Plan) -> ServicePlan:
     if config.mode == "learn":
         if config.checkpoint is None:
             raise ConfigError(["checkpoint: required, serve reads the model of the run that learns from its directory"])
-        config = with_mode_defaults(config.model_copy(update={"mode": "predict", "initial_model": None}))
+        # Of several models, the one that the checkpoint says is published, also after a promotion.
+        alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
+        config = with_mode_defaults(config.model_copy(update=alone))
     if getattr(config.source, "group", None) is not None:
         raise ConfigError(["source.group: each partition has a model: serve a configuration with mode: predict and "
                            "serve_from: the directory of one of them"])  # fmt: skip
