@@ -227,6 +227,10 @@ class TestPromotion:
             "model: [river.linear_model.Perceptron]\npredictions: {kind: jsonl, path: p, models: all}\n",
             "predictions.models: all needs models",
         ),
+        (
+            "models: {a: [river.linear_model.Perceptron]}\npredictions: {kind: jsonl, path: p, include: [model]}\n",
+            "predictions.include[0]: each line has model already",
+        ),
         ("", "model: required"),
     ],
 )

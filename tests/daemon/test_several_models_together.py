@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -11,8 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
+from connectors.ports import SinkError
 from connectors.registry.line_schema import schema_text
-from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.cli import main
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.line_schemas import prediction_schema
@@ -123,3 +128,48 @@ def test_the_schema_of_a_topic_has_the_name_of_the_model_behind_the_fields_there
     assert both.fields[:-1] == alone.fields
     assert both.fields[-1].name == "model"
     assert "optional string model = 7;" in schema_text(both, "protobuf")
+
+
+def test_a_csv_file_without_the_names_is_not_gone_on_with(here: Home) -> None:
+    lines = {"kind": "csv", "path": "out/predictions.csv"}
+    run(prepare(here.configure(source=BOOLEAN, model=OURS, predictions=lines)), max_records=300)
+    before = (here.folder / "out/predictions.csv").read_bytes()
+    with pytest.raises(SinkError, match=r"those of models, include and classes are now model: .* give another path"):
+        run(several(here, predictions=lines))
+    assert (here.folder / "out/predictions.csv").read_bytes() == before
+    other = {**lines, "path": "out/more.csv"}
+    run(several(here, predictions=other))
+    assert here.header()["account"]["consumed"] == 1000
+    assert (here.folder / "out/more.csv").read_text().startswith("position,prediction,target,probabilities,model\n")
+
+
+def test_mended_letters_are_learnt_by_each_model(here: Home) -> None:
+    run(several(here, models=TWO))
+    before, letters = here.header(), here.lines("out/dead.jsonl")
+    assert letters
+    letters[0]["raw"] = "0.5,-0.5,red,yes"
+    (here.folder / "mended.jsonl").write_text(json.dumps(letters[0]) + "\n")
+    assert main(["replay", "mended.jsonl", "config.yaml"]) == 0
+    header = here.header()
+    for name in TWO:
+        assert header["models"][name]["shown"] == before["models"][name]["shown"] + 1
+        assert digests(header)[name] != digests(before)[name]
+    assert here.lines("out/predictions.jsonl")[-1]["model"] == "champion"
+
+
+def test_a_promotion_is_for_all_partitions_of_a_group_or_for_none(here: Home) -> None:
+    topic = {"kind": "kafka", "bootstrap_servers": "127.0.0.1:9", "topic": "in", "target": "y", "target_type": "bool"}
+    run(several(here, models=TWO), max_records=300)
+    for partition in (0, 3):
+        shutil.copytree(here.folder / "out/state", here.folder / f"group/partition-{partition}")
+    group = {"source": {**topic, "group": "g"}, "checkpoint": {"directory": "group"}, "predictions": None}
+    plan = several(here, models=TWO, dead_letters=None, **group)
+    with contextlib.closing(CheckpointStore(here.folder / "group/partition-3")) as held:
+        held.lock()
+        with pytest.raises(DaemonError, match="partition-3: in use by the daemon"):
+            promote(plan, "challenger")
+    assert here.header("group/partition-0")["published"] == "champion"
+    assert [line.partition(":")[0] for line in promote(plan, "challenger")] == [
+        f"group/partition-{partition}" for partition in (0, 3)
+    ]
+    assert {here.header(f"group/partition-{partition}")["published"] for partition in (0, 3)} == {"challenger"}
