@@ -33,7 +33,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle", "warming"},
         {"runtime"},
-        {"check", "evaluate", "init", "migrate", "partition", "predict", "replay", "service"},
+        {"check", "evaluate", "init", "migrate", "partition", "predict", "promote", "replay", "service"},
         {"cli"},
     ],
     "connectors": [

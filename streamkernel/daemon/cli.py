@@ -19,6 +19,7 @@ import typer
 
 if TYPE_CHECKING:
     from streamkernel.daemon.config.plan import Plan
+    from streamkernel.daemon.monitoring.evaluation import Evaluation
 
 __all__ = ["app", "main"]
 
@@ -105,7 +106,7 @@ def run(
     except Stopped as stop:
         _log.info("%s", stop)
         return
-    Console(stderr=_prints_lines(plan)).print(summary_table({plan.path.stem: view}))
+    Console(stderr=_prints_lines(plan)).print(summary_table(view.by_model() or {plan.path.stem: view}))
 
 
 @app.command()
@@ -164,12 +165,12 @@ def evaluate(
     names = [plan.path.stem for plan in plans]
     if len(set(names)) < len(names):
         raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])
-    evaluations = {}
+    evaluations: dict[str, Evaluation] = {}
     with StopSignals() as stopped:
         for name, plan in zip(names, plans, strict=True):
             if not stopped():
                 start_logging(plan.config.log, plan.redact)
-                evaluations[name] = evaluate_plan(plan, stopped)
+                evaluations |= evaluate_plan(plan, stopped).by_model(name)
     Console().print(summary_table({name: evaluation.view for name, evaluation in evaluations.items()}))
     if json_file is not None:
         figures = {name: evaluation.to_json() for name, evaluation in evaluations.items()}
@@ -210,6 +211,9 @@ def predict(
     imports: Annotated[
         list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
     ] = None,
+    name: Annotated[
+        str, typer.Option("--model", help="Which of several models; by default the published one.", show_default=False)
+    ] = "",
 ) -> None:
     """Predict the records of a file with the model of a checkpoint, to standard output.
 
@@ -230,7 +234,7 @@ def predict(
     }
     options = {key: value for key, value in given.items() if value is not None}
     with StopSignals() as stopped:
-        request = PredictRequest(model, file, kind, output, options, imports or [], include or [])
+        request = PredictRequest(model, file, kind, output, options, imports or [], include or [], name)
         predict_file(request, stopped)
     if stopped.name is not None:  # not all of the file is predicted
         raise typer.Exit(128 + signal.Signals[stopped.name])
@@ -267,6 +271,21 @@ def replay(
     print(visible(plan.redact(report.sentence())), file=sys.stderr if _prints_lines(plan) else sys.stdout)
     if report.n_still_dead:
         raise typer.Exit(1)
+
+
+@app.command()
+def promote(
+    config: _Config,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of the models.", show_default=False)],
+    settings: _Set = None,
+) -> None:
+    """Publish another one of several models from the next record on, while the daemon is stopped."""
+    from streamkernel.daemon.monitoring.visible import visible
+    from streamkernel.daemon.promote import promote as promote_model
+
+    plan = _prepare(config, settings)
+    for line in promote_model(plan, name):
+        print(visible(plan.redact(line)))
 
 
 @app.command()

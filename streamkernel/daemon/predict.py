@@ -29,6 +29,7 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, TooManyDeadLettersError
@@ -76,6 +77,8 @@ class PredictRequest:
         Packages whose classes the model may have beside River's and ours.
     include
         Columns of the file that pass through to its lines, each a name or ``{column: NAME, name: ANOTHER}``.
+    name
+        Which of several models; empty: the published one.
 
     """
 
@@ -86,6 +89,7 @@ class PredictRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     imports: Sequence[str] = ()
     include: Sequence[str] = ()
+    name: str = ""
 
 
 def predict(request: PredictRequest, stopped: StopSignals) -> None:
@@ -122,6 +126,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         raise ConfigError([f"FILE: {request.file} is a directory: give a pattern such as '{request.file}/*.csv'"])
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
+    processor.name = trained.name
     assert plan.config.predictions is not None
     standard = make_sink(plan.config.predictions, "predictions")
     letters = DeadLetterPrinter(request.file)
@@ -217,7 +222,10 @@ def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, Tra
     """Make the plan and the model of a checkpoint; raises `CheckpointError` where it cannot be used."""
     header = checkpoint.header
     check_header(header)
-    trained = load_described(header, request.imports, lambda model: load_trained(checkpoint, model, request.imports))
+    name, imports = request.name, request.imports
+    if name:
+        stored_models(checkpoint).named(name)
+    trained = load_described(header, imports, lambda model: load_trained(checkpoint, model, imports, name), name)
     return _plan(request, header, trained), trained
 
 
@@ -225,7 +233,7 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     """Make the plan of a run over the file, read as what the model was learnt from as far as nothing else is said."""
     tree = {
         "source": {**_source(request, header["config"], task_of(trained.model)), "path": "-"},
-        "model": header["config"]["model"],
+        "model": steps_of(header, trained.name),
         "mode": "predict",
         "serve_from": "-",
         "predictions": {"kind": request.output, "path": "-", "include": []},

@@ -12,6 +12,7 @@ import pytest
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.daemon.endpoint import get, serving, values_of
 
 FOLDER = Path(__file__).parents[2] / "configs/grafana"
@@ -32,6 +33,7 @@ class TestDashboard:
         join = LabelJoin("id", "y", 60.0, 10)
         models = (KernelClassifier(), AdaptiveKernelClassifier())
         exporters = [Exporter(model, ["accuracy"], 1000, join, outputs=["predictions"]) for model in models]
+        exporters[0].show_models({"champion": ModelView(rolling={"accuracy": 0.9})})
         served = set()
         for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":

@@ -19,7 +19,7 @@ import numpy as np
 from river import base, compose
 
 from streamkernel import state
-from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import is_ours, last_step
 from streamkernel.daemon.checkpoints import allowed, unpickler
 from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
@@ -46,7 +46,6 @@ LEARNT_ARGUMENTS = frozenset(
 
 _MOST_ARGUMENTS = 100_000
 
-_OTHER_MODEL = "the checkpoint holds another model than the configuration"
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -107,7 +106,8 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
     Raises
     ------
     UnfitError
-        The model is sound, but not the configuration's; the message names the first difference.
+        The model is sound, but does not fit; an `OtherModelError`, with each difference, where it is not the
+        configuration's.
     CheckpointError
         The bytes are damaged, or hold something that is not allowed.
 
@@ -118,7 +118,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         expected = structure(model_from_config)
         if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
             if not is_ours(model_from_config):
-                raise UnfitError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
+                raise OtherModelError(["an estimator of streamkernel alone"])
             _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
             record = state.from_bytes(body)
             _refuse_newer(record, model_from_config)
@@ -232,9 +232,9 @@ def _name(named: Any) -> str:
 
 
 def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
-    difference = first_difference(before, now)
-    if difference is not None:
-        raise UnfitError(f"{_OTHER_MODEL}: {difference}")
+    found = differences(before, now)
+    if found:
+        raise OtherModelError(found)
 
 
 def _refuse_newer(record: state.State, model: Any) -> None:
@@ -245,24 +245,29 @@ def _refuse_newer(record: state.State, model: Any) -> None:
         )
 
 
-def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """Return the first path at which the model structures of a checkpoint and a configuration differ; None for none.
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return where the model structures of a checkpoint and a configuration differ, a phrase for each path.
+
+    Below a path that differs, as where there is another class, nothing more is compared.
 
     Examples
     --------
-    >>> first_difference({"model[0].max_features": 512}, {"model[0].max_features": 1024})
-    'model[0].max_features: checkpoint has 512, configuration says 1024'
+    >>> differences({"model[0].max_features": 512}, {"model[0].max_features": 1024})
+    ['model[0].max_features: checkpoint has 512, configuration says 1024']
 
     """
+    found: dict[str, str] = {}
     for path in [*now, *(path for path in before if path not in now)]:
+        if any(path.startswith((f"{above}.", f"{above}[")) for above in found):
+            continue
         if path not in before:
-            return f"{path}: not in the checkpoint, configuration says {now[path]!s:.200}"
-        if path not in now:
-            return f"{path}: checkpoint has {before[path]!s:.200}, not in the configuration"
+            found[path] = f"{path}: not in the checkpoint, configuration says {now[path]!s:.200}"
+        elif path not in now:
+            found[path] = f"{path}: checkpoint has {before[path]!s:.200}, not in the configuration"
         # The text as well: NaN differs from itself.
-        if before[path] != now[path] and str(before[path]) != str(now[path]):
-            return f"{path}: checkpoint has {before[path]!s:.200}, configuration says {now[path]!s:.200}"
-    return None
+        elif before[path] != now[path] and str(before[path]) != str(now[path]):
+            found[path] = f"{path}: checkpoint has {before[path]!s:.200}, configuration says {now[path]!s:.200}"
+    return list(found.values())
 
 
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from river import base
 
-from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.errors import OtherModelError
 from streamkernel.daemon.checkpoints import allowed
 
 __all__ = ["Sizes", "refuse_larger", "sizes_of"]
@@ -49,7 +49,7 @@ def refuse_larger(cls: type, arguments: Mapping[str, Any], sizes: Sizes) -> None
 
     Raises
     ------
-    UnfitError
+    OtherModelError
         Naming the argument.
 
     """
@@ -59,9 +59,10 @@ def refuse_larger(cls: type, arguments: Mapping[str, Any], sizes: Sizes) -> None
             continue
         most = max(sizes.get((cls, name), 0), _size(defaults[name]))
         if _size(value) > most:
-            raise UnfitError(
-                f"the checkpoint holds another model than the configuration: {cls.__qualname__}.{name}: checkpoint has "
-                f"{_shown(value)}, configuration says at most {most}"
+            raise OtherModelError(
+                [
+                    f"{cls.__qualname__}.{name}: checkpoint has {_shown(value)}, configuration says at most {most}",
+                ]
             )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from streamkernel.daemon.config.columns import (
     ClassColumnsConfig,
@@ -74,6 +75,12 @@ def _octal(mode: Any) -> Any:
 def _package(name: str) -> str:
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(f"must be the name of a Python package, got {name!r}")
+    return name
+
+
+def _model_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]{1,64}", name):
+        raise ValueError(f"must be a name of at most 64 letters, digits, _ and -, got {name!r:.80}")
     return name
 
 
@@ -309,8 +316,31 @@ class LogConfig(Section):
 class Config(Section):
     """Configuration of the streamkernel daemon."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["model"]}, {"required": ["models"]}]})
+
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the records come from.")]
-    model: Annotated[list[Step], Field(min_length=1, description="A River pipeline, top to bottom.")]
+    model: Annotated[list[Step], Field(min_length=1)] | None = Field(
+        default=None, description="A River pipeline, top to bottom; required, unless there are models."
+    )
+    models: (
+        Annotated[
+            dict[
+                Annotated[str, AfterValidator(_model_name)],
+                Annotated[list[Step], Field(min_length=1)],
+            ],
+            Field(min_length=1),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Several models on one stream in the place of model: by its name, a pipeline each. One is "
+        "published, all learn.",
+    )
+    publish: str | None = Field(
+        default=None,
+        description="Which of the models is published first; null: the first one, or the one a checkpoint names. "
+        "streamkernel promote publishes another one. In mode predict, which model of the checkpoint predicts.",
+    )
     mode: Literal["learn", "predict"] = Field(
         default="learn", description="predict: a trained model is read from serve_from, and stays as it is."
     )
@@ -341,6 +371,11 @@ class Config(Section):
         description="Packages the model may name beside river and streamkernel: trusted.",
     )
     log: LogConfig = LogConfig()
+
+    @property
+    def pipelines(self) -> dict[str, list[Any]]:
+        """The steps of each model by its name, which is empty where there is one without."""
+        return {"": self.model or []} if self.models is None else dict(self.models)
 
     @property
     def sources(self) -> dict[str, SourceConfig]:

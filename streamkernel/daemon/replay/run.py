@@ -27,7 +27,6 @@ from streamkernel.daemon.replay.outputs import open_outputs
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
-from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
@@ -104,7 +103,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             sources,
             report,
             books.hand,
-            lambda record: isolation.kills(processor.learner, processor.stage.rows(record), stopped),
+            lambda record: processor.kills(record, stopped),
             stopped,
         )
         checkpoints = _ReplayCheckpoints(coordinator, books)

@@ -164,6 +164,8 @@ def _prediction(service: ServicePlan) -> dict[str, Any]:
         "prediction": {"description": "The label or number; null before any was learnt."},
         "checkpoint": {"type": "integer", "description": "The checkpoint whose model said it."},
     }
+    if service.plan.models:
+        properties["model"] = {"type": "string", "description": "The name of the model that said it."}
     if service.plan.task == "classification":
         properties["probabilities"] = {"type": "object", "additionalProperties": {"type": "number"}}
     else:

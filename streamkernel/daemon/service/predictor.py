@@ -215,11 +215,14 @@ class Predictor:
         took = time.perf_counter() - began
         self._sample = rows[-1]
         self._turn_rows = max(1, min(_MOST_ROWS, int(len(rows) * _TURN_SECONDS / max(took, 1e-9))))
-        return _answers(learned, model.trained.checkpoint)
+        return _answers(learned, model.trained.checkpoint, model.trained.name if self._plan.models else "")
 
 
-def _answers(learned: Learned, checkpoint: int) -> list[dict[str, Any] | Fault]:
-    """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it."""
+def _answers(learned: Learned, checkpoint: int, model: str = "") -> list[dict[str, Any] | Fault]:
+    """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it.
+
+    Of several models, also the name of the one that says it.
+    """
     result = learned.result
     answers: list[dict[str, Any] | Fault] = []
     for place, prediction in enumerate(result.predictions):
@@ -232,6 +235,8 @@ def _answers(learned: Learned, checkpoint: int) -> list[dict[str, Any] | Fault]:
         if result.deviations is not None:
             answer["std"] = float(result.deviations[place])
         answer["checkpoint"] = checkpoint
+        if model:
+            answer["model"] = model
         answers.append(answer)
     return answers
 

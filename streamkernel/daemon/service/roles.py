@@ -126,7 +126,9 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
     if config.mode == "learn":
         if config.checkpoint is None:
             raise ConfigError(["checkpoint: required, serve reads the model of the run that learns from its directory"])
-        config = with_mode_defaults(config.model_copy(update={"mode": "predict", "initial_model": None}))
+        # Of several models, the one that the checkpoint says is published, also after a promotion.
+        alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
+        config = with_mode_defaults(config.model_copy(update=alone))
     key = None if config.labels is None else config.labels.key
     records = _role("source", config.source, plan, key)
     labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)
