@@ -19,7 +19,7 @@ class Setting:
     partitions
         Of the topic of records.
     outputs
-        ``"topics"``, ``"transactions"`` (topics, one transaction a checkpoint) or ``"files"``.
+        ``"topics"``, ``"transactions"`` (topics, several transactions a checkpoint) or ``"files"``.
     order
         As the source has it.
     group

@@ -32,7 +32,8 @@ def _at_point(point: str) -> Inject:
         counts = (1, 2, 5, trial.draw.randint(1, 20)) if trial.long else (trial.draw.randint(1, 5),)
         for count in counts:
             daemon = trial.start(crash=f"{point}:{count}")
-            assert daemon.wait(f"{point} was never passed, see tests/chaos/points.py") == -signal.SIGKILL, point
+            status = daemon.wait(f"{point} was never passed, see tests/chaos/points.py")
+            assert status == -signal.SIGKILL, f"status {status}"
         return len(counts)
 
     return die
