@@ -40,10 +40,8 @@ def target_list(y: Any) -> list[Any]:
     package = type(y).__module__.partition(".")[0]
     if package == "pyarrow" and hasattr(y, "to_pylist"):
         return list(y.to_pylist())
-    if package == "pandas" and getattr(y, "ndim", 0) == 1:
-        import pandas as pd
-
-        y = pd.Series(y)
+    if package == "pandas" and getattr(y, "ndim", 0) == 1 and not hasattr(y, "iloc"):  # an array or an index
+        return [None if missing else value for value, missing in zip(y.tolist(), y.isna().tolist(), strict=True)]
     try:
         series = into_series(y)
     except TypeError:
