@@ -81,7 +81,13 @@ def _follow(page: Path, blocks: list[tuple[str, str, str]]) -> None:
         if title:
             Path(title).write_text(body)
         if title and language == "yaml":
-            prepare(Path(title), {"BROKERS": "127.0.0.1:9092", "PORT": "9108", "REGISTRY_PASSWORD": "secret"})
+            variables = {
+                "BROKERS": "127.0.0.1:9092",
+                "PORT": "9108",
+                "PASSWORD": "secret",
+                "REGISTRY_PASSWORD": "secret",
+            }
+            prepare(Path(title), variables)
         elif not title and language == "python":
             with redirect_stdout(io.StringIO()) as out:
                 exec(compile(body, str(page), "exec"), names)
