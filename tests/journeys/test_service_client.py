@@ -8,7 +8,7 @@ import re
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -34,6 +34,7 @@ class Application:
     """The web application: it asks with its password, and again where it is told to come later."""
 
     def __init__(self, service: Running, stack: ExitStack) -> None:
+        stack.callback(ended, service)
         port = service.wait_for(r"serving predictions at http://127\.0\.0\.1:(\d+)")[1]
         self.client = Client(int(port))
         stack.callback(self.client.close)
@@ -59,6 +60,12 @@ def checkout(row: dict[str, str]) -> dict[str, Any]:
     """An order as the application has it before it is delivered."""
     form = {name: value for name, value in row.items() if name != "late"}
     return {**form, "price": None if form["price"] == "n/a" else float(form["price"])}
+
+
+def ended(running: Running) -> None:
+    """Leave nothing behind where a test fails."""
+    with suppress(ProcessLookupError):
+        running.signal(signal.SIGKILL)
 
 
 def stopped(*running: Running) -> None:
@@ -101,6 +108,7 @@ def test_an_application_asks_and_teaches(shop: Person) -> None:
         assert (code, answer["error"]["reason"], web.client.headers["retry-after"]) == (503, "no_model", "5")
         assert "start the run that learns first" in answer["error"]["detail"]
         run = shop.starts(*command(COMMANDS, "run", CONFIG="service.yaml"), PASSWORD=SECRET)
+        stack.callback(ended, run)
         eventually(lambda: web.metrics()["model_checkpoint_records"] == ROWS - 1)
 
         new = orders(30, first=ROWS)
@@ -132,6 +140,7 @@ def test_an_application_asks_and_teaches(shop: Person) -> None:
         assert run.wait().returncode == -signal.SIGKILL
         service = shop.starts("serve", "service.yaml", PASSWORD=SECRET)
         run = shop.starts("run", "service.yaml", PASSWORD=SECRET)
+        stack.callback(ended, run)
         web = Application(service, stack)
         assert {answer["status"] for answer in web.ask("/learn", outcomes)[1]} == {"repeated"}
         assert web.ask("/predict", checkout(new[3]))[1]["status"] == "repeated"
@@ -220,6 +229,7 @@ def test_whole_records_with_their_labels_after_a_run_over_a_file(person: Person)
     person.writes("service.yaml", settings)
     with ExitStack() as stack:
         run, service = person.starts("run", "service.yaml"), person.starts("serve", "service.yaml")
+        stack.callback(ended, run)
         web = Application(service, stack)
         record = json.loads(as_json_lines(orders(1, first=900)))
         eventually(lambda: web.ask("/predict", record)[0] == 200)
