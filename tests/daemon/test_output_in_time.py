@@ -188,8 +188,10 @@ def test_one_record_of_an_idle_log_has_its_line_before_any_checkpoint(home: Home
     assert home.header()["account"]["consumed"] == 0
     running.signal(signal.SIGKILL)
     assert running.wait().returncode == -signal.SIGKILL
+    with (home.folder / "stream.csv").open("a") as file:
+        file.write("1,2,red,yes\n")  # one that the killed process cannot have written a line for
     running = launcher.start(home, "run", "config.yaml")
-    assert wait_for_lines(home, 33).startswith(shown)
+    assert wait_for_lines(home, 34).startswith(shown)
     running.signal(signal.SIGTERM)
     assert running.wait().returncode == 0
 
