@@ -109,7 +109,8 @@ def process(folder: Path, command: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command of the program in a folder, and end it by a signal."""
     with (folder / f"{command}.log").open("wb") as log:
         arguments = [sys.executable, "-m", "streamkernel", command, "config.yaml"]
-        started = subprocess.Popen(arguments, cwd=folder, stderr=log)
+        # In a session of its own, as a service manager starts it: Linux shares processors between sessions first.
+        started = subprocess.Popen(arguments, cwd=folder, stderr=log, start_new_session=True)
         try:
             yield started
         finally:
@@ -248,7 +249,7 @@ def main() -> None:
     head = ["requests of one record", "answered/s", "p50 ms", "p99 ms", "p99.9 ms", "longest ms", "failed"]
     head += ["cores: run", "cores: serve", "cores: client"]
     text = (
-        f"# Predictions over HTTP\n\n`python -m benchmarks.serving` on {machine()}.\n\n"
+        f"# Predictions over HTTP\n\n`python -m benchmarks.serving --seconds {options.seconds:g}` on {machine()}.\n\n"
         f"Requests of one record of seven columns over {CONNECTIONS} connections that stay open. The run "
         f"(`AdaptiveKernelClassifier`, a checkpoint every {CHECKPOINT_SECONDS} s, which the service takes over), the "
         f"service and the client share {options.cores} cores. In the first row the run reads a file as fast as it can, "

@@ -90,8 +90,8 @@ def page(service: ServicePlan, obstacle: str | None) -> str:
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>streamkernel</title>'
-        "<style>body{font-family:sans-serif;max-width:50rem;margin:2rem auto}td{padding:.2rem 1rem .2rem 0}"
-        "code{white-space:nowrap}</style>"
+        "<style>body{font-family:sans-serif;max-width:50rem;margin:2rem auto}"
+        "td{padding:.2rem 1rem .2rem 0}code{white-space:nowrap}</style>"
         f"<h1>streamkernel</h1><p>Predictions of <b>{html.escape(target)}</b>: {state}.</p><table>{rows}</table>"
         f'<pre>{asked}</pre><p><a href="openapi.json">openapi.json</a> has the details.</p></html>\n'
     )
