@@ -13,6 +13,7 @@ from streamkernel.daemon.group.federation import Federation
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import ModelView
+from tests.daemon.service import service_metrics
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 
@@ -73,6 +74,9 @@ def sections() -> dict[str, Iterable[Metric]]:
         "With late labels": _others(_exported(_RIVER(), late=join), always.keys()),
         "In mode predict": _others(_exported(_RIVER(), trained=trained), always.keys()),
         "Of a member of a group": _families(group.registry).values(),
+        "Of `streamkernel serve`, with those in mode predict": _others(
+            _families(service_metrics().registry), _exported(_RIVER(), trained=trained)
+        ),
     }
 
 

@@ -5,6 +5,7 @@ Every command imports what it needs itself: a moment's help must not wait for Ri
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -151,6 +152,11 @@ def evaluate(
 
         require_matplotlib()  # before the work, not after it
     plans = [_prepare(config, settings) for config in configs]
+    for file in (json_file, plot):  # before the work, not after it
+        if file is not None and (obstacle := _obstacle(file)) is not None:
+            raise DaemonError(f"{file}: cannot be written: {os.strerror(obstacle)}")
+    if plot is not None and json_file is not None and os.path.realpath(plot) == os.path.realpath(json_file):
+        raise ConfigError(["--plot: must differ from --json, they are the same file"])
     for plan in plans:
         for option, file in (("--json", json_file), ("--plot", plot)):
             key = None if file is None else overwritten(plan.config, plan.path, file)
@@ -199,6 +205,9 @@ def predict(
     multiline: Annotated[
         bool | None, typer.Option("--multiline/--no-multiline", help="A quoted field of CSV may hold line ends.")
     ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="A column or key of FILE that passes through; may be repeated.")
+    ] = None,
     imports: Annotated[
         list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
     ] = None,
@@ -225,7 +234,8 @@ def predict(
     }
     options = {key: value for key, value in given.items() if value is not None}
     with StopSignals() as stopped:
-        predict_file(PredictRequest(model, file, kind, output, options, imports or [], name), stopped)
+        request = PredictRequest(model, file, kind, output, options, imports or [], include or [], name)
+        predict_file(request, stopped)
     if stopped.name is not None:  # not all of the file is predicted
         raise typer.Exit(128 + signal.Signals[stopped.name])
 
@@ -396,6 +406,15 @@ def _prepare(path: Path, settings: Sequence[str] | None = None) -> Plan:
     plan = prepare(path, os.environ, [parse_override(one) for one in settings or ()])
     start_logging(plan.config.log, plan.redact)
     return plan
+
+
+def _obstacle(file: Path) -> int | None:
+    """Return the error that writing a file will end in, as far as that can be told; None where it cannot."""
+    if file.is_dir():
+        return errno.EISDIR
+    if not file.parent.is_dir():
+        return errno.ENOENT
+    return None if os.access(file if file.exists() else file.parent, os.W_OK) else errno.EACCES
 
 
 def _prints_lines(plan: Plan) -> bool:

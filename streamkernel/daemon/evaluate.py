@@ -11,6 +11,7 @@ from typing import Any
 from connectors.memory import NullSink
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.promises import label_advice
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.growth import growth_of
@@ -115,7 +116,9 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             stack.enter_context(source).open()
             if written.kind == "river" and source.total is None:
                 raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
-        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+        dead_letters = DeadLetterLog(
+            {key: section.kind for key, section in plan.config.sources.items()}, refused=label_advice(plan)
+        )
         if (
             start.warm is not None
             and warm_up(WarmRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,9 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+import yaml
+
 from connectors.files.compressed import SUFFIXES
-from connectors.files.sinks import CsvSink, JsonLinesSink
 from connectors.ports import Record, SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
@@ -34,6 +36,7 @@ from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, T
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.described import as_in_yaml, load_described
 from streamkernel.daemon.wiring.plan import plan_of
 from streamkernel.daemon.wiring.processor import make_processor
@@ -49,7 +52,8 @@ _ADVICE = {
     "not_an_object": "try --input-format csv",
     "target": "try another --target-type",
 }
-_OF_SOURCE = re.compile(r"^source\.(\w+)")
+_OF_SOURCE = re.compile(r"^source(\.\w+)?")
+_OF_LINES = re.compile(r"^predictions\.include(\[\d+\])?")
 _FLUSH_SECONDS = 0.2
 
 
@@ -71,6 +75,8 @@ class PredictRequest:
         Keys of the source's section, such as ``target``, in the place of those that the checkpoint was written with.
     imports
         Packages whose classes the model may have beside River's and ours.
+    include
+        Columns of the file that pass through to its lines, each a name or ``{column: NAME, name: ANOTHER}``.
     name
         Which of several models; empty: the published one.
 
@@ -82,6 +88,7 @@ class PredictRequest:
     output: str = "jsonl"
     options: Mapping[str, Any] = field(default_factory=dict)
     imports: Sequence[str] = ()
+    include: Sequence[str] = ()
     name: str = ""
 
 
@@ -115,10 +122,13 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         raise ConfigError(
             [f"MODEL: {request.model} is a configuration: name its checkpoint.directory, or a file in there"]
         )
+    if os.path.isdir(request.file):
+        raise ConfigError([f"FILE: {request.file} is a directory: give a pattern such as '{request.file}/*.csv'"])
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
     processor.name = trained.name
-    standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
+    assert plan.config.predictions is not None
+    standard = make_sink(plan.config.predictions, "predictions")
     letters = DeadLetterPrinter(request.file)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
     loop = Loop(
@@ -132,6 +142,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     )
     with plan.source:
         plan.source.open()
+        _check_target(request, plan.source)
         try:
             _run(loop, sinks)
         except SinkError as error:
@@ -142,6 +153,14 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             letters.summarise(processor.counts.consumed)
     if 2 * processor.counts.dead > processor.counts.consumed:
         raise DaemonError(f"{request.file}: more than half of its records cannot be used{_advice(letters.reasons)}")
+
+
+def _check_target(request: PredictRequest, source: Source) -> None:
+    """Refuse a column of labels that was asked for and is not in the header."""
+    target, columns = request.options.get("target"), list(getattr(source, "column_names", None) or ())
+    if target is not None and columns and target not in columns:
+        listed = ", ".join(map(repr, columns))
+        raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}"])
 
 
 def _run(loop: Loop, sinks: Sinks) -> None:
@@ -217,19 +236,28 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
         "model": steps_of(header, trained.name),
         "mode": "predict",
         "serve_from": "-",
-        "predictions": {"kind": request.output, "path": "-"},
+        "predictions": {"kind": request.output, "path": "-", "include": []},
         "metrics": None,
         "imports": [*request.imports],
     }
+    included = [_included(one) for one in request.include]
+    if trained.name and "model" in (
+        one if isinstance(one, str) else one.get("name", one["column"]) for one in included
+    ):
+        raise ConfigError(["--include: each line has model already: write '{column: model, name: ANOTHER}'"])
     # JSON is YAML: the variables of the environment are put in as in a configuration, but not in the names of files.
     document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
     for written in (document.raw, document.values):
         written["source"]["path"], written["serve_from"] = request.file, str(request.model)
+        written["predictions"]["include"] = included
         written["model"] = as_in_yaml(written["model"])
     try:
         return plan_of(request.model, document)
     except ConfigError as error:
-        raise ConfigError([_OF_SOURCE.sub(lambda found: _option(found[1]), line) for line in error.lines]) from None
+        lines = [_OF_LINES.sub("--include", line) for line in error.lines]
+        raise ConfigError(
+            [_OF_SOURCE.sub(lambda found: _option((found[1] or "")[1:]), line) for line in lines]
+        ) from None
 
 
 def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
@@ -255,8 +283,18 @@ def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> d
     return {"target_type": "float" if task == "regression" else "str", **section, "kind": kind}
 
 
+def _included(column: str) -> str | Mapping[str, Any]:
+    """Return a column as the configuration has it: by its name, or as `{column: NAME, name: ANOTHER}`."""
+    if column.startswith("{"):
+        with contextlib.suppress(yaml.YAMLError):
+            written = yaml.safe_load(column)
+            if isinstance(written, dict) and "column" in written:
+                return written
+    return column
+
+
 def _option(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+    return f"--{key.replace('_', '-')}" if key not in ("", "path") else "FILE"
 
 
 def _advice(reasons: Mapping[str, int]) -> str:

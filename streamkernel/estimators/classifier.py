@@ -16,9 +16,10 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
+from streamkernel.records.classes import Classes
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Classes, TwoSides
+from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array
 
 

@@ -15,8 +15,8 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
+from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
 _SQUARED = Squared()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from streamkernel.records.inputs import SCALED_LIMIT
+from streamkernel.records.input_scaler import SCALED_LIMIT
 from streamkernel.state import Array
 
 

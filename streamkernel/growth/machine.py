@@ -14,6 +14,7 @@ from river.optim.base import Scheduler
 from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
 from streamkernel.compute.moments import scale
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
 from streamkernel.growth.fast_path import GrowingFastPath
@@ -25,10 +26,11 @@ from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.records.batches import BatchEncoder, Records
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult, joined_targets, padded
+from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
-from streamkernel.state import Array, State, state_mismatch, whole
+from streamkernel.state import Array, State
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
@@ -126,7 +128,7 @@ class Machine:
             return self.predict([x])
         X = np.empty(fast_path.values.shape, self.expansion.dtype)
         scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
-        return padded(self.expansion.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
+        return padded(self.expansion.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
@@ -134,7 +136,7 @@ class Machine:
         parts = [np.zeros((0, K))]
         for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
-            parts.append(padded(self.expansion.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
+            parts.append(padded(self.expansion.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
     def state(self) -> State:
@@ -182,7 +184,7 @@ class Machine:
         return True
 
     def _open_fast_path(self) -> GrowingFastPath:
-        if self._fast_path.scaling.moments is not self.inputs.moments:  # other inputs since
+        if self._fast_path.scaling.moments is not self.inputs.scaler.moments:  # other inputs since
             self._fast_path = GrowingFastPath(self.inputs)
         return self._fast_path
 
@@ -209,7 +211,7 @@ class Machine:
         self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
         X = self._scaled(rows, learnt)
-        scores = self.expansion.scores(X, self.inputs.keys, rows.extra_keys) if predict else None
+        scores = self.expansion.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learnt.any():
             kept = X[learnt, : rows.values.shape[1]]
@@ -223,7 +225,7 @@ class Machine:
         return None if scores is None else (encoded, scores)
 
     def _scaled(self, rows: Rows, learnt: Array) -> Array:
-        X = self.inputs.scale(rows, learnt, self.expansion.dtype)
+        X = self.inputs.scaler.scale(rows, learnt, self.expansion.dtype)
         # The frequencies of an input follow from its key; or, structured, from its place.
         return rows.in_order(X) if self.expansion.kernel.structured else X
 
@@ -239,7 +241,7 @@ class Machine:
         X = batch.rows(len(self.inputs))
         if not expansion.n_blocks:
             expansion.begin(X, first_bandwidth(occupied(X)))
-        keys = self.inputs.keys
+        keys = self.inputs.columns.keys
         scores = batch.scores
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
@@ -296,7 +298,7 @@ class Machine:
         def limit(block: int) -> float:
             if bounded:
                 return math.inf
-            phi = expansion.features(block, X, self.inputs.keys).astype(np.float64)
+            phi = expansion.features(block, X, self.inputs.columns.keys).astype(np.float64)
             phi *= np.sqrt(self._batch.w)[:, None]
             gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
             largest = float(largest_eigenvalue(gram / B))
@@ -320,7 +322,7 @@ class Machine:
     def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
         values, targets, weights = warm_up.rows(len(self.inputs)), warm_up.targets, warm_up.weights
-        X = self.inputs.as_of_now(values)
+        X = self.inputs.scaler.as_of_now(values)
         if self.inputs.standardize:
             X = usual(X)
         bandwidth = median_bandwidth(self.expansion.kernel, occupied(X))

@@ -103,7 +103,14 @@ class TestLateLabels:
             assert client.ask("/predict", [{**X, "id": "7"}, X, {"id": 8, "a": []}])[1] == [
                 {**answer, "status": "repeated"},
                 {key: answer[key] for key in ("prediction", "probabilities", "checkpoint")},
-                {"error": {"reason": "nested", "detail": "input 'a' is a list, not a number or a string"}},
+                {
+                    "error": {
+                        "reason": "nested",
+                        "detail": "input 'a' is a list, not a number or a string",
+                        "remedy": "set source.inputs.nested: flatten, "
+                        "which makes an input of each value in it, or ignore",
+                    }
+                },
             ]
             assert client.ask("/learn", {"id": 7.0, "y": "yes"}) == (202, {"status": "accepted"})
             assert client.ask("/learn", {"id": 7, "y": "no"}) == (202, {"status": "repeated"})

@@ -196,6 +196,8 @@ class TestOtherCommands:
         assert [line["probabilities"] for line in first] != [line["probabilities"] for line in challenger]
         assert main(["predict", "out/state", "stream.csv", "--model", "nobody"]) == 1
         assert "holds no model nobody: name one of champion, challenger" in capfd.readouterr().err
+        assert main(["predict", "out/state", "stream.csv", "--include", "model"]) == 2
+        assert "--include: each line has model already" in capfd.readouterr().err
 
     def test_mode_predict_takes_the_published_one_or_another(self, here: Home) -> None:
         run(several(here, models=TWO), max_records=600)

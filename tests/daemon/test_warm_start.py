@@ -196,7 +196,7 @@ def test_its_dead_letters_are_not_replayed(warm: Home, capsys: pytest.CaptureFix
         ),
         (
             "{kind: cvs}",
-            "warm_start.source.kind: must be one of csv, jsonl, river, kafka, got 'cvs', did you",
+            "warm_start.source.kind: must be one of csv, jsonl, river, kafka, journal, got 'cvs', did you",
         ),
     ],
 )

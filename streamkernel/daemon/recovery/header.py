@@ -41,6 +41,8 @@ _SOURCE_KEYS = (
     # Neither the brokers, which may move, nor the partitions: each of them has a position of its own.
     *("topic", "include"),
 )
+# What else of a source a checkpoint tells those who read it, where it is set: how its columns and messages are read.
+_TOLD_KEYS = ("inputs", "value_format")
 # What of an output says where it goes. Which cluster a topic is on, and whether it is the same one, is in the mark.
 _OUTPUT_KEYS = ("kind", "path", "topic")
 
@@ -103,7 +105,7 @@ def _fitted_source(written: Mapping[str, Any], source: SourceConfig) -> dict[str
     fitted = {key: written.get(key, getattr(source, key)) for key in _SOURCE_KEYS if hasattr(source, key)}
     if "include" in fitted:
         fitted["include"] = sorted(fitted["include"])
-    return fitted
+    return fitted | {key: written[key] for key in _TOLD_KEYS if written.get(key) is not None}
 
 
 def _step(step: Any) -> Any:

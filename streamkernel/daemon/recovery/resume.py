@@ -190,7 +190,9 @@ def take_trained(plan: Plan, start: Start) -> None:
 
 
 def refuse_outputs(plan: Plan, start: Start) -> None:
-    """Refuse files that the run which learnt the model goes on writing to: it would find other bytes there.
+    """Refuse outputs that are in the way of the run which learnt the model and goes on writing.
+
+    It would find other bytes in its files, and a second producer with its transactional id would fence its own.
 
     Raises
     ------
@@ -199,6 +201,12 @@ def refuse_outputs(plan: Plan, start: Start) -> None:
 
     """
     for key, output in plan.config.outputs.items():
+        identity = getattr(output, "transactional_id", None)
+        if identity is not None and start.trained is not None and start.trained.holds(identity):
+            raise DaemonError(
+                f"{key}.transactional_id: {identity} is that of the run that learnt the model, which this run would "
+                "stop: give this run one of its own, and another topic"
+            )
         path = getattr(output, "path", "-")
         own = start.mark_of(key, plan.raw.get(key) or {})
         if path != "-" and own is None and start.trained is not None and start.trained.writes_to(path):

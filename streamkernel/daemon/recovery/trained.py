@@ -38,7 +38,7 @@ class TrainedModel:
     checkpoint
         The number of its checkpoint, which the lines of predictions name.
     records
-        How many records the run that wrote it has learnt.
+        How many records the run that wrote it has learnt, those of its warm start with them.
     written
         When the checkpoint was written, in seconds since 1970.
     inputs
@@ -84,6 +84,11 @@ class TrainedModel:
         """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
         return any(_is_marked(path, output) for output in self.outputs.values())
 
+    def holds(self, transactional_id: str) -> bool:
+        """Return whether the run which learnt writes to a topic by a transactional id."""
+        marks = (output.get("mark") for output in self.outputs.values())
+        return any(isinstance(mark, Mapping) and mark.get("transactional_id") == transactional_id for mark in marks)
+
 
 def load_trained(
     checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = (), name: str = ""
@@ -120,7 +125,7 @@ def load_trained(
     return TrainedModel(
         load_model(stored.data, copy.deepcopy(model_from_config), imports),
         checkpoint.number,
-        header["account"]["learnt"],
+        _n_learnt(header),
         header["written"],
         stored.inputs,
         stored.target_moments,
@@ -128,6 +133,11 @@ def load_trained(
         header["outputs"],
         name,
     )
+
+
+def _n_learnt(header: Mapping[str, Any]) -> int:
+    warm = header.get("warm_start")
+    return int(header["account"]["learnt"] + (0 if warm is None else warm["account"]["learnt"]))
 
 
 def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:

@@ -151,9 +151,13 @@ def _check_configuration(plan: Plan) -> None:
 def _check_file(plan: Plan, path: Path) -> None:
     output = plan.config.dead_letters
     if isinstance(output, KafkaSinkConfig) and not path.exists():
+        given = output.bootstrap_servers
+        servers = given if isinstance(given, str) else ",".join(given)
+        written = "" if output.value_format == "json" else f", by a consumer that reads {output.value_format}"
         raise DaemonError(
-            f"{path}: there is no such file, and replay reads no topic: write the letters to one, such as by "
-            f"kafka-console-consumer.sh --topic {output.topic} --from-beginning --timeout-ms 10000 > {path}"
+            f"{path}: there is no such file, and replay reads no topic: write the letters to one as JSON lines"
+            f"{written}, such as by kafka-console-consumer.sh --topic {output.topic} --from-beginning "
+            f"--bootstrap-server {servers} --isolation-level read_committed --timeout-ms 10000 > {path}"
         )
 
 

@@ -14,7 +14,7 @@ from streamkernel.daemon.service.bodies import Records, split
 from streamkernel.daemon.service.group_commit import GroupCommit, JournalError, JournalFullError
 from streamkernel.daemon.service.predictor import NoModelError, Predictor
 from streamkernel.daemon.service.refusals import RefusedError, fault_answer, fault_status
-from streamkernel.daemon.service.roles import ServicePlan
+from streamkernel.daemon.service.roles import Role, ServicePlan
 from streamkernel.daemon.service.service_metrics import ServiceMetrics
 from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question
 
@@ -80,7 +80,7 @@ class ServiceEndpoints:
                 given = answers[place]
                 assert isinstance(given, dict)
                 given[_STATUS] = status
-        return self._answer(answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
+        return self._answer(role, answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
 
     async def learn(self, question: Question) -> Answer:
         """Append what is to be learnt to the journal."""
@@ -94,7 +94,7 @@ class ServiceEndpoints:
             entries = [JournalEntry(raws[place], ids[place]) for place in good]
             for place, status in zip(good, await self._append(self._journals[role.section], entries), strict=True):
                 answers[place] = {_STATUS: status}
-        return self._answer(answers, many, HTTPStatus.ACCEPTED)
+        return self._answer(role, answers, many, HTTPStatus.ACCEPTED)
 
     def _split(self, question: Question) -> Records:
         return split(question.body, question.headers, self._service.settings.max_records)
@@ -124,9 +124,9 @@ class ServiceEndpoints:
         except JournalError as error:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None
 
-    def _answer(self, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
+    def _answer(self, role: Role, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
         self._metrics.count(answers)
-        given = [fault_answer(one) if isinstance(one, Fault) else one for one in answers]
+        given = [fault_answer(one, role.section) if isinstance(one, Fault) else one for one in answers]
         if many:
             return Answer(status, to_json(given))
         (only,) = answers

@@ -138,9 +138,10 @@ class GroupCommit:
         crash.point("journal-durable")
         with self._lock:
             self._waiting_bytes -= sum(one.size for one in group)
-        for one, answer in zip(group, answers, strict=True):
+        for answer in answers:
             self._count(answer)
-            one.loop.call_soon_threadsafe(_resolve, one.answer, answer)
+        # In one call: each of them wakes the loop.
+        group[0].loop.call_soon_threadsafe(_resolve, [one.answer for one in group], answers)
 
     def _count(self, answer: list[bool] | JournalError) -> None:
         if isinstance(answer, JournalError):
@@ -156,10 +157,11 @@ class GroupCommit:
             _log.error("%s; requests that need it are answered with 503", self.trouble)
 
 
-def _resolve(future: asyncio.Future[list[bool]], answer: list[bool] | JournalError) -> None:
-    if future.done():  # its client is gone
-        return
-    if isinstance(answer, JournalError):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
+def _resolve(futures: Sequence[asyncio.Future[list[bool]]], answers: Sequence[list[bool] | JournalError]) -> None:
+    for future, answer in zip(futures, answers, strict=True):
+        if future.done():  # its client is gone
+            continue
+        if isinstance(answer, JournalError):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

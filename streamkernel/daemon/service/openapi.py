@@ -19,7 +19,7 @@ _FAULT = {
         "error": {
             "type": "object",
             "required": ["reason", "detail"],
-            "properties": {"reason": {"type": "string"}, "detail": {"type": "string"}},
+            "properties": {name: {"type": "string"} for name in ("reason", "detail", "remedy")},
         }
     },
 }
