@@ -240,11 +240,16 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
         "metrics": None,
         "imports": [*request.imports],
     }
+    included = [_included(one) for one in request.include]
+    if trained.name and "model" in (
+        one if isinstance(one, str) else one.get("name", one["column"]) for one in included
+    ):
+        raise ConfigError(["--include: each line has model already: write '{column: model, name: ANOTHER}'"])
     # JSON is YAML: the variables of the environment are put in as in a configuration, but not in the names of files.
     document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
     for written in (document.raw, document.values):
         written["source"]["path"], written["serve_from"] = request.file, str(request.model)
-        written["predictions"]["include"] = [_included(one) for one in request.include]
+        written["predictions"]["include"] = included
         written["model"] = as_in_yaml(written["model"])
     try:
         return plan_of(request.model, document)

@@ -182,7 +182,9 @@ class TestOtherCommands:
         assert "config: challenger" in capsys.readouterr().out
         assert not (here.folder / "out").exists()
 
-    def test_predict_takes_the_published_one_or_another(self, here: Home, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_predict_takes_the_published_one_or_another(
+        self, here: Home, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    ) -> None:
         from streamkernel.daemon.cli import main
 
         run(several(here), max_records=600)
@@ -195,7 +197,10 @@ class TestOtherCommands:
         assert {line["model"] for line in challenger} == {"challenger"}
         assert [line["probabilities"] for line in first] != [line["probabilities"] for line in challenger]
         assert main(["predict", "out/state", "stream.csv", "--model", "nobody"]) == 1
-        assert "holds no model nobody: name one of champion, challenger" in capfd.readouterr().err
+        # On standard error or in the log, as another test of this process has set it up.
+        assert "holds no model nobody: name one of champion, challenger" in capfd.readouterr().err + caplog.text
+        assert main(["predict", "out/state", "stream.csv", "--include", "model"]) == 2
+        assert "--include: each line has model already" in capfd.readouterr().err + caplog.text
 
     def test_mode_predict_takes_the_published_one_or_another(self, here: Home) -> None:
         run(several(here, models=TWO), max_records=600)

@@ -153,8 +153,8 @@ def make_sink(
         from connectors.files.sinks import CsvSink
 
         if isinstance(sink, settings.CsvPredictionsConfig):
-            more = [one.name for one in model_columns(sink)] if several_models else []
-            return CsvSink(sink.path, sink.existing, sink.classes, names, more)
+            added = [one.name for one in model_columns(sink)] if several_models else []
+            return CsvSink(sink.path, sink.existing, sink.classes, names, added)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
         from connectors.kafka.writing.sink import KafkaSink
