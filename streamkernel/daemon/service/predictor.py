@@ -169,10 +169,11 @@ class Predictor:
             learner.advance([self._sample], [None])
         if self._model is None:
             self._metrics.set(trained)
-        else:
+            _log.info("predicting with %s", trained.describe())
+        else:  # as often as each second: answers and metrics say which it is
             self._metrics.reloaded(trained)
+            _log.debug("predicting with %s", trained.describe())
         self._model = _Model(trained, learner)
-        _log.info("predicting with %s", trained.describe())
 
     def _reload(self) -> None:
         while not self._ended.wait(self._seconds):
