@@ -47,9 +47,8 @@ class OtherModelError(UnfitError):
 
     Examples
     --------
-    >>> print(OtherModelError(["model[0].l2: checkpoint has 0.1, configuration says 0.2"], "change it back"))
-    the checkpoint holds another model than the configuration: model[0].l2: checkpoint has 0.1, configuration says \
-    0.2: change it back
+    >>> print(OtherModelError(["l2: 0.1, and 0.2 here"], "change it back"))
+    the checkpoint holds another model than the configuration: l2: 0.1, and 0.2 here: change it back
 
     """
 
