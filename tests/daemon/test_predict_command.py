@@ -9,19 +9,16 @@ import logging
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connectors.memory import MemorySink
-from connectors.ports import Position, SinkError
 from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import _MAIN, Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
@@ -332,27 +329,3 @@ class TestAsAFilter:
         status, lines, _ = predict("out/state", "long.csv")
         assert status == 128 + signal.SIGINT
         assert 0 < len(lines) < 5000
-
-    def test_a_slow_reader_is_waited_for(self) -> None:
-        class SlowSink(MemorySink):
-            left = 3
-
-            def flush(self) -> int:
-                if self.left:
-                    self.left -= 1
-                    try:
-                        raise BlockingIOError
-                    except BlockingIOError:
-                        raise SinkError("nobody reads it") from None
-                return super().flush()
-
-            def write(self, lines: Sequence[Any], positions: Sequence[Position] = ()) -> None:
-                super().write(lines, positions)
-                self.flush()
-
-        slow = SlowSink()
-        PatientSink(slow, lambda: False).write([{"a": 1}], [])
-        assert (slow.lines, slow.left) == ([{"a": 1}], 0)
-        slow.left = 1
-        with pytest.raises(SinkError):
-            PatientSink(slow, lambda: True).write([{"a": 2}], [])
