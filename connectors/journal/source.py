@@ -12,7 +12,7 @@ from pathlib import Path
 
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
-from connectors.journal.layout import COMMITTED, Segment, identity_of, parse_committed, segments
+from connectors.journal.layout import COMMITTED, Segment, identity_of, is_place_of, parse_committed, segments
 from connectors.journal.lines import parse_line
 from connectors.objects import JsonObjects
 from connectors.passed import PassedColumn
@@ -179,6 +179,11 @@ class JournalSource(Source):
             return False
         self._look(self._watermark)
         if self._at >= self._committed:
+            if not is_place_of(self.directory, self._watermark):
+                raise SourceError(
+                    f"{self.directory}: the journal was removed or replaced while it was read: put the one back that "
+                    "was read, or start anew with --fresh"
+                )
             return False
         segment, descriptor = self._open_segment()
         size = _BLOCK_BYTES
