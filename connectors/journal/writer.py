@@ -61,6 +61,7 @@ class JournalWriter:
 
     def __init__(self, folder: Path, max_bytes: int, remembered_ids: int) -> None:
         self.folder = folder
+        self._place = folder.absolute()
         self.max_bytes = max_bytes
         self._segment_bytes = min(max_bytes // _SEGMENTS, _LARGEST_SEGMENT)
         self._remembered = remembered_ids
@@ -169,7 +170,7 @@ class JournalWriter:
 
     def _require_place(self) -> None:
         """Raise OSError where the files that are open are no longer the journal: nobody would read what is appended."""
-        if not is_place_of(self.folder, self._watermark) or not os.fstat(self._file).st_nlink:
+        if not is_place_of(self._place, self._watermark) or not os.fstat(self._file).st_nlink:
             raise OSError(errno.ESTALE, "it was removed or replaced since: put it back, or start this service again")
 
     def _new_ones(self, request: Sequence[JournalEntry], group: dict[str, None]) -> list[bool]:
