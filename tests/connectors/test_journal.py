@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,61 @@ def test_a_group_that_cannot_be_written_is_taken_back(
     assert writer.append([[entry(2, "2")], [entry(1, "1")]]) == [[True], [False]]
     assert all_of(tmp_path) == [1, 2]
     writer.close()
+
+
+@pytest.mark.parametrize("what", ["removed", "moved", "segment", "replaced"])
+def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) -> None:
+    """An open file takes bytes that nobody would ever read: they must not be acknowledged."""
+    folder = tmp_path / "journal"
+    writer, source = opened(folder), JournalSource(folder)
+    writer.append([[entry(1)]])
+    source.open()
+    assert read(source) == [1]
+    if what == "segment":
+        segments(folder)[0].path.unlink()
+    else:
+        folder.rename(tmp_path / "elsewhere")
+    if what == "removed":
+        shutil.rmtree(tmp_path / "elsewhere")
+    if what == "replaced":
+        shutil.copytree(tmp_path / "elsewhere", folder)
+    for _ in range(2):
+        with pytest.raises(OSError, match="put it back, or start this service again"):
+            writer.append([[entry(2)]])
+    if what != "segment":
+        with pytest.raises(SourceError, match=r"removed or replaced.*: put the one back that was read, or start anew"):
+            source.poll(10, 0)
+    if what == "moved":
+        (tmp_path / "elsewhere").rename(folder)
+        assert writer.append([[entry(2)]]) == [[True]]
+        assert read(source) == [2]
+    source.close()
+    writer.close()
+
+
+def test_ids_are_counted_once_where_a_new_segment_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = JournalWriter(tmp_path, 2**20, 3)
+    writer.open()
+    wide = b'{"n": 1, "a": "%s"}' % (b"x" * 2**16)
+    writer.append([[JournalEntry(wide, "a"), JournalEntry(wide, "b")]])
+    real = writing.open_regular
+
+    def none_left(*_: Any) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(writing, "open_regular", none_left)
+    for _ in range(3):
+        with pytest.raises(OSError, match="Too many"):
+            writer.append([[entry(2, "c")]])
+    monkeypatch.setattr(writing, "open_regular", real)
+    writer.append([[entry(2, "c")]])
+    writer.close()
+    again = JournalWriter(tmp_path, 2**20, 3)
+    again.open()
+    assert again.append([[entry(3, one) for one in "abcd"]]) == [[False, False, False, True]]
+    again.close()
 
 
 class TestSource:

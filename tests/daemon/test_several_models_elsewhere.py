@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import signal
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from river import base
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Events, Prediction
@@ -108,25 +111,57 @@ def test_records_that_wait_keep_the_prediction_of_each_model(records: list[dict[
 class _Failing:
     """Stands for a learner that raises what no learner bears."""
 
-    def __init__(self, after: int) -> None:
+    def __init__(self, after: int, error: BaseException) -> None:
         from river import dummy
 
         self.model = dummy.NoChangeClassifier()
         self._inner = learner_for(self.model)
         self._left = after
+        self._error = error
 
     def advance(self, xs: Any, ys: Any, **keywords: Any) -> Learned:
         self._left -= len(xs)
         if self._left < 0:
-            raise OverflowError("out of range")
+            raise self._error
         return self._inner.advance(xs, ys, **keywords)
 
 
-def test_what_a_challenger_raises_disables_it_alone(caplog: pytest.LogCaptureFixture) -> None:
+class _Saying(base.Classifier):
+    """Says what it is told to, whatever that is."""
+
+    def __init__(self, said: Any) -> None:
+        self.said = said
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        pass
+
+    def predict_proba_one(self, x: Any, **_: Any) -> Any:  # noqa: ARG002
+        return self.said
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ({"a": 0.5, ("b", object()): 0.5}, True),
+        ({object(): 1.0}, True),
+        ({"a": Decimal(1)}, True),
+        ({np.str_("a"): np.float32(1.0)}, False),
+        ({True: 1, None: 0}, False),
+    ],
+)
+def test_what_has_no_place_in_a_line_is_refused(said: Any, refused: bool) -> None:
+    """Not when the line is written, where it would end the stream, be it of a challenger."""
+    learned = learner_for(_Saying(said)).advance([{"a": 1.0}], ["a"])
+    assert bool(learned.refused) == refused
+    assert not refused or "which is no label" in learned.refused[0][1]
+
+
+@pytest.mark.parametrize("error", [OverflowError("out of range"), SystemExit(0), MemoryError()])
+def test_what_a_challenger_raises_disables_it_alone(caplog: pytest.LogCaptureFixture, error: BaseException) -> None:
     from river import dummy
 
     statuses = {name: ModelStatus() for name in ("good", "bad", "sound")}
-    others: Any = {"bad": _Failing(3), "sound": learner_for(dummy.NoChangeClassifier())}
+    others: Any = {"bad": _Failing(3, error), "sound": learner_for(dummy.NoChangeClassifier())}
     challengers = Challengers("good", statuses, others, 0.5, 10)
     published = learner_for(dummy.NoChangeClassifier())
     for chunk in range(3):
@@ -135,7 +170,7 @@ def test_what_a_challenger_raises_disables_it_alone(caplog: pytest.LogCaptureFix
         challengers.advance(events, learned, 0.0)
         assert learned.others["sound"].predictions == learned.result.predictions
         assert ("bad" in learned.others) == (chunk == 0)
-    assert statuses["bad"].disabled == "OverflowError: out of range"
+    assert statuses["bad"].disabled == f"{type(error).__name__}: {error}"
     assert statuses["bad"].shown == 2
     assert caplog.text.count("is disabled") == 1
     assert challengers.others == ("bad", "sound")
@@ -242,7 +277,16 @@ class TestOtherCommands:
             promote(several(here), "challenger")
         store.close()
 
-    def test_a_challenger_that_cannot_be_written_is_disabled(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("error", "why"),
+        [
+            (CheckpointError("the model holds something"), "the model holds something"),
+            (RuntimeError("no state"), "RuntimeError: no state"),
+        ],
+    )
+    def test_a_challenger_that_cannot_be_written_is_disabled(
+        self, here: Home, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
+    ) -> None:
         from streamkernel.daemon.recovery import stored
 
         dump = stored.dump_with_digest
@@ -251,13 +295,13 @@ class TestOtherCommands:
         def failing(model: Any, imports: Any) -> Any:
             calls.append(model)
             if len(calls) > 4 and "Pipeline" in type(model).__name__:
-                raise CheckpointError("the model holds something")
+                raise error
             return dump(model, imports)
 
         monkeypatch.setattr(stored, "dump_with_digest", failing)
         run(several(here))
         header = here.header()
-        assert header["models"]["challenger"]["disabled"] == "the model holds something"
+        assert header["models"]["challenger"]["disabled"] == why
         assert header["account"]["consumed"] == 1000
 
 

@@ -8,6 +8,7 @@ from connectors.ports import Sink
 from streamkernel.daemon.base.model import is_binary, last_step
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
+from streamkernel.daemon.config.warm import learnt_twice
 
 __all__ = ["caveats", "label_advice"]
 
@@ -19,6 +20,8 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
     if unlabelled and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, nothing will be learnt")
+    if twice := learnt_twice(config):
+        lines.append(twice)
     if advice := label_advice(plan):
         lines.append(f"model: {advice}")
     off = {

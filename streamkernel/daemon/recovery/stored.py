@@ -124,8 +124,11 @@ def dump_models(processor: Processor, imports: Sequence[str]) -> DumpedModels:
             try:
                 data, own = dump_with_digest(learner.model, imports)
                 about = _entry(learner, own)
-            except CheckpointError as error:
-                challengers.disable(name, str(error))
+            except Exception as error:  # what a class of the user's raises when it is written may be anything
+                data, about = b"", {}
+                challengers.disable(
+                    name, str(error) if isinstance(error, CheckpointError) else f"{type(error).__name__}: {error}"
+                )
         parts.append(data)
         entries[name] = {"bytes": len(data), **status.to_json(), **about}
     return DumpedModels(b"".join(parts), digest, entries)

@@ -75,7 +75,7 @@ class ServiceEndpoints:
             if journal is not None and key is not None and not isinstance(answers[place], Fault)
         ]
         if journal is not None and kept:
-            entries = [JournalEntry(raws[place], keys[place]) for place in kept]
+            entries = [JournalEntry(raws[place], role.id_of(keys[place])) for place in kept]
             for place, status in zip(kept, await self._append(journal, entries), strict=True):
                 given = answers[place]
                 assert isinstance(given, dict)
@@ -87,7 +87,11 @@ class ServiceEndpoints:
         role = self._service.labels
         raws, many = self._split(question)
         records = [role.read_labelled(raw) for raw in raws]
-        ids = [role.key_in(record) for record in records] if role.key is not None else _ids(question, len(raws), many)
+        ids = (
+            [role.id_of(role.key_in(record)) for record in records]
+            if role.key is not None
+            else _ids(question, len(raws), many)
+        )
         good = [place for place, record in enumerate(records) if record.fault is None]
         answers: list[dict[str, Any] | Fault] = [record.fault or {} for record in records]
         if good:
@@ -155,4 +159,5 @@ def _ids(question: Question, n_records: int, many: bool) -> list[str | None]:
     if not _ID.fullmatch(given) or len(given) > _LONGEST_ID:
         detail = f"Idempotency-Key must be at most {_LONGEST_ID} printable characters without blanks"
         raise RefusedError(HTTPStatus.BAD_REQUEST, "idempotency_key", detail)
-    return [f"{given}/{number}" for number in range(n_records)] if many else [given]
+    # No header has a blank in it: the ids of many records are those of no other request.
+    return [f"{given} {number}" for number in range(n_records)] if many else [given]

@@ -131,6 +131,10 @@ class GroupCommit:
         except OSError as error:
             self._failed(error)
             answers = [JournalError(f"the journal cannot be written: {error.strerror}")] * len(group)
+        except Exception as error:  # whatever it is: without this thread no request would ever be answered again
+            _log.exception("the journal cannot be written")
+            self.trouble = f"the journal cannot be written: {type(error).__name__}"
+            answers = [JournalError(self.trouble)] * len(group)
         else:
             self.trouble = None
             self.n_groups += 1

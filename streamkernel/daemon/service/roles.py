@@ -71,6 +71,10 @@ class Role:
             return record._replace(fault=Fault("target", f"there is no {self.target}, which is to be learnt"))
         return record
 
+    def id_of(self, key: str | None) -> str | None:
+        """Return the id by which a journal knows a repeat of a key: with another field as the key, none is one."""
+        return None if key is None else f"{self.key}\t{key}"
+
     def key_in(self, record: Record) -> str | None:
         """Return the value of the key, None where the record has none."""
         return None if self.key is None else key_of(record.x.get(self.key))

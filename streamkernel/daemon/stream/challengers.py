@@ -99,7 +99,7 @@ class Challengers:
         """Compute the loss of an earlier prediction of a challenger; see `Learner.loss`."""
         try:
             return self.learners[name].loss(y, prediction, deviation)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.disable(name, _why(error))
             return math.nan
 
@@ -128,7 +128,7 @@ class Challengers:
                 [events.ys[place] for place in places],
                 predict=None if events.predict is None else [events.predict[place] for place in places],
             )
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.disable(name, _why(error))
             return None
         finally:
@@ -160,7 +160,7 @@ class Challengers:
         return len(learned.result.predictions)
 
 
-def _why(error: Exception) -> str:
+def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
