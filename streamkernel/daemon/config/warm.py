@@ -9,8 +9,8 @@ from typing import Any
 
 from connectors.files.names import is_pattern, matching
 from connectors.ports import Source
-from streamkernel.daemon.config.files import paths_of
 from streamkernel.daemon.config.schema import Config, JournalSourceConfig, KafkaSourceConfig, RiverSourceConfig
+from streamkernel.daemon.config.several import paths_of
 
 __all__ = ["conflicts_of_warm_start", "learnt_twice", "problems_of_warm_source"]
 
