@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 from decimal import Decimal
 from pathlib import Path
@@ -218,9 +219,15 @@ class TestOtherCommands:
         assert not (here.folder / "out").exists()
 
     def test_predict_takes_the_published_one_or_another(
-        self, here: Home, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+        self,
+        here: Home,
+        capfd: pytest.CaptureFixture[str],
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         from streamkernel.daemon.cli import main
+
+        monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])  # not those that another test left
 
         run(several(here), max_records=600)
         said = {}
@@ -232,10 +239,9 @@ class TestOtherCommands:
         assert {line["model"] for line in challenger} == {"challenger"}
         assert [line["probabilities"] for line in first] != [line["probabilities"] for line in challenger]
         assert main(["predict", "out/state", "stream.csv", "--model", "nobody"]) == 1
-        # On standard error or in the log, as another test of this process has set it up.
-        assert "holds no model nobody: name one of champion, challenger" in capfd.readouterr().err + caplog.text
+        assert "holds no model nobody: name one of champion, challenger" in caplog.text
         assert main(["predict", "out/state", "stream.csv", "--include", "model"]) == 2
-        assert "--include: each line has model already" in capfd.readouterr().err + caplog.text
+        assert "--include: each line has model already" in capfd.readouterr().err
 
     def test_mode_predict_takes_the_published_one_or_another(self, here: Home) -> None:
         run(several(here, models=TWO), max_records=600)
