@@ -29,7 +29,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(site: Site, failure: Failure) -
 
 @pytest.mark.parametrize(
     "setting",
-    [*(pytest.param(each, marks=pytest.mark.long) for each in (PLAIN, LOGGED)), TRANSACTIONS, WATCHED, JOURNAL],
+    [*(pytest.param(each, marks=pytest.mark.long) for each in (PLAIN, LOGGED, WATCHED)), TRANSACTIONS, JOURNAL],
     ids=lambda each: each.name,
 )
 def test_the_daemon_dies_at_every_known_place(site: Site, setting: Setting) -> None:
