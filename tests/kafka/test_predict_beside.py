@@ -17,7 +17,7 @@ from tests.kafka.learning import rings
 from tests.kafka.producing import consume, produce
 from tests.kafka.sinking import place_of
 
-RECORDS = 1200
+ROUND = 240  # records that a run reads which nothing kills
 KILLS = ["consumed:{}", "flushed:2", "committed:2", "checkpoint-before-rename:2", "checkpoint-writing:2"]
 
 
@@ -27,7 +27,8 @@ def test_kills_on_both_sides(
 ) -> None:
     source, learnt, served = topic(partitions=2), topic(partitions=2), topic(partitions=2)
     servers = {"bootstrap_servers": broker.bootstrap}
-    rows: list[Any] = rings(RECORDS)
+    n_records = ROUND * rounds
+    rows: list[Any] = rings(n_records)
     rows[7], rows[800] = b"\xff\xfe", b"{"
     produce(
         broker.bootstrap,
@@ -84,7 +85,7 @@ def test_kills_on_both_sides(
                 "run",
                 config,
                 "--max-records",
-                str(RECORDS - consumed(home, state)),
+                str(min(ROUND, n_records - consumed(home, state))),
                 STREAMKERNEL_CRASH=kill.format(draw.randint(1, 150)),
             )
             for config, state in (("config.yaml", "out/state"), ("predict.yaml", "own/state"))
@@ -94,13 +95,13 @@ def test_kills_on_both_sides(
             killed += done.returncode != 0
     assert killed > rounds // 2
     for config, state in (("config.yaml", "out/state"), ("predict.yaml", "own/state")):
-        left = str(RECORDS - consumed(home, state))
+        left = str(n_records - consumed(home, state))
         ended = launcher.call(home, "run", config, "--max-records", left)
         assert ended.returncode == 0, ended.stderr
     for output in (learnt, served):
         for partition, records in consume(broker.bootstrap, output, isolation_level="read_committed").items():
             bad = {7: 3, 800: 400}
-            wanted = [n for n in range(RECORDS // 2) if 2 * n + partition not in bad]
+            wanted = [n for n in range(n_records // 2) if 2 * n + partition not in bad]
             assert [place_of(record)[1] for record in records] == wanted
             if output == served:
                 numbers = [json.loads(record.value)["checkpoint"] for record in records]
