@@ -1,4 +1,4 @@
-"""Several models with late labels, in other commands and outputs, and one that kills the process."""
+"""Several models with late labels, in other commands, and one that kills the process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Events, Prediction
 from streamkernel.daemon.labels.packed import Packer, PendingRecord
 from streamkernel.daemon.monitoring.describe import describe, description_table
-from streamkernel.daemon.monitoring.metrics import Exporter
-from streamkernel.daemon.monitoring.model_view import ModelView, model_rows
-from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers
@@ -33,7 +30,7 @@ from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.labels_stream import outcome, sections, write_pair
 from tests.daemon.predicting import predicting
-from tests.daemon.test_several_models import BOOLEAN, OURS, RIVER, several
+from tests.daemon.test_several_models import BOOLEAN, OURS, several
 
 OTHER = [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 64}}]
 TWO = {"champion": OURS, "challenger": OTHER}
@@ -309,45 +306,3 @@ class TestOtherCommands:
         header = here.header()
         assert header["models"]["challenger"]["disabled"] == why
         assert header["account"]["consumed"] == 1000
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_tables_have_a_column_for_the_name_and_one_for_the_others(here: Home, kind: str) -> None:
-    run(several(here, predictions={"kind": kind, "path": f"out/table.{kind}", "models": "all"}))
-    if kind == "csv":
-        import csv
-
-        with (here.folder / "out/table.csv").open(newline="") as file:
-            last = list(csv.DictReader(file))[-1]
-    else:
-        from pyarrow import dataset
-
-        last = dataset.dataset(here.folder / "out/table.parquet").to_table().to_pylist()[-1]
-    assert last["model"] == "champion"
-    assert "probabilities" in json.loads(last["models"])["challenger"]
-
-
-def test_the_metrics_have_the_label_model(here: Home) -> None:
-    from prometheus_client import generate_latest
-    from river import linear_model
-
-    view = run(several(here, models={"champion": OURS, "challenger": RIVER}))
-    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)
-    exporter.show_models(view.models)
-    exporter.show_models(view.models)
-    text = generate_latest(exporter.registry).decode()
-    for line in (
-        'streamkernel_model_published{model="champion"} 1.0',
-        'streamkernel_model_published{model="challenger"} 0.0',
-        'streamkernel_model_enabled{model="challenger"} 1.0',
-        'streamkernel_model_rolling_metric{metric="accuracy",model="challenger",window="1000"} 0.',
-        'streamkernel_model_events_total{model="challenger"}',
-        'streamkernel_model_loss_sum{model="champion"}',
-    ):
-        assert line in text
-    (row,) = [one for one in model_rows(view.models) if "state" in one]
-    assert row == "<th>state</th><td>published</td><td>challenger</td>"
-    table = summary_table(view.by_model())
-    assert [column.header for column in table.columns] == ["", "champion (published)", "challenger (challenger)"]
-    assert model_rows({}) == []
-    assert ModelView(disabled="x").state == "disabled"
