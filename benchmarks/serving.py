@@ -203,28 +203,29 @@ def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
         folder = Path(name)
         configure(folder, journalled)
         run = stack.enter_context(process(folder, "run"))
+        if not journalled:  # so that predictions come from a model that has learnt
+            wait_until_learnt(folder, 1)
         service = stack.enter_context(process(folder, "serve"))
         port = int(wait_for(folder / "serve.log", r"http://127\.0\.0\.1:(\d+)/predict")[1])
-        wait_for(folder / "serve.log", f"predicting with checkpoint {'' if journalled else '[1-9]'}")
+        wait_for(folder / "serve.log", "predicting with checkpoint")
         client = Client(port, journalled, (run.pid, service.pid))
         stack.callback(client.close)
         client.phase(rate, int(WARM_UP_SECONDS * rate))
         found = [client.phase(rate, int(seconds * rate)), client.phase(None, int(seconds * rate))]
         if run.poll() is not None:
             raise SystemExit(f"the run has ended: {(folder / 'run.log').read_text()[-500:]}")
-        if journalled:
-            wait_until_learnt(folder, client.n_labels)
+        if journalled and (n_learnt := wait_until_learnt(folder, client.n_labels)) != client.n_labels:
+            raise SystemExit(f"{n_learnt:,} labels were learnt, {client.n_labels:,} were acknowledged")
         return found
 
 
-def wait_until_learnt(folder: Path, n_labels: int) -> None:
-    """Wait until a checkpoint says that all labels were learnt, each once."""
+def wait_until_learnt(folder: Path, n_records: int) -> int:
+    """Wait until a checkpoint says that so many records were learnt, and return how many it says."""
     for _ in range(240):
-        if (found := learnt(folder)) >= n_labels:
-            break
+        if (found := learnt(folder)) >= n_records:
+            return found
         time.sleep(0.5)
-    if found != n_labels:
-        raise SystemExit(f"{found:,} labels were learnt, {n_labels:,} were acknowledged")
+    raise SystemExit(f"{found:,} of {n_records:,} records were learnt: {(folder / 'run.log').read_text()[-500:]}")
 
 
 def main() -> None:
