@@ -20,12 +20,14 @@ from connectors.kafka.writing.mark import OutputMark, Producer
 from connectors.ports import Position
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
-from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.promote import promote
 from streamkernel.daemon.recovery.header import header
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.stored import dump_models
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.wiring.processor import make_processor
 from tests.daemon.conftest import write_stream
 from tests.daemon.labels_stream import write_pair
 
@@ -142,12 +144,12 @@ def _make_kafka(config: Path) -> None:
         "dead_letters": OutputMark("cluster/dead/n3", "w2", {0: 0}, Producer(4, 1)).to_json(),
     }
     account = RecordCounts(consumed=HALF + 43, predicted=HALF, learnt=HALF, skipped=40, dead=3)
+    processor = make_processor(plan, Start(plan.model, account, [7, 90, 301]))
+    models = dump_models(processor, ())
     store = CheckpointStore(Path("state"))
     with contextlib.closing(store):
         store.lock()
-        payload, digest = dump_with_digest(plan.model)
-        about = header(plan, plan.model, account, [7, 90, 301], positions, marks, digest=digest)
-        store.write(about, payload)
+        store.write(header(plan, processor, positions, marks, models), models.payload)
     Path("state/lock").unlink()
 
 

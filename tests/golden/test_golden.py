@@ -15,7 +15,7 @@ from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.labels_stream import adds_up
-from tests.golden.make import CASES, HALF, PROMOTED, WHOLE
+from tests.golden.make import CASES, HALF, PROMOTED, WHOLE, make
 
 PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
 SEVERAL = sorted(Path(__file__).parent.glob("checkpoints-v*/several-models"))
@@ -49,6 +49,18 @@ def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monke
         adds_up(header)
     (predictions,) = Path().glob("predictions.*")
     assert lines(predictions) - (predictions.suffix == ".csv") == after["predicted"]
+
+
+def test_the_case_without_a_broker_is_still_made_as_a_daemon_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make("kafka")
+    made, kept = describe(Path("state")), describe(PLACES[-1] / "kafka" / "state")
+    changing = ("file", "written", "versions", "model")
+    assert [(key, made[key]) for key in made if key not in changing] == [
+        (key, kept[key]) for key in kept if key not in changing
+    ]
 
 
 @pytest.mark.parametrize("folder", SEVERAL, ids=lambda folder: folder.parent.name)
