@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from connectors.files.late import OldFiles
 from connectors.files.names import is_temporary, matching
 from connectors.files.order import FileOrder, FilesPlace, FinishedFile
 from connectors.files.several import SeveralFiles
@@ -32,7 +33,8 @@ class WatchedFiles(SeveralFiles):
     checkpoint was made.
 
     The last 1,000 finished files are known by name. One that was modified before all of them counts as finished: where
-    it comes later, it is not read, and a log line says so. A file that cannot be read is one record with a fault.
+    it comes later, it is not read, and a log line says so; of those that are there at a restart, their number is told.
+    A file that cannot be read is one record with a fault.
 
     Parameters
     ----------
@@ -44,14 +46,13 @@ class WatchedFiles(SeveralFiles):
     """
 
     def __init__(self, make: Callable[[str], LineSource], path: str) -> None:
-        super().__init__(make, [path])
         self._path = path
+        super().__init__(make, [path])
 
     def _reset(self) -> None:
         super()._reset()
-        # Paths that were warned of, and whether those behind the watermark are all there were at the start.
         self._warned: dict[str, None] = {}
-        self._looked = False
+        self._old = OldFiles(self._path)
         self._begun: FinishedFile | None = None
         self._finished_now: list[str] = []
 
@@ -64,12 +65,25 @@ class WatchedFiles(SeveralFiles):
         return self._with_new(FileOrder())
 
     def _compared(self, before: FileOrder) -> FileOrder:
+        """Take the files behind the watermark that are there now as read: a checkpoint does not hold their names."""
+        if before.watermark is None:
+            return before
+        old = [found for found in self._found() if found[:2] <= before.watermark]
+        self._old.add(old)
+        if old:
+            number = "1 file" if len(old) == 1 else f"{len(old):,} files"
+            _log.info(
+                "%s: %s older than the last %s read, such as %s, %s there and taken as read: touch one that was put "
+                "there since",
+                *(self._path, number, f"{MOST_FINISHED:,}", max(old).path, "is" if len(old) == 1 else "are"),
+            )
         return before
 
     def _with_new(self, order: FileOrder) -> FileOrder:
         """Return an order that goes on with the files that are there now and were not read, else with the same ones."""
         known = {one.path: one for one in order.finished}
         new: list[FinishedFile] = []
+        old: list[FinishedFile] = []
         for found in self._found():
             finished = known.get(found.path)
             if finished is not None:
@@ -79,16 +93,14 @@ class WatchedFiles(SeveralFiles):
                     others = tuple(one for one in order.finished if one != finished)
                     order = replace(order, finished=tuple(sorted((*others, found))))
             elif order.watermark is not None and found[:2] <= order.watermark:
-                if self._looked:
-                    self._warn_once(
-                        found.path,
-                        f"came late, older than the last {MOST_FINISHED:,} files read, and is not read: touch it",
-                    )
-                else:
-                    self._note_warned(found.path)
+                old.append(found)
             else:
                 new.append(found)
-        self._looked = True
+        for late in self._old.late(old):
+            _log.warning(
+                "%s came late, older than the last %s files read, and is not read: touch it to have it read",
+                *(late.path, f"{MOST_FINISHED:,}"),
+            )
         if not new:
             return order
         files = tuple(one.path for one in sorted(new)[:MOST_AT_ONCE])
@@ -108,14 +120,12 @@ class WatchedFiles(SeveralFiles):
                 yield found
 
     def _warn_once(self, path: str, what: str) -> None:
-        if path not in self._warned:
-            self._note_warned(path)
-            _log.warning("%s %s to have it read", path, what)
-
-    def _note_warned(self, path: str) -> None:
+        if path in self._warned:
+            return
         self._warned[path] = None
         if len(self._warned) > _MOST_WARNED:
             del self._warned[next(iter(self._warned))]
+        _log.warning("%s %s to have it read", path, what)
 
     def poll(self, max_records: int, timeout: float) -> list[Record]:
         """Hand out the next records; see `Source.poll`."""
@@ -169,6 +179,8 @@ class WatchedFiles(SeveralFiles):
             self._number += 1
         else:
             super()._finish()
+        # Those that are not known by name any more were read: they did not come late.
+        self._old.add({*self._order.finished, *([] if self._begun is None else [self._begun])} - {*order.finished})
         self._order = order
         if now is not None and self._begun not in (None, now):
             self._warn_once(

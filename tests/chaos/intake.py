@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,9 +13,10 @@ from connectors.journal.writer import JournalWriter
 from tests.chaos.account import Place
 from tests.chaos.stream import Row
 
-__all__ = ["INTAKES", "Intake", "IntakeFeeder"]
+__all__ = ["INTAKES", "Intake", "IntakeFeeder", "pauses"]
 
-_PAUSE = 0.05
+_WAVE = 8
+_PAUSE, _REST = 0.05, 0.6
 
 
 class Intake(Protocol):
@@ -87,8 +88,17 @@ INTAKES: Mapping[str, Callable[[Path], Intake]] = {"directory": Directory, "jour
 """By the source of a setting, what makes its intake in the folder of a trial."""
 
 
+def pauses() -> Iterator[float]:
+    """Yield the seconds before each time that records are put: they come in waves, with a rest between two.
+
+    A directory that is watched has a checkpoint for each look that finds a new file, and a checkpoint shows all lines.
+    Where files never rest, no line is ever due before that, and what a daemon does between two checkpoints is not seen.
+    """
+    return cycle([_REST, *[_PAUSE] * (_WAVE - 1)])
+
+
 class IntakeFeeder:
-    """Puts records into an intake steadily, on a thread of its own.
+    """Puts records into an intake in waves, on a thread of its own.
 
     Parameters
     ----------
@@ -97,14 +107,14 @@ class IntakeFeeder:
     rows
         The records.
     rate
-        Records a second.
+        Records a second, with the rests between the waves.
 
     """
 
     def __init__(self, put: Callable[[Sequence[Row]], None], rows: Iterator[Row], rate: float) -> None:
         self.sent = 0
         self._put, self._rows = put, rows
-        self._at_once = max(1, round(rate * _PAUSE))
+        self._at_once = max(1, round(rate * sum(islice(pauses(), _WAVE)) / _WAVE))
         self._failures: list[BaseException] = []
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
@@ -119,7 +129,9 @@ class IntakeFeeder:
 
     def _run(self) -> None:
         try:
-            while not self._stopping.wait(_PAUSE):
+            for pause in pauses():
+                if self._stopping.wait(pause):
+                    return
                 self._put(list(islice(self._rows, self._at_once)))
                 self.sent += self._at_once
         except BaseException as error:

@@ -5,7 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ARRIVAL", "FILES", "GROUP", "JOURNAL", "LOGGED", "PLAIN", "TRANSACTIONS", "WATCHED", "Setting"]
+__all__ = [
+    "ARRIVAL",
+    "EVERY_SECONDS",
+    "FILES",
+    "FLUSH_SECONDS",
+    "GROUP",
+    "JOURNAL",
+    "LOGGED",
+    "PLAIN",
+    "TRANSACTIONS",
+    "WATCHED",
+    "Setting",
+]
+
+EVERY_SECONDS = 0.5
+"""Between two checkpoints, at most."""
+
+FLUSH_SECONDS = 0.1
+"""How long after a record was read its line is to be there: several times between two checkpoints."""
 
 
 @dataclass(frozen=True)

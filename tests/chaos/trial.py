@@ -18,7 +18,7 @@ from tests.chaos.account import Findings, Line, account, compare, listen, read_f
 from tests.chaos.daemons import Daemon, Sabotage, until
 from tests.chaos.records import TrialRecords
 from tests.chaos.reference import WARM, WARM_START, warm_lines
-from tests.chaos.settings import Setting
+from tests.chaos.settings import EVERY_SECONDS, FLUSH_SECONDS, Setting
 from tests.chaos.site import Site
 
 __all__ = ["Trial"]
@@ -118,12 +118,12 @@ class Trial(TrialRecords):
         settings = {
             **self.setting.sections(self._bootstrap, self.topics, **self._source),
             "model": _MODEL,
-            "checkpoint": {"directory": self._directory, "every_records": 250, "every_seconds": 0.5},
+            "checkpoint": {"directory": self._directory, "every_records": 250, "every_seconds": EVERY_SECONDS},
             "metrics": None,
             **self._sections,
         }
         for key in ("predictions", "dead_letters"):
-            settings[key] = {**settings[key], "flush_seconds": 0.1}  # several times between two checkpoints
+            settings[key] = {**settings[key], "flush_seconds": FLUSH_SECONDS}
         (self.folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
 
     def move(self, directory: str) -> None:

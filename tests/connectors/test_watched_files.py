@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors import CsvSource, Position, Record, SourceError
-from connectors.files import watched
+from connectors.files import late, watched
 from connectors.files.order import FilesPlace
 from connectors.files.watched import WatchedFiles
 
@@ -183,6 +183,107 @@ def test_what_came_late_is_told_and_the_names_are_bounded(
     late.touch()
     assert values(poll_all(source)) == [99]
     source.close()
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three finished files are known by name, and two files are read at once."""
+    monkeypatch.setattr(watched, "MOST_FINISHED", 3)
+    monkeypatch.setattr(watched, "MOST_AT_ONCE", 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_what_was_read_and_left_is_passed_over_without_a_word(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A warning that asks to touch it would have it learnt twice."""
+    caplog.set_level("INFO")
+    source = WatchedFiles(CSV, str(folder))
+    source.open()
+    for number in range(1, 9):
+        arrive(folder, f"{number}.csv", rows(number), 10 * number)
+        records = poll_all(source)
+        assert values(records) == [number]
+    arrive(folder, "0.csv", rows(99), 15)
+    assert poll_all(source) == [] == poll_all(source)
+    (told,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "0.csv came late" in told
+    positions = kept(source, records)
+    source.close()
+    caplog.clear()
+    # A restart cannot tell the one from the others: their number is told, and nothing else.
+    source.open(positions)
+    assert poll_all(source) == [] == poll_all(source)
+    (told,) = caplog.messages
+    assert told == (
+        f"{folder}: 6 files older than the last 3 read, such as {folder}/5.csv, are there and taken as read: touch one "
+        "that was put there since"
+    )
+    arrive(folder, "00.csv", rows(98), 15)
+    assert poll_all(source) == []
+    assert "00.csv came late" in caplog.text
+    source.close()
+
+
+@pytest.mark.usefixtures("few")
+def test_what_comes_late_while_a_restart_reads_on_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(1, 8):
+        arrive(folder, f"{number}.csv", rows(number, number), 10 * number)
+    source = WatchedFiles(CSV, str(folder))
+    source.open()
+    records: list[Record] = []
+    while len(records) < 11:  # in the midst of the sixth
+        records += source.poll(1, 0)
+    positions = kept(source, records)
+    source.close()
+    source.open(positions)
+    arrive(folder, "late.csv", rows(99), 5)
+    assert values(records + poll_all(source)) == [number for number in range(1, 8) for _ in range(2)]
+    (told,) = caplog.messages
+    assert "late.csv came late" in told
+    source.close()
+
+
+@pytest.mark.usefixtures("few")
+def test_more_old_files_than_can_be_told_apart_are_one_warning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(late, "MOST_OLD", 5)
+    paths = [arrive(folder, f"{number}.csv", rows(number), 10 * number) for number in range(1, 10)]
+    source = WatchedFiles(CSV, str(folder))
+    source.open()
+    assert len(poll_all(source)) == 9
+    assert [poll_all(source) for _ in range(3)] == [[]] * 3
+    (told,) = caplog.messages
+    assert "more than 5 files are older than those remembered by name" in told
+    # With fewer of them, one is told again.
+    for path in paths[:3]:
+        path.unlink()
+    assert poll_all(source) == []
+    arrive(folder, "late.csv", rows(99), 15)
+    assert poll_all(source) == []
+    assert [message for message in caplog.messages if "late.csv came late" in message] == caplog.messages[1:]
+    source.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrivals=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=12))
+def test_each_file_is_read_once_or_told_once(
+    tmp_path_factory: pytest.TempPathFactory, arrivals: list[tuple[int, int]]
+) -> None:
+    """However the times of files are mixed, and however few are remembered."""
+    folder = tmp_path_factory.mktemp("in")
+    told: list[str] = []
+    read: list[object] = []
+    with pytest.MonkeyPatch.context() as patch, WatchedFiles(CSV, str(folder)) as source:
+        patch.setattr(watched, "MOST_FINISHED", 2)
+        patch.setattr(watched._log, "warning", lambda *said: told.append(str(said[1])))
+        source.open()
+        for number, (modified, looks) in enumerate(arrivals):
+            arrive(folder, f"{number}.csv", rows(number), modified)
+            for _ in range(looks):
+                read += values(poll_all(source))
+        read += values(poll_all(source))
+    found = [*(f"{number:g}" for number in read), *(Path(path).stem for path in told)]
+    assert sorted(found, key=int) == [str(number) for number in range(len(arrivals))]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Files of a watched directory that are older than those remembered by name: those that came late among them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from connectors.files.order import FinishedFile
+
+__all__ = ["MOST_OLD", "OldFiles"]
+
+_log = logging.getLogger(__name__)
+
+MOST_OLD = 100_000
+"""How many old files are told apart; with more, listing the directory takes longer than it is to be."""
+
+
+class OldFiles:
+    """A set of the old files that are no news: they were read, or were there when the run was started.
+
+    Only hashes are kept, and only of `MOST_OLD` files: of more, none is told to have come late.
+
+    Parameters
+    ----------
+    place
+        The directory, for the log.
+
+    Examples
+    --------
+    >>> old = OldFiles("in")
+    >>> old.add([FinishedFile(1, "in/a.csv", 10)])
+    >>> old.late([FinishedFile(1, "in/a.csv", 10), FinishedFile(1, "in/b.csv", 10)])
+    [FinishedFile(modified=1, path='in/b.csv', size=10)]
+    >>> old.late([FinishedFile(1, "in/a.csv", 10), FinishedFile(1, "in/b.csv", 10)])
+    []
+
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._known: set[int] = set()
+        # Whether there were too many at the last look: what there was then is not known.
+        self._blind = False
+
+    def add(self, files: Iterable[FinishedFile]) -> None:
+        """Add files that are no news."""
+        self._known.update(map(hash, files))
+
+    def late(self, there: Iterable[FinishedFile]) -> list[FinishedFile]:
+        """Return those of all old files now there that are news, and add them."""
+        now = {hash(one): one for one in there}
+        late = [one for key, one in now.items() if key not in self._known]
+        self._known.update(now)
+        if len(self._known) > MOST_OLD:  # not sooner: a listing may miss a file once
+            self._known.intersection_update(now)
+        blind, self._blind = self._blind, len(now) > MOST_OLD
+        if self._blind:
+            self._known.clear()
+        if self._blind and not blind:
+            _log.warning(
+                "%s: more than %s files are older than those remembered by name: one of them that comes late is not "
+                "told any more; move away those that were read, looking through them takes time, too",
+                *(self._place, f"{MOST_OLD:,}"),
+            )
+        return [] if blind or self._blind else late
