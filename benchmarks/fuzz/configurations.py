@@ -12,6 +12,8 @@ from benchmarks.fuzz.mutation import altered, mutated
 from benchmarks.fuzz.target import MODELS, Target, ran_once, unexpected
 from streamkernel.daemon.wiring.plan import prepare
 
+# YAML's own types, which a value may be said to have.
+_TAGS = (b"bool", b"int", b"float", b"null", b"timestamp", b"binary", b"set", b"omap", b"pairs", b"seq", b"map", b"str")
 _BOOKS = (
     {
         "source": {"kind": "csv", "path": "a.csv", "target": "y", "follow": True, "delimiter": ";"},
@@ -47,7 +49,8 @@ class Configurations(Target):
         data = yaml.safe_dump(document, allow_unicode=True, sort_keys=False).encode("utf-8", "backslashreplace")
         path: Path = self.folder / "config.yaml"
         self.folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(mutated(draw, data) if draw.random() < 0.4 else data)
+        data = mutated(draw, data) if draw.random() < 0.4 else data
+        path.write_bytes(_tagged(draw, data) if draw.random() < 0.1 else data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -55,3 +58,11 @@ class Configurations(Target):
             except Exception as error:
                 return unexpected(error)
         return None
+
+
+def _tagged(draw: random.Random, data: bytes) -> bytes:
+    """The same document but for one value, which has a tag before it."""
+    first, *values = data.split(b": ")
+    place = draw.randrange(len(values)) if values else 0
+    tagged = [b"!!%b %b" % (draw.choice(_TAGS), one) if at == place else one for at, one in enumerate(values)]
+    return b": ".join([first, *tagged])

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.fuzz.mutation import mutated
+from benchmarks.fuzz.patience import Patience
 from benchmarks.fuzz.target import Target, configured
 
 _MAIN = "import sys; from streamkernel.daemon.cli import main; sys.exit(main())"
@@ -74,12 +75,13 @@ class Http(Target):
         for connection in self._idle:
             connection.close()
         self._daemon.send_signal(signal.SIGTERM)
-        try:
-            self._daemon.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._daemon.kill()
-            self._daemon.wait()
-            raise RuntimeError(f"the daemon did not end within {_STOP_SECONDS:g} s of SIGTERM") from None
+        spent = Patience(self._daemon.pid)
+        while self._daemon.poll() is None:
+            if spent.seconds > _STOP_SECONDS:
+                self._daemon.kill()
+                self._daemon.wait()
+                raise RuntimeError(f"the daemon did not end within {_STOP_SECONDS:g} s of SIGTERM")
+            time.sleep(0.05)
 
     def _send(self, draw: random.Random, data: bytes) -> None:
         connection = socket.create_connection(self._address, timeout=0.2)
@@ -97,9 +99,9 @@ class Http(Target):
                 pass
 
     def _probe(self) -> str | None:
-        end = time.monotonic() + _SECONDS
+        spent = Patience(self._daemon.pid)
         said = "nothing"
-        while time.monotonic() < end:
+        while spent.seconds < _SECONDS:
             try:
                 with socket.create_connection(self._address, timeout=_SECONDS) as connection:
                     connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.fuzz.child import DONE, STARTING
+from benchmarks.fuzz.patience import Patience
 
 #: What takes longer hangs; the time in which other processes had the processor does not count.
 HANG_SECONDS = 5.0
@@ -68,14 +69,15 @@ def _watched(arguments: list[str], progress: Path) -> str | None:
     errors = progress.with_name("errors")
     with errors.open("w") as file:
         child = subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz.child", *arguments], stderr=file)
-    at, since = progress.read_bytes(), _own_seconds(child.pid)
+    at, spent = progress.read_bytes(), Patience(child.pid)
     while (status := child.poll()) is None:
         time.sleep(0.1)
         now = progress.read_bytes()
         patience = START_SECONDS if int(now) in (DONE, STARTING) else HANG_SECONDS
         if now != at:
-            at, since = now, _own_seconds(child.pid)
-        elif _own_seconds(child.pid) - since > patience:
+            at = now
+            spent.renew()
+        elif spent.seconds > patience:
             child.kill()
             child.wait()
             return f"it hung for more than {patience:g} s"
@@ -83,15 +85,6 @@ def _watched(arguments: list[str], progress: Path) -> str | None:
         return None
     last = errors.read_text().strip().splitlines()[-1:]
     return f"the process ended with status {status}: {''.join(last):.200}"
-
-
-def _own_seconds(pid: int) -> float:
-    """Give the time, less what the process has spent in line for a processor; what it sleeps or waits for counts."""
-    try:
-        in_line = int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError):  # this kernel does not say
-        in_line = 0.0
-    return time.monotonic() - in_line
 
 
 def _read(path: Path, result: Tried) -> None:

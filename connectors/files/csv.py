@@ -193,7 +193,8 @@ def _checked_encoding(encoding: str) -> str:
     try:
         # The byte order mark is dealt with where the file begins, and nowhere else.
         name = codecs.lookup(encoding).name.replace("utf-8-sig", "utf-8")
-        transparent = sample.encode(name) == sample.encode("ascii")
+        # Nor may ASCII characters stand for others, of which some would be half of a surrogate pair.
+        transparent = sample.encode(name) == sample.encode("ascii") and rb"\u0041".decode(name) == r"\u0041"
     except (LookupError, UnicodeError):
         raise ValueError(f"there is no encoding {encoding!r}") from None
     if not transparent:

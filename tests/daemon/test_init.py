@@ -160,6 +160,15 @@ def test_a_line_end_of_unicode_ends_no_line(tmp_path: Path) -> None:
     assert made(path)["source"]["target"] == "y"
 
 
+def test_what_would_be_a_dead_letter_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "stream.jsonl"
+    deep = '{"a": ' + "[" * 100_000
+    path.write_text(f'{deep}\n{{"\\ud800": 1, "y": 2}}\n{{"a": "\\ud800", "y": 3}}\n{{"b": 1, "y": 2}}\n')
+    text = configuration_for(path, "y")
+    assert "#   b: " in text
+    assert "ud800" not in text
+
+
 def test_quoted_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('a,b,y\n1,"one\ntwo",x\n2,three,y\n')

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from benchmarks.fuzz import watch
+from benchmarks.fuzz import patience, watch
 from benchmarks.fuzz.__main__ import TARGETS, report
 from benchmarks.fuzz.child import draw_of, made
 from benchmarks.fuzz.mutation import altered, mutated, odd
@@ -32,6 +32,17 @@ def test_what_goes_wrong_is_found_and_the_other_cases_are_tried(stub, sentence, 
     assert case == (-1 if stub == "Growing" else 3)
     assert tried.cases > 3
     assert f"- x, case {case}: {sentence}" in report({"x": tried}, 7)
+
+
+def test_the_time_in_line_for_a_processor_is_not_a_process_own(monkeypatch):
+    waited = {"1": 500.0, "2": 1.0}
+    monkeypatch.setattr(patience, "_in_line", lambda _: waited)
+    spent = patience.Patience(7)
+    assert spent.seconds >= 0
+    waited = {"2": 101.0, "3": 2.0}
+    assert -100 <= spent.seconds < -90
+    spent.renew()
+    assert spent.seconds >= 0
 
 
 def test_a_target_that_does_not_start_is_found_once(tmp_path):

@@ -7,9 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from streamkernel.daemon.cli.beginning import init, schema, warm_up
 from streamkernel.daemon.cli.kept import inspect, migrate, promote, replay
@@ -60,6 +61,22 @@ def completion(
     app(args=[], prog_name="streamkernel")
 
 
+class _Command(TyperCommand):
+    """A command whose texts are UTF-8; the names of its files may be any that the system has."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        from streamkernel.daemon.config.texts import require_text
+
+        for parameter in self.params:
+            given = ctx.params.get(str(parameter.name))
+            name = parameter.opts[0] if parameter.param_type_name == "option" else str(parameter.metavar)
+            for text in given if isinstance(given, list | tuple) else [given]:
+                # FILE of predict is no Path: it may be standard input.
+                if isinstance(text, str) and name != "FILE":
+                    require_text(name, text)
+        return super().invoke(ctx)
+
+
 _COMMANDS: tuple[Callable[..., None], ...] = (
     run,
     check,
@@ -76,7 +93,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     warm_up,
 )
 for _command in _COMMANDS:
-    app.command()(_command)
+    app.command(cls=_Command)(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -77,7 +77,7 @@ def check(config: ConfigArgument, settings: SetOption = None) -> None:
         print(visible(plan.redact(line)), file=sys.stderr)
     if findings.bad:
         raise typer.Exit(1)
-    print(f"{config} is fine")
+    print(visible(f"{config} is fine"))
 
 
 def evaluate(
@@ -97,6 +97,7 @@ def evaluate(
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
     from streamkernel.daemon.monitoring.log import start_logging
     from streamkernel.daemon.monitoring.summary import summary_table
+    from streamkernel.daemon.monitoring.visible import visible
     from streamkernel.daemon.stream.stop import StopSignals
 
     if plot is not None:
@@ -115,7 +116,7 @@ def evaluate(
             key = None if file is None else overwritten(plan.config, plan.path, file)
             if key is not None:
                 raise ConfigError([f"{option}: must differ from {key} of {plan.path}, they are the same file"])
-    names = [plan.path.stem for plan in plans]
+    names = [visible(plan.path.stem) for plan in plans]
     if len(set(names)) < len(names):
         raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])
     evaluations: dict[str, Evaluation] = {}

@@ -15,6 +15,7 @@ import yaml
 from streamkernel.daemon.config.overrides import Override, override
 from streamkernel.daemon.config.problems import ConfigError, dotted
 from streamkernel.daemon.config.secrets import Redactor, secrets
+from streamkernel.daemon.config.texts import why_no_text
 
 __all__ = ["STANDARD_INPUT", "Document", "dump", "parse", "read"]
 
@@ -63,6 +64,16 @@ class Document:
 
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader, with the floats of YAML 1.2: it takes ``1e-6`` for a string otherwise."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Return what a node stands for; YAMLError where its value does not fit its tag, as in ``!!bool perhaps``."""
+        try:
+            return super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            raise yaml.constructor.ConstructorError(
+                problem=f"a value does not fit its tag {tag}", problem_mark=node.start_mark
+            ) from error
 
 
 class _Dumper(yaml.SafeDumper):
@@ -124,7 +135,7 @@ def parse(
     Raises
     ------
     ConfigError
-        Where it is not YAML, or no mapping.
+        Where it is not YAML, or no mapping, or where one of its texts is not to be had in UTF-8.
 
     Examples
     --------
@@ -173,6 +184,8 @@ def _load(
             scalar.value = _expand(scalar.value, dotted(path), environment, taken, problems)
             if alone and any(path[: len(free)] == free for free in _FREELY_TYPED):
                 scalar.tag = loader.resolve(yaml.ScalarNode, scalar.value, (True, False))  # type: ignore[no-untyped-call]
+        if wrong := list(_without_utf8(node, taken)):
+            raise ConfigError(wrong)
         return raw, loader.construct_document(node), problems, taken
     finally:
         loader.dispose()
@@ -195,6 +208,32 @@ def _expand(
         return match.group()
 
     return _VARIABLE.sub(replace, text)
+
+
+def _without_utf8(root: yaml.Node, taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield a line for each key and value that UTF-8 does not have, with the variable that brought it."""
+    for path, text in _texts(root, (), set()):
+        if (why := why_no_text(text)) is not None:
+            key = dotted(path)
+            names = [name for name, value in taken.get(key, {}).items() if why_no_text(value) is not None]
+            yield ": ".join([key or "configuration", *(f"the environment variable {name}" for name in names[:1]), why])
+
+
+def _texts(node: yaml.Node, path: tuple[str | int, ...], seen: set[int]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield every key and scalar value with its path, what an anchor shares only once."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        yield path, node.value
+    elif isinstance(node, yaml.SequenceNode):
+        for index, child in enumerate(node.value):
+            yield from _texts(child, (*path, index), seen)
+    elif isinstance(node, yaml.MappingNode):
+        for key, child in node.value:
+            within = (*path, str(key.value))
+            yield from _texts(key, within, seen)
+            yield from _texts(child, within, seen)
 
 
 def _line_at(text: str, index: int) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, Whole
+from streamkernel.daemon.config.fields import Host, Number, Path, Positive, Section, Whole
 
 __all__ = ["BasicAuthConfig", "EndpointConfig", "ServeConfig", "TlsConfig"]
 
@@ -48,7 +48,7 @@ class TlsConfig(Section):
 class EndpointConfig(Section):
     """An HTTP endpoint: where it listens, and to whom it answers."""
 
-    host: Annotated[str, Field(min_length=1)] = Field(default="127.0.0.1", description="The address to listen on.")
+    host: Host = Field(default="127.0.0.1", description="The address to listen on.")
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(default=0, description="The port; 0 takes a free one.")
     allowed_hosts: list[Annotated[str, AfterValidator(_host_pattern)]] = Field(
         default_factory=list,

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticKnownError
 
-__all__ = ["Number", "Path", "Paths", "Positive", "Section", "TargetType", "Whole"]
+from streamkernel.daemon.config.problems import shown
+
+__all__ = ["Host", "Number", "Path", "Paths", "Positive", "Section", "TargetType", "Whole", "resolvable"]
 
 
 def _no_boolean(value: Any) -> Any:
@@ -22,10 +24,20 @@ def _no_null(value: str) -> str:
     return value
 
 
+def resolvable(host: str) -> str:
+    """Return a host as it is; ValueError where it is neither an address nor a name that could be resolved."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise ValueError(f"must be the name of a host or an address, got {shown(host)}") from None
+    return host
+
+
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_boolean)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_no_boolean)]
 Positive: TypeAlias = Annotated[Whole, Field(gt=0)]
 Path: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_no_null)]
+Host: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(resolvable)]
 TargetType: TypeAlias = Literal["str", "int", "bool", "float"]
 
 

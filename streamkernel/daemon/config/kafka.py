@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, WithJsonSchema, model_validator
 
 from connectors.kafka.base.options import check
-from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
+from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole, resolvable
 from streamkernel.daemon.config.inputs import InputsConfig
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.registry import SinkRegistryConfig, SourceRegistryConfig, ValueFormat
@@ -27,7 +27,7 @@ __all__ = [
 GROUP_OPTIONS = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
 """Options of a client that is a member of a group."""
 
-_SERVER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\],]+)(:(?P<port>[0-9]{1,5}))?\Z")
+_SERVER = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\],]+)(:(?P<port>[0-9]{1,5}))?\Z")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 
@@ -39,6 +39,7 @@ def _server(text: str) -> str:
     match = _SERVER.match(text)
     if match is None or int(match["port"] or 9092) not in range(1, 65536):
         raise ValueError(f"must be host:port, got {text!r}")
+    resolvable(match["host"])
     return text
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 
 from connectors.registry.settings import RegistrySettings, ValueFormat
-from streamkernel.daemon.config.fields import Number, Path, Section
+from streamkernel.daemon.config.fields import Number, Path, Section, resolvable
 
 __all__ = ["SinkRegistryConfig", "SourceRegistryConfig", "ValueFormat", "registry_problems"]
 
@@ -25,6 +25,7 @@ def _urls(text: str) -> str:
             raise ValueError("must be http:// or https:// with a host, several with commas between")
         if "@" in parts.netloc:
             raise ValueError("must not hold a name and a password: write username and password beside it")
+        resolvable(parts.hostname or "")
         if parts.query or parts.fragment:
             raise ValueError("must end with the path, without ? and #")
     return text

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streamkernel.daemon.base.line_names import line_names
 from streamkernel.daemon.config.schema import LimitsConfig
+from streamkernel.daemon.config.texts import why_no_text
 from streamkernel.daemon.init.columns import SampledColumn, Target, describe_columns, find_target
 from streamkernel.daemon.init.reading import Reading
 from streamkernel.daemon.init.sample import Sample, SampleError, read_sample
@@ -44,6 +45,8 @@ def configuration_for(path: Path, target: str | None = None) -> str:
     for name in (str(path), found.name):
         if "${" in name:
             raise SampleError(f"{name!r}: ${{ begins a variable in a configuration: rename it")
+        if (why := why_no_text(name)) is not None:
+            raise SampleError(f"{name!r}: {why}")
     nested = any(isinstance(value, dict | list) for record in sample.records for value in record.values())
     lines = [
         *_source(sample, found),

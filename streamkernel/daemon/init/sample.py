@@ -120,7 +120,8 @@ def _json_lines(path: Path, text: str, encoding: str) -> Sample:
     for line in text.split("\n"):  # a text in JSON may hold what else Python takes for a line end
         try:
             record = json.loads(line)
-        except ValueError:
+            json.dumps(record, ensure_ascii=False).encode()  # half of a character makes a dead letter
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and len(records) < _MOST_RECORDS:
             records.append(record)

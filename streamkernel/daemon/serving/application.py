@@ -70,7 +70,7 @@ class _Routes:
         self._scrapes, self._probes = Threads(workers), Threads(workers)
 
     async def page(self, request: Request) -> Response:  # noqa: ARG002
-        return HTMLResponse(await self._scrapes.run(self._health.page))
+        return HTMLResponse(_encoded(await self._scrapes.run(self._health.page)))
 
     async def metrics(self, request: Request) -> Response:
         return await self._scrapes.run(lambda: self._scrape(request))
@@ -134,4 +134,9 @@ def _refusal_of(
 
 
 def _text(status: HTTPStatus, text: str, headers: dict[str, str] | None = None) -> Response:
-    return PlainTextResponse(f"{text}\n", status, headers)
+    return PlainTextResponse(_encoded(f"{text}\n"), status, headers)
+
+
+def _encoded(text: str) -> bytes:
+    """Return a text in UTF-8, also where it names a file whose name is not."""
+    return text.encode("utf-8", "backslashreplace")

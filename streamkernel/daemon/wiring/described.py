@@ -80,7 +80,10 @@ def _built(steps: Sequence[Any], imports: Sequence[str]) -> Model:
     # As YAML, so that the variables of the environment are put in as in a configuration. With quotes around all of it,
     # for what needs none differs between versions of YAML.
     text = yaml.safe_dump({"model": steps}, default_style='"', width=math.inf)
-    document = parse(text, "the configuration in the checkpoint")
+    try:
+        document = parse(text, "the configuration in the checkpoint")
+    except ConfigError as error:
+        raise UnfitError("; ".join(error.lines)) from None
     try:
         if document.problems:
             raise ConfigError(document.problems)

@@ -1,0 +1,180 @@
+"""Texts that UTF-8 does not have: refused in one sentence, but for the names of files that are on the disk."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from connectors import CsvSource
+from streamkernel.daemon import cli
+from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.config.document import parse
+from streamkernel.daemon.config.problems import ConfigError, shown
+from streamkernel.daemon.wiring.described import load_described
+from tests.daemon.configurations import GOOD, MODEL, lines_of
+from tests.daemon.conftest import Home
+from tests.daemon.endpoint import serving
+
+HALF = "\ud800"
+BYTE = "caf\udce9"
+NAME = os.fsdecode(b"caf\xe9.csv")
+WHOLE = r"\ud800 is half of a character: write the whole one, as it is or as \U with eight digits"
+IN_UTF8 = (
+    "the byte 0xe9 is not UTF-8: write the text in UTF-8; a file of another name is renamed, or found by a pattern"
+)
+BOOK: dict[str, Any] = {
+    "source": {"kind": "csv", "path": ["a.csv", "b*.csv"], "target": "y", "inputs": {"types": {"c": {"type": "date"}}}},
+    "labels": {"source": {"kind": "river", "dataset": "Phishing", "args": {"x": "z"}}, "key": "id"},
+    "models": {"one": [{"river.linear_model.LogisticRegression": {"loss": "l"}}], "two": ["a.B"]},
+    "predictions": {"kind": "kafka", "topic": "t", "bootstrap_servers": "h:1", "options": {"client_id": "c"}},
+    "dead_letters": {"kind": "jsonl", "path": "d.jsonl"},
+    "checkpoint": {"directory": "state"},
+    "metrics": {"host": "h", "basic_auth": {"username": "u", "password": "${PW}"}},
+    "imports": ["package"],
+}
+
+
+def spoiled(tree: Any) -> Iterator[Any]:
+    """Yield a tree with one of its keys or texts spoiled, once for each of them."""
+    if isinstance(tree, str):
+        yield tree + HALF
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        if isinstance(tree, dict):
+            yield {name + HALF if name == key else name: one for name, one in tree.items()}
+        for inner in spoiled(value):
+            changed = copy.copy(tree)
+            changed[key] = inner
+            yield changed
+
+
+def test_every_key_and_every_text_is_looked_at() -> None:
+    trees = list(spoiled(BOOK))
+    assert len(trees) > 50
+    for tree in trees:
+        with pytest.raises(ConfigError) as caught:
+            parse(yaml.safe_dump(tree), environment={"PW": "secret"})
+        (line,) = caught.value.lines
+        assert line.endswith(f": {WHOLE}")
+        line.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (MODEL + 'source: {kind: csv, path: "\\ud800", target: y}', f"source.path: {WHOLE}"),
+        (GOOD + 'predictions: {kind: csv, path: "caf\\udce9.csv"}', f"predictions.path: {IN_UTF8}"),
+        (GOOD + '"\\ud800": 1', rf"'\ud800': {WHOLE}"),
+        (GOOD + 'checkpoint: {<<: {directory: "\\ud800"}}', f"checkpoint.directory: {WHOLE}"),
+    ],
+)
+def test_the_line_says_where_and_what_to_do(tmp_path: Path, text: str, line: str) -> None:
+    assert lines_of(tmp_path, text) == [line]
+
+
+def test_a_variable_is_named_and_not_shown(tmp_path: Path) -> None:
+    text = GOOD + "checkpoint: {directory: 'a/${DIR}/${OTHER}'}"
+    (line,) = lines_of(tmp_path, text, DIR="secret\udce9", OTHER="b")
+    assert line == f"checkpoint.directory: the environment variable DIR: {IN_UTF8}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["run", "c.yaml", "--set", f"source.path={BYTE}"], "--set"),
+        (["run", "c.yaml", "--set", f"{BYTE}=1"], "--set"),
+        (["predict", "state", BYTE, "--target", BYTE], "--target"),
+        (["predict", "state", "a.csv", "--include", "a", "--include", BYTE], "--include"),
+        (["predict", "state", "a.csv", "--model", BYTE], "--model"),
+        (["migrate", "state", "--imports", BYTE], "--imports"),
+        (["promote", "c.yaml", BYTE], "NAME"),
+        (["init", BYTE, "--target", BYTE], "--target"),
+    ],
+)
+def test_a_text_of_the_command_line(arguments: list[str], key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err == f"{key}: {IN_UTF8}\n"
+
+
+@pytest.mark.parametrize(
+    "value", ["!!bool perhaps", "!!int ''", "!!float _", "!!timestamp now", f"!!float {'1:' * 400}1.0"]
+)
+def test_a_value_that_does_not_fit_its_tag(tmp_path: Path, value: str) -> None:
+    tag = value.partition(" ")[0]
+    assert lines_of(tmp_path, f"{GOOD}publish: {value}") == [
+        f"{tmp_path}/config.yaml:3: not valid YAML: a value does not fit its tag {tag}"
+    ]
+
+
+@pytest.mark.parametrize("host", ["a..b", 70 * "a", "."])
+def test_a_host_that_no_name_service_could_know(tmp_path: Path, host: str) -> None:
+    kafka = f"{{kind: kafka, topic: t, target: y, bootstrap_servers: '{host}:1', value_format: avro"
+    text = f"{MODEL}metrics: {{host: {host}}}\nsource: {kafka}, schema_registry: {{url: 'http://{host}'}}}}"
+    why = f"must be the name of a host or an address, got {shown(host)}"
+    assert lines_of(tmp_path, text) == [
+        f"source.bootstrap_servers[0]: {why}",
+        f"source.schema_registry.url: {why}",
+        f"metrics.host: {why}",
+    ]
+
+
+def test_no_encoding_makes_half_a_character() -> None:
+    with pytest.raises(ValueError, match="ASCII characters as single bytes"):
+        CsvSource("a.csv", encoding="raw_unicode_escape")
+
+
+def test_a_checkpoint_with_such_a_model_is_no_fit() -> None:
+    header = {"config": {"model": [{"river.linear_model.LogisticRegression": {"loss": HALF}}]}}
+    with pytest.raises(UnfitError, match="half of a character"):
+        load_described(header, [], lambda model: model)
+
+
+def test_a_file_on_the_disk_may_have_any_name(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    """Standard output is strict here, as it is where the locale is any but C."""
+    monkeypatch.chdir(home.folder)
+    Path("in").mkdir()
+    for name in ("a.csv", NAME):
+        Path("in", name).write_text("a,y\n" + "".join(f"{n},{n % 2}\n" for n in range(20)))
+    home.configure(
+        source={"kind": "csv", "path": "in/*.csv", "target": "y"},
+        model=["river.naive_bayes.GaussianNB"],
+        checkpoint={"directory": "out/state", "every_records": 10},
+    )
+    config = os.fsdecode(b"caf\xe9.yaml")
+    home.config.rename(config)
+    for arguments in (
+        ["check", config],
+        ["run", config, "--max-records", "25"],
+        ["run", config],
+        ["inspect", "out/state"],
+        ["inspect", "--json", "out/state"],
+        ["evaluate", config, "--json", "figures.json"],
+        ["predict", "out/state", f"in/{NAME}"],
+    ):
+        assert cli.main(arguments) == 0, arguments
+    assert home.header()["account"]["learnt"] == 40
+    assert len(home.lines("out/predictions.jsonl")) == 40
+    assert list(json.loads(Path("figures.json").read_text())) == [r"caf\udce9"]
+    capsys.readouterr()
+    assert cli.main(["init", f"in/{NAME}"]) == 1
+    assert capsys.readouterr().err.endswith(f": {IN_UTF8}\n")
+
+
+def test_probes_and_status_page_name_any_file() -> None:
+    health = Health(ready=True, obstacle=lambda: f"{NAME}: gone", page=lambda: f"<p>{NAME}")
+    with serving(health) as url:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{url}/readyz", timeout=30)
+        with caught.value:
+            assert caught.value.read() == b"caf\\udce9.csv: gone\n"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            assert answer.read() == b"<p>caf\\udce9.csv"
