@@ -190,6 +190,8 @@ class Trial(TrialRecords):
         alive = [daemon for daemon in self.daemons if daemon.status is None] or [self.start()]
         self.wait_for(len(self.expected), alive[-1])
         for daemon in alive:
+            # Where a checkpoint held everything already, it may not have asked for the signal yet.
+            daemon.wait_until_it_says(r"\S")
             assert daemon.stop() == 0, f"the daemon ended with status {daemon.status}:\n{daemon.log[-4000:]}"
 
     def outputs(self) -> tuple[list[Line], list[Line]]:
