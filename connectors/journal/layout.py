@@ -21,6 +21,7 @@ __all__ = [
     "COMMITTED",
     "LOCK",
     "Segment",
+    "bytes_before",
     "committed_bytes",
     "identity_of",
     "is_place_of",
@@ -68,6 +69,19 @@ def segments(folder: Path) -> list[Segment]:
         return []
     found = (_SEGMENT.fullmatch(name) for name in names)
     return sorted(Segment(int(match[1]), folder / match[0]) for match in found if match is not None)
+
+
+def bytes_before(folder: Path, offset: int, most: int) -> bytes | None:
+    """Return the last bytes before an offset, of one segment and at most so many; None where the segment is gone."""
+    found = [one for one in segments(folder) if one.base < offset]
+    if not found:
+        return None
+    begin = max(found[-1].base, offset - most)
+    descriptor = open_regular(found[-1].path, os.O_RDONLY)
+    try:
+        return os.pread(descriptor, offset - begin, begin - found[-1].base)
+    finally:
+        os.close(descriptor)
 
 
 def identity_of(folder: Path) -> str | None:

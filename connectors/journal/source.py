@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,16 @@ from pathlib import Path
 
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
-from connectors.journal.layout import COMMITTED, Segment, identity_of, is_place_of, parse_committed, segments
+from connectors.files.identity import TAIL_BYTES, identity
+from connectors.journal.layout import (
+    COMMITTED,
+    Segment,
+    bytes_before,
+    identity_of,
+    is_place_of,
+    parse_committed,
+    segments,
+)
 from connectors.journal.lines import parse_line
 from connectors.objects import JsonObjects
 from connectors.passed import PassedColumn
@@ -24,6 +34,7 @@ __all__ = ["JournalSource"]
 
 _LOOK_SECONDS = 0.01
 _BLOCK_BYTES = 2**18
+_TAIL = re.compile(r"(journal/[^;]*)(?:;tail=((\d{1,4}):[0-9a-f]{64}))?", re.ASCII)
 
 
 class JournalSource(Source):
@@ -133,14 +144,21 @@ class JournalSource(Source):
         self._committed = self._committed if committed is None else committed
 
     def _resume(self, position: Position) -> None:
-        if self._stream != position.stream:
+        match = _TAIL.fullmatch(position.stream)
+        if match is None or self._stream != match[1]:
             what = "there is no journal" if self._stream is None else "this is another journal than the checkpoint's"
             raise SourceError(f"{self.directory}: {what}: put the one back that was read, or start anew with --fresh")
         self._at = position.offset
         self._saved.append(self._at)
         segment, descriptor = self._open_segment()
         beyond = self._at - segment.base
-        if beyond > os.fstat(descriptor).st_size or (beyond and os.pread(descriptor, 1, beyond - 1) != b"\n"):
+        # Bytes that were read and are gone since, as all checkpoints were behind them, are taken to be the same.
+        before = bytes_before(self.directory, self._at, int(match[3])) if match[2] else None
+        if (
+            beyond > os.fstat(descriptor).st_size
+            or (beyond and os.pread(descriptor, 1, beyond - 1) != b"\n")
+            or (before is not None and identity(before) != match[2])
+        ):
             raise SourceError(
                 f"{self.directory}: does not hold what was read before offset {self._at}: put the journal back that "
                 "was read, or start anew with --fresh"
@@ -243,6 +261,16 @@ class JournalSource(Source):
             detail = f"{len(raw):,} bytes, more than max_record_bytes ({self.max_record_bytes:,})"
             return Record({}, None, position, following, raw[: self.max_record_bytes], Fault("too_long", detail))
         return self._decoder.record(raw, position, following)
+
+    def lasting(self, position: Position) -> Position:
+        """Return a position with a hash of the bytes before it, which an older copy lacks; see `Source.lasting`."""
+        if ";" in position.stream:
+            return position
+        try:
+            before = bytes_before(self.directory, position.offset, TAIL_BYTES)
+        except OSError:  # it was removed or replaced, which the next look at its end finds
+            return position
+        return position._replace(stream=f"{position.stream};tail={identity(before)}") if before else position
 
     def saved(self, positions: Mapping[int, Position]) -> None:
         """Delete the segments that no restart needs any more; see `Source.saved`."""

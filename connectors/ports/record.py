@@ -24,8 +24,9 @@ class Position(NamedTuple):
         ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
         had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
         input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic made
-        anew does not have. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files
-        as JSON behind it.
+        anew does not have. A journal: ``"journal/id"``, in a checkpoint with ``;tail=n:sha256`` behind it, as of a
+        file. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files as JSON
+        behind it.
     partition
         The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
     offset

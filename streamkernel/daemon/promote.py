@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from streamkernel.daemon.base.errors import CheckpointError, DaemonError, DirectoryInUseError
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.file import Checkpoint
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
 from streamkernel.daemon.config.grouped import group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.recovery.resume import check_mode
+from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
 from streamkernel.daemon.recovery.stored import stored_models
 
 __all__ = ["promote"]
@@ -66,35 +66,22 @@ def promote(plan: Plan, name: str) -> list[str]:
         raise CheckpointError(f"{directory}: holds no checkpoint: set publish: {name}, and start the daemon")
     with ExitStack() as stack:
         # Of a group, all or none: no partition is touched before the daemons of all are known to be stopped.
-        stores = [_lock(CheckpointStore(one, settings.keep, int(settings.mode, 8)), stack) for one in begun]
+        stores = [
+            lock_stopped(CheckpointStore(one, settings.keep, int(settings.mode, 8)), "promote", stack) for one in begun
+        ]
         newest = [_newest(store, name) for store in stores]
         return [_promote(store, found, name) for store, found in zip(stores, newest, strict=True)]
-
-
-def _lock(store: CheckpointStore, stack: ExitStack) -> CheckpointStore:
-    try:
-        store.lock()
-    except DirectoryInUseError as error:
-        raise DaemonError(
-            f"{store.directory}: in use by the daemon ({error.holder}): stop it, promote, and start it again"
-        ) from None
-    stack.callback(store.close)
-    return store
 
 
 def _newest(store: CheckpointStore, name: str) -> Checkpoint:
     """Return the newest checkpoint of a directory, which holds the model."""
 
     def use(checkpoint: Checkpoint) -> Checkpoint:
-        check_header(checkpoint.header)
         check_mode(checkpoint.header, "learn")
         stored_models(checkpoint).named(name)
         return checkpoint
 
-    found = store.restore(use)
-    if found is None:
-        raise CheckpointError(f"{store.directory}: holds no checkpoint")
-    return found
+    return newest_of(store, use)
 
 
 def _promote(store: CheckpointStore, checkpoint: Checkpoint, name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 
-from connectors.ports import SourceError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import STANDARD_INPUT
@@ -144,18 +143,12 @@ def run(
 def _run_to_the_end(loop: Loop, checkpoints: CheckpointCoordinator, health: Health) -> str:
     """Run the loop, make everything durable, and give why it ended."""
     try:
-        try:
-            why = loop.run()
-        except SourceError:
-            checkpoints.finish()  # what came before is dealt with, and in order
-            raise
-        checkpoints.finish()
+        return checkpoints.finish_after(loop.run)
     except Exception:
         _log.error("%s", checkpoints.safe())
         raise
     finally:
         health.ready = False
-    return why
 
 
 def _way_back(plan: Plan) -> str:

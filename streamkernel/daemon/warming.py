@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.ports import SourceError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
@@ -132,12 +131,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
             at_work=run.stopped.at_work,
             max_records=run.max_records,
         )
-        try:
-            why = loop.run()
-        except SourceError:
-            checkpoints.finish()  # what came before is dealt with, and in order
-            raise
-        checkpoints.finish()
+        why = checkpoints.finish_after(loop.run)
     if why == "exhausted":
         verify_ending(processor)
         _end(run, checkpoints)

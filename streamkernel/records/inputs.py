@@ -111,7 +111,7 @@ class Inputs:
                 row, extra = self._encode_one(x, admit)
                 rows.append(row)
                 extras.append(extra)
-                n_known.append(len(self.columns))
+                n_known.append(len(row))
             values = self._matrix(rows, xs)
         except BaseException:
             self._truncate(n_columns)
@@ -171,10 +171,11 @@ class Inputs:
         return Rows.known(values)
 
     def _encode_one(self, x: Mapping[Any, Any], admit: bool) -> tuple[list[float], dict[int, float]]:
-        row = [_NAN] * len(self.columns)
+        n_columns = len(self.columns)
+        row = [_NAN] * n_columns
         known_numbers, indicators = self.columns.numbers, self.columns.indicators
         unknown: list[tuple[list[Any], float]] = []
-        n_unknown, room = 0, self.room
+        n_unknown, room = 0, n_columns < self.max_inputs
         for name, value in x.items():
             kind = type(value)
             if kind is not float and kind is not int:

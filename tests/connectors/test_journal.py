@@ -76,6 +76,7 @@ def test_every_acknowledged_record_is_read_once_through_any_kills(
                 positions = {0: records[-1].next}
         elif step == "s":
             if positions:
+                positions = {0: source.lasting(positions[0])}
                 source.saved(positions)
                 saved = positions, len(learnt)
         else:  # the reader is killed

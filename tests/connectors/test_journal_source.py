@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,29 @@ def test_what_cannot_be_used(tmp_path: Path) -> None:
         source.open()
         reasons = [record.fault and record.fault.reason for record in source.poll(10, 0)]
     assert reasons == ["not_an_object", "string_too_long", None, "too_long"]
+
+
+def test_an_older_copy_that_grew_beyond_the_position_is_refused(tmp_path: Path) -> None:
+    writer = opened(tmp_path / "journal")
+    writer.append([[entry(number)] for number in range(100, 110)])
+    shutil.copytree(tmp_path / "journal", tmp_path / "copy")
+    writer.append([[entry(number)] for number in range(110, 120)])
+    writer.close()
+    with JournalSource(tmp_path / "journal") as source:
+        source.open()
+        (*_, last) = source.poll(100, 0)
+        kept = source.lasting(last.next)
+        assert source.lasting(kept) == kept != last.next
+        source.open({0: kept})
+        assert read(source) == []
+    copy = opened(tmp_path / "copy")
+    copy.append([[entry(number)] for number in range(200, 215)])  # as long as those that were read, and others
+    copy.close()
+    with JournalSource(tmp_path / "copy") as source:
+        with pytest.raises(SourceError, match=r"does not hold what was read before offset \d+: put the journal back"):
+            source.open({0: kept})
+        source.open({0: last.next})  # as a checkpoint of an older version has it: nothing to compare
+        assert read(source) == [210, 211, 212, 213, 214]
 
 
 def test_another_journal_is_refused(tmp_path: Path) -> None:

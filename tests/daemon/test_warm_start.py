@@ -63,6 +63,15 @@ def test_it_ends_as_one_run_over_both_streams(warm: Home, model: list[Any]) -> N
     assert one == other
 
 
+def test_its_dead_letters_can_be_read_in_the_encoding_of_its_source(here: Home) -> None:
+    rows = (here.folder / "stream.csv").read_text().replace("colour", "größe").replace("green", "grün")
+    (here.folder / "history.csv").write_bytes((rows + "1,2,zu viel für,yes,no\n").encode("latin-1"))
+    run(prepare(here.configure(warm_start={"source": {**WARM["source"], "encoding": "latin-1"}})))
+    (letter,) = [one for one in here.lines("out/dead.jsonl") if one["detail"].startswith("5 fields")]
+    assert letter["position"]["source"] == "warm_start"
+    assert (letter["encoding"], letter["raw"]) == ("latin-1", "1,2,zu viel für,yes,no")
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
     home = Home(tmp_path_factory.mktemp("undisturbed"))

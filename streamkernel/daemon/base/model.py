@@ -8,10 +8,12 @@ from river import base, compose
 
 from streamkernel.estimators.base import StreamEstimator
 
-__all__ = ["Model", "Task", "advances", "is_binary", "is_ours", "last_step", "task_of"]
+__all__ = ["Model", "Task", "advances", "has_own_parts", "is_binary", "is_ours", "last_step", "task_of"]
 
 Model: TypeAlias = base.Classifier | base.Regressor | compose.Pipeline
 Task: TypeAlias = Literal["classification", "regression"]
+
+_KNOWN = frozenset({"streamkernel", "river", "numpy", "builtins"})
 
 
 def last_step(model: base.Base) -> base.Base:
@@ -51,6 +53,20 @@ def is_binary(model: Model) -> bool:
 def is_ours(model: Any) -> bool:
     """Return whether a model is an estimator of streamkernel alone: a checkpoint holds its state, and no pickle."""
     return isinstance(model, StreamEstimator) and type(model).__module__.startswith("streamkernel.")
+
+
+def has_own_parts(model: base.Base) -> bool:
+    """Return whether an estimator of ours is given a class of the user's: a kernel or a loss that may raise anything.
+
+    Examples
+    --------
+    >>> import streamkernel as sk
+    >>> has_own_parts(sk.KernelClassifier(kernel=sk.kernels.Gaussian()))
+    False
+
+    """
+    parts = (model, *(getattr(model, name) for name in model._get_params()))
+    return isinstance(model, StreamEstimator) and any(type(one).__module__.split(".")[0] not in _KNOWN for one in parts)
 
 
 def advances(model: Any) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.ports import Mark, OutageError, Position, SinkError, Source
+from connectors.ports import Mark, OutageError, Position, SinkError, Source, SourceError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
@@ -256,6 +256,23 @@ class CheckpointCoordinator(Checkpoints):
     def save_when_due(self) -> None:
         if self.schedule is not None and self.schedule.due(self.processor.taken):
             self.save()
+
+    def finish_after(self, loop: Callable[[], str]) -> str:
+        """Run a loop to its end and make everything durable, also what came before its source failed.
+
+        Returns
+        -------
+        why
+            What the loop gives.
+
+        """
+        try:
+            why = loop()
+        except SourceError:
+            self.finish()  # what came before is dealt with, and in order
+            raise
+        self.finish()
+        return why
 
     def finish(self) -> None:
         """Make everything durable at the end of a run.

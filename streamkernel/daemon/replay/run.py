@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamkernel.daemon.base.errors import CheckpointError, DaemonError, DirectoryInUseError
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.checkpoints.file import Checkpoint
-from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import dump, parse
 from streamkernel.daemon.config.grouped import group_of, partition_document
@@ -20,6 +19,7 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import KafkaSinkConfig
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
+from streamkernel.daemon.recovery.stopped import lock_stopped, newest_of
 from streamkernel.daemon.replay.books import ReplayBooks
 from streamkernel.daemon.replay.feed import ReplayFeed
 from streamkernel.daemon.replay.letters import read_letters
@@ -78,7 +78,9 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
     """Replay the letters of a file, or those of one partition, into a checkpoint, and report what became of them."""
     with ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
-        store = _lock(plan, stack)
+        store = parts.make_store(plan)
+        assert store is not None
+        lock_stopped(store, "replay", stack)
         plan, start = _restore(plan, store)
         sinks = open_outputs(plan, start, path, stack)
         letters = LetterSelection(plan, start, path, partition)
@@ -161,33 +163,14 @@ def _check_file(plan: Plan, path: Path) -> None:
         )
 
 
-def _lock(plan: Plan, stack: ExitStack) -> CheckpointStore:
-    store = parts.make_store(plan)
-    assert store is not None
-    try:
-        store.lock()
-    except DirectoryInUseError as error:
-        raise DaemonError(
-            f"{store.directory}: in use by the daemon ({error.holder}): stop it, replay, and start it again"
-        ) from None
-    stack.callback(store.close)
-    return store
-
-
 def _restore(plan: Plan, store: CheckpointStore) -> tuple[Plan, resume.Start]:
     """Return the newest checkpoint, and the configuration as the checkpoints to come are to have it."""
 
     def use(checkpoint: Checkpoint) -> tuple[Plan, resume.Start]:
-        check_header(checkpoint.header)
         fitting = replace(plan, raw=_with_decoding_of(plan.raw, checkpoint.header["config"]))
         return fitting, resume.restore(fitting, checkpoint)
 
-    found = store.restore(use)
-    if found is None:
-        raise CheckpointError(
-            f"{store.directory}: holds no checkpoint: dead letters are replayed into that of their run"
-        )
-    return found
+    return newest_of(store, use, ": dead letters are replayed into that of their run")
 
 
 def _with_decoding_of(raw: Mapping[str, Any], saved: Mapping[str, Any]) -> dict[str, Any]:

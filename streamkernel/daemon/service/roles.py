@@ -114,10 +114,8 @@ def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
 
     Parameters
     ----------
-    plan
-        The configuration of the run that learns, or one in mode predict.
-    partition
-        With ``source.group``, the partition whose model answers.
+    plan, partition
+        As `streamkernel.daemon.service.run.serve` takes them.
 
     Raises
     ------

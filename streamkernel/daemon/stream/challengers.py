@@ -118,7 +118,7 @@ class Challengers:
                 self.disable(name, "a record made the process die in it, again and again")
 
     def _advance_one(self, name: str, events: Events, places: Sequence[int]) -> AdvanceResult | None:
-        """Take one challenger through the events at these places; None where it failed."""
+        """Take one challenger through the events at these places; None where it failed at the first."""
         learner, status = self.learners[name], self.statuses[name]
         start = time.perf_counter()
         try:
@@ -127,21 +127,24 @@ class Challengers:
                 [dict(events.xs[place]) for place in places],
                 [events.ys[place] for place in places],
                 predict=None if events.predict is None else [events.predict[place] for place in places],
+                catch=True,
             )
         except (Exception, SystemExit) as error:
-            self.disable(name, _why(error))
-            return None
+            learned = Learned(failure=error)
         finally:
             status.seconds += time.perf_counter() - start
         status.not_finite += learned.n_not_finite
-        n_borne = self._bear(name, learned) if learned.refused else len(places)
+        n_done = len(learned.result.predictions)
+        n_borne = self._bear(name, learned) if learned.refused else n_done
         status.shown += n_borne
         status.shown_here += n_borne
-        if n_borne == len(places):
-            return learned.result
+        if learned.failure is not None and name in self.learners:
+            self.disable(name, _why(learned.failure))
+        if n_borne == len(places) or not n_borne:
+            return learned.result if n_borne else None
         # However the stream is cut, nothing is heard of it after the event that was too much.
-        chosen = [place < n_borne for place in range(len(places))]
-        return _spread(part_of(learned.result, chosen), chosen)
+        part = part_of(learned.result, [place < n_borne for place in range(n_done)])
+        return _spread(part, [place < n_borne for place in range(len(places))])
 
     def _bear(self, name: str, learned: Learned) -> int:
         """Count what a challenger refused; disable it where that is too much, and return how many events it took."""

@@ -66,6 +66,8 @@ class Learned(Measured):
         Whether the events after these were left for a stop that was asked for.
     others
         By its name, the predictions of each model beside this one, as long as `result`; None and NaN where it has none.
+    failure
+        What the first event without a prediction raised, where that was caught; nothing came after it.
 
     """
 
@@ -73,6 +75,7 @@ class Learned(Measured):
     refused: dict[int, tuple[str, str]] = field(default_factory=dict)
     stopped: bool = False
     others: dict[str, AdvanceResult] = field(default_factory=dict)
+    failure: BaseException | None = None
 
     def drop_not_finite(self) -> None:
         """Take predictions and deviations that are no finite numbers out of the result, and count their events.

@@ -12,7 +12,7 @@ import numpy as np
 
 from connectors.ports import Label
 from streamkernel.daemon.base.events import Prediction
-from streamkernel.daemon.base.model import Model, last_step, task_of
+from streamkernel.daemon.base.model import Model, has_own_parts, last_step, task_of
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.estimators.base import AdvanceResult
@@ -66,6 +66,7 @@ class Learner(ABC):
         *,
         predict: Sequence[bool] | None = None,
         until_refused: bool = False,
+        catch: bool = False,
     ) -> Learned:
         """Predict, then learn, each event in turn.
 
@@ -82,16 +83,25 @@ class Learner(ABC):
             has in their place means nothing.
         until_refused
             Whether the chunk ends with the first event that is refused.
+        catch
+            Whether what an event raises is kept in `failure`, behind the predictions of the events before it. By
+            default it is raised, and these are lost.
 
         """
         before = self._n_ignored_labels
-        learned = self._advance(xs, ys, stopped, predict, until_refused)
+        learned = self._advance(xs, ys, stopped, predict, until_refused, catch)
         learned.n_ignored = self._n_ignored_labels - before
         return learned
 
     @abstractmethod
     def _advance(
-        self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], predict: Sequence[bool] | None, until_refused: bool
+        self,
+        xs: Inputs,
+        ys: Targets,
+        stopped: Callable[[], bool],
+        predict: Sequence[bool] | None,
+        until_refused: bool,
+        catch: bool,
     ) -> Learned: ...
 
     @abstractmethod
@@ -137,19 +147,28 @@ class AdvancingLearner(Learner):
         stopped: Callable[[], bool],
         predict: Sequence[bool] | None,  # noqa: ARG002 - the prediction comes with the learning
         until_refused: bool,
+        catch: bool,
     ) -> Learned:
         if not xs:
             return Learned()
         targets = ys if self.learn else [None] * len(xs)
         n_clipped = self._count_clipped(targets)
+        # What a class of the user's raises comes in the middle of a chunk, part of which is learnt by then.
+        before = self._call.__getstate__() if catch and len(xs) > 1 and has_own_parts(self._call) else None
         start = time.perf_counter()
         try:
             result = self._call.advance(xs, targets)
-        except ValueError as error:
+        except (Exception, SystemExit) as error:
+            if before is None and not isinstance(error, ValueError):
+                if not catch:
+                    raise
+                return Learned(failure=error)
             if len(xs) == 1:
                 nothing = AdvanceResult([None], None, np.full(1, math.nan))
                 return Learned(result=nothing, refused={0: ("refused", str(error))})
-            return self._one_by_one(xs, ys, stopped, until_refused)
+            if before is not None:
+                self._call.__setstate__(before)
+            return self._one_by_one(xs, ys, stopped, until_refused, catch)
         seconds = (time.perf_counter() - start) / len(xs)
         learned = Learned(
             result=result,
@@ -160,12 +179,17 @@ class AdvancingLearner(Learner):
         learned.drop_not_finite()
         return learned
 
-    def _one_by_one(self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], until_refused: bool) -> Learned:
-        """Find the event the chunk was refused for; nothing is taken twice, for `advance` raised before any row."""
+    def _one_by_one(
+        self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], until_refused: bool, catch: bool
+    ) -> Learned:
+        """Find the event the chunk was refused for, or raised at; nothing is taken twice: none of it is learnt yet."""
         whole = Learned()
         parts: list[AdvanceResult] = []
         for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
-            one = self._advance([x], [y], stopped, None, until_refused)
+            one = self._advance([x], [y], stopped, None, until_refused, catch)
+            whole.failure = one.failure
+            if one.failure is not None:
+                break
             parts.append(one.result)
             whole.add(one)
             if one.refused:

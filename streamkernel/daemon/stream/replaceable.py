@@ -54,9 +54,15 @@ class ReplaceableLearner(Learner):
         return self._learner.target_moments
 
     def _advance(
-        self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], predict: Sequence[bool] | None, until_refused: bool
+        self,
+        xs: Inputs,
+        ys: Targets,
+        stopped: Callable[[], bool],
+        predict: Sequence[bool] | None,
+        until_refused: bool,
+        catch: bool,
     ) -> Learned:
-        return self._learner._advance(xs, ys, stopped, predict, until_refused)
+        return self._learner._advance(xs, ys, stopped, predict, until_refused, catch)
 
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:
         return self._learner.loss(y, prediction, deviation)

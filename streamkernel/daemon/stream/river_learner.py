@@ -67,15 +67,24 @@ class RiverLearner(Learner):
         return self._moments
 
     def _advance(
-        self, xs: Inputs, ys: Targets, stopped: Callable[[], bool], predict: Sequence[bool] | None, until_refused: bool
+        self,
+        xs: Inputs,
+        ys: Targets,
+        stopped: Callable[[], bool],
+        predict: Sequence[bool] | None,
+        until_refused: bool,
+        catch: bool,
     ) -> Learned:
         learned = Learned(n_clipped=self._count_clipped(ys) if self.learn else 0)
         done: list[tuple[Any, dict[Any, float] | None, float, float]] = []
         for place, (x, y, wanted) in enumerate(zip(xs, ys, predict or repeat(True, len(xs)), strict=True)):
             try:
                 done.append(self._advance_one(x, y, wanted, learned))
-            except (KeyboardInterrupt, SystemExit, MemoryError, NotFiniteError):
-                raise
+            except (KeyboardInterrupt, SystemExit, MemoryError, NotFiniteError) as error:
+                if not catch or isinstance(error, KeyboardInterrupt):
+                    raise
+                learned.failure = error
+                break
             # River's models raise whatever their arithmetic raises, its compiled parts a panic that is no Exception.
             except BaseException as error:
                 learned.refused[place] = ("refused", _why(error, x))

@@ -7,6 +7,7 @@ from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import DeadLettersConfig, MetricsConfig, NoDeadLettersConfig
+from streamkernel.daemon.config.sources import SourceConfig
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
@@ -49,7 +50,7 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
         start.counts,
         stage,
         None if start.trained is None else start.trained.checkpoint,
-        getattr(plan.config.source, "encoding", "utf-8"),
+        _encoding_of(plan.config.source),
         _published(plan, start),
         challengers,
         _scores_of_challengers(plan, challengers),
@@ -59,6 +60,7 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
 
 def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Processor:
     """Return the processor of a warm start, with the learners of the main one and counts and scores of its own."""
+    assert plan.config.warm_start is not None
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
     scores = _make_scores(plan, main.learner.model)
     return WarmProcessor(
@@ -68,10 +70,16 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
         DeadLetterRate(bad.max_rate, bad.max_rate_window, warm.recent_dead),
         warm.counts,
         DirectStage() if plan.config.labels is None else KeylessStage(plan.config.labels.key),
+        encoding=_encoding_of(plan.config.warm_start.source),
         name=main.name,
         challengers=main.challengers,
         others=_scores_of_challengers(plan, main.challengers),
     )
+
+
+def _encoding_of(source: SourceConfig) -> str:
+    """Return the encoding in which the dead letters of a source can be read."""
+    return getattr(source, "encoding", "utf-8")
 
 
 def _published(plan: Plan, start: resume.Start) -> str:
