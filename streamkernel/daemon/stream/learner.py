@@ -154,15 +154,16 @@ class AdvancingLearner(Learner):
         targets = ys if self.learn else [None] * len(xs)
         n_clipped = self._count_clipped(targets)
         # What a class of the user's raises comes in the middle of a chunk, part of which is learnt by then.
-        before = self._call.__getstate__() if catch and len(xs) > 1 and has_own_parts(self._call) else None
+        before = self._call.__getstate__() if len(xs) > 1 and has_own_parts(self._call) else None
         start = time.perf_counter()
         try:
             result = self._call.advance(xs, targets)
         except (Exception, SystemExit) as error:
-            if before is None and not isinstance(error, ValueError):
+            if not isinstance(error, ValueError):
                 if not catch:
                     raise
-                return Learned(failure=error)
+                if before is None:
+                    return Learned(failure=error)
             if len(xs) == 1:
                 nothing = AdvanceResult([None], None, np.full(1, math.nan))
                 return Learned(result=nothing, refused={0: ("refused", str(error))})

@@ -1,4 +1,4 @@
-"""A challenger that raises in the middle of a chunk: what it predicted before is there, however the stream is cut."""
+"""A model that raises in the middle of a chunk: what it predicted before is there once, however the stream is cut."""
 
 from __future__ import annotations
 
@@ -106,6 +106,19 @@ def test_a_loss_that_raises_what_a_bad_record_does_is_learnt_once() -> None:
     results = [through(own_loss("value"), cuts) for cuts in ([], [20, 41], range(1, RECORDS))]
     assert [repr(one[:3]) for one in results] == [repr(results[0][:3])] * 3
     assert [one[3].refused for one in results] == [1, 1, 1]
+
+
+def test_such_a_loss_of_the_published_model_is_learnt_once_too() -> None:
+    xs, ys = stream()
+    digests = []
+    for cuts in ([], [20, 41], range(1, RECORDS)):
+        model = own_loss("value")
+        learner = learner_for(model)
+        n_refused = 0
+        for start, stop in zip([0, *cuts], [*cuts, RECORDS], strict=True):
+            n_refused += len(learner.advance(xs[start:stop], ys[start:stop]).refused)
+        digests.append((n_refused, model.state_digest()))
+    assert digests == [(1, digests[0][1])] * 3
 
 
 @pytest.mark.parametrize("error", [MemoryError("full"), SystemExit(3)])
