@@ -111,17 +111,15 @@ def with_session(cluster: Cluster, topic: str, mark: Any = None) -> tuple[KafkaS
     return sink, session
 
 
-def finish(sink: KafkaSink) -> None:
-    """Flush, for as long as it takes."""
+def finish(sink: KafkaSink) -> Any:
+    """Flush, for as long as it takes, and give the mark."""
     deadline = time.monotonic() + 60
     while True:
         try:
-            sink.flush()
+            return sink.flush()
         except OutageError:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        else:
-            return
 
 
 def write_on(sink: KafkaSink) -> None:

@@ -103,7 +103,7 @@ class TestOutages:
         name = topic(on=own_broker)
         sink = opened(own_broker, name, transactional_id=transactional_id)
         put(sink, [at(0)])
-        mark = sink.flush()
+        mark = finish(sink)
         own_broker.pause()
         put(sink, map(at, range(1, 10)))
         begin = time.monotonic()
