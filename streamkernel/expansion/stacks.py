@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.compute.features import SINE
 from streamkernel.compute.lanes import LANES
 from streamkernel.compute.structured import PART, Groups, draw_norms, structured_features, structured_scores
-from streamkernel.kernels.base import usable
+from streamkernel.kernels.arguments import usable
 from streamkernel.state import Array, State, state_mismatch, whole
 
 #: Sizes of groups of inputs.

@@ -2,27 +2,21 @@
 
 import abc
 import inspect
-import math
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 from river import base
-from scipy.spatial import distance
 
 from streamkernel.compute.features import SINE
 from streamkernel.compute.random_features import project, waves
 from streamkernel.domain import Domain
+from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.distances import median_of_pairs, squared_distances
 from streamkernel.representation import Component
 from streamkernel.state import Array
 
 if TYPE_CHECKING:
     from streamkernel.kernels.operators import Product, Scaled, Sum
-
-#: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
-SMALLEST_BANDWIDTH = 1e-15
-LARGEST_BANDWIDTH = 1e18
-#: Kernels without a bound are cut here either way, so that they are finite.
-LARGEST_VALUE = 1e150
 
 
 class Kernel(Component, base.Base, abc.ABC):
@@ -83,6 +77,11 @@ class Kernel(Component, base.Base, abc.ABC):
     feature_bound: float | None = None
     #: numpy leaves the product of one of its numbers and a kernel to the kernel.
     __array_ufunc__: ClassVar[None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "frequencies" in vars(cls) and getattr(cls.features, "__isabstractmethod__", False):
+            raise TypeError(f"{cls.__name__} has frequencies: derive it from streamkernel.kernels.FourierKernel")
 
     @abc.abstractmethod
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
@@ -259,54 +258,3 @@ def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
             f"and their products), got {kernel!r}: KernelClassifier and KernelRegressor take any"
         )
     return kernel
-
-
-def usable(bandwidth: float) -> float:
-    """The bandwidth, clipped to the range in which frequencies and kernel are finite in float32."""
-    return min(max(bandwidth, SMALLEST_BANDWIDTH), LARGEST_BANDWIDTH)
-
-
-def is_number(value: object) -> bool:
-    """Whether an argument is a number, and no boolean."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def require_bandwidth(bandwidth: object) -> None:
-    """Refuse a length scale that is neither a positive finite number nor None, by a ValueError."""
-    if bandwidth is not None:
-        number = is_number(bandwidth)
-        if not (number and 0 < float(bandwidth) < math.inf):  # type: ignore[arg-type]
-            raise ValueError(f"bandwidth must be a positive number or None, got {bandwidth!r}")
-
-
-def require_positive(name: str, value: object, most: float = LARGEST_BANDWIDTH) -> None:
-    """Refuse an argument that is not a positive number of at most `most`, by a ValueError."""
-    if not (is_number(value) and 0 < float(value) <= most):  # type: ignore[arg-type]
-        raise ValueError(f"{name} must be a number above 0 and at most {most:g}, got {value!r}")
-
-
-def median_of_pairs(D: Array) -> float:
-    """The median of a symmetric matrix over all pairs of different rows; 0 where there are none."""
-    pairs = D[np.triu_indices(len(D), 1)]
-    return float(np.median(pairs)) if len(pairs) else 0.0
-
-
-def distances(X: Array, Y: Array, metric: str = "euclidean") -> Array:
-    """The distances of all pairs of rows of X and Y, float64 of shape (n, m), by one of scipy's metrics."""
-    X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
-    if not X.shape[1]:
-        return np.zeros((len(X), len(Y)))
-    return np.asarray(distance.cdist(X, Y, metric))
-
-
-def inner_products(X: Array, Y: Array) -> Array:
-    """The inner products of all pairs of rows of X and Y, float64 of shape (n, m)."""
-    return np.asarray(np.asarray(X, np.float64) @ np.asarray(Y, np.float64).T)
-
-
-def squared_distances(X: Array, Y: Array) -> Array:
-    """The squared Euclidean distances of all pairs of rows of X and Y, float64 of shape (n, m), at least 0."""
-    X = np.asarray(X, np.float64)
-    Y = np.asarray(Y, np.float64)
-    squared = (X * X).sum(axis=1)[:, None] + (Y * Y).sum(axis=1)[None, :] - 2 * X @ Y.T
-    return np.asarray(np.maximum(squared, 0.0))

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from streamkernel.compute.laws import LAPLACE, draws
-from streamkernel.kernels.base import FourierKernel, require_bandwidth, usable
+from streamkernel.kernels.arguments import require_bandwidth, usable
+from streamkernel.kernels.base import FourierKernel
 from streamkernel.state import Array
 
 

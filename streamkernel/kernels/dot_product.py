@@ -8,7 +8,9 @@ import numpy as np
 from streamkernel.compute.laws import uniforms
 from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.compute.sketches import sign_products
-from streamkernel.kernels.base import LARGEST_VALUE, Kernel, inner_products, is_number
+from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.base import Kernel
+from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
 from streamkernel.state import Array
 
 #: The most powers: the signs of a feature are the bits of a word.

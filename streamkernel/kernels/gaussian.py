@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from streamkernel.compute.gaussians import gaussians
-from streamkernel.kernels.base import FourierKernel, require_bandwidth, squared_distances, usable
+from streamkernel.kernels.arguments import require_bandwidth, usable
+from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.distances import squared_distances
 from streamkernel.state import Array
 
 

@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from streamkernel.compute.laws import CAUCHY, draws
-from streamkernel.kernels.base import FourierKernel, distances, median_of_pairs, require_bandwidth, usable
+from streamkernel.kernels.arguments import require_bandwidth, usable
+from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.distances import distances, median_of_pairs
 from streamkernel.state import Array
 
 _METRIC = "cityblock"

@@ -6,7 +6,9 @@ import numpy as np
 
 from streamkernel.compute.laws import LARGEST_DRAW, salted
 from streamkernel.domain import narrower
-from streamkernel.kernels.base import LARGEST_VALUE, Kernel, fourier_features, has_frequencies, is_number
+from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.base import Kernel, fourier_features, has_frequencies
+from streamkernel.kernels.distances import LARGEST_VALUE
 from streamkernel.kernels.drawing import compute_features, draw_frequencies
 from streamkernel.state import Array
 

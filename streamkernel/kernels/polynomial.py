@@ -6,7 +6,9 @@ import numpy as np
 
 from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.compute.sketches import count_sketches, multiply_spectra
-from streamkernel.kernels.base import LARGEST_VALUE, Kernel, inner_products, is_number
+from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.base import Kernel
+from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
 from streamkernel.state import Array
 
 #: Beyond, the numbers of usual inputs overflow.

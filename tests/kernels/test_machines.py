@@ -138,7 +138,6 @@ def test_steps_on_features_without_a_bound_are_cut_where_they_would_diverge():
         for loss in (None, losses.EpsilonInsensitive()):
             model = KernelRegressor(kernel=kernel, loss=loss, growth=CDSG(), batch_size=8, seed=1)
             made = model.advance(xs, ys)
-            print(kernel, loss, np.abs(made.predictions).max(), np.mean(np.abs(np.array(made.predictions) - ys)[300:]))
             assert np.abs(made.predictions).max() < 100
     cut = no_longer(BlockUpdate(0, np.array([1.0, 3.0]), 3.0, 0.5), 2.0)
     assert cut.size.tolist() == [1.0, 2.0]
@@ -209,6 +208,11 @@ def test_a_kernel_of_ones_own(kernel):
     for x, y in zip(xs, ys, strict=True):
         one_by_one.learn_one(x, y)
     assert one_by_one.state_digest() == model.state_digest()
+
+
+def test_frequencies_alone_are_of_a_fourier_kernel():
+    with pytest.raises(TypeError, match="Old has frequencies: derive it from"):
+        type("Old", (Kernel,), {"matrix": Own.matrix, "frequencies": Transformed.frequencies})
 
 
 @pytest.mark.parametrize("kernel", [Own(True), Gaussian() + Own(True), Own(True) * Cauchy(), 2.0 * Own(True)], ids=repr)
