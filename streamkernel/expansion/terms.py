@@ -28,6 +28,8 @@ class Term:
         What they are multiplied by.
     block_size
         F.
+    own_bandwidth
+        A length scale that only this term has; None is that of the expansion.
 
     Attributes
     ----------
@@ -38,12 +40,19 @@ class Term:
     """
 
     def __init__(
-        self, kernel: Kernel, source: Drawn | Stacks | Computed, factor: float, block_size: int, dtype: np.dtype[Any]
+        self,
+        kernel: Kernel,
+        source: Drawn | Stacks | Computed,
+        factor: float,
+        block_size: int,
+        dtype: np.dtype[Any],
+        own_bandwidth: float | None,
     ) -> None:
         self.kernel = kernel
         self.source = source
         self.factor = factor
         self.block_size = block_size
+        self.own_bandwidth = own_bandwidth
         self.alpha = np.zeros((0, kernel.n_parts, 0), dtype)
 
     @property
@@ -52,8 +61,8 @@ class Term:
         return self.kernel.n_parts * self.block_size
 
     def bandwidth(self, shared: float) -> float:
-        """The kernel's own length scale, or the one that is shared by those without."""
-        return float(self.kernel.bandwidth or shared)
+        """The length scale in use: the term's own, or the expansion's."""
+        return float(self.own_bandwidth or shared)
 
     def add_scores(
         self,
@@ -115,6 +124,7 @@ def terms_of(kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes:
             factor,
             block_size,
             dtype,
+            None if part is kernel else part.bandwidth,
         )
         for number, (factor, part) in enumerate(terms)
     ]
