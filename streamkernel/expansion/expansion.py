@@ -103,7 +103,31 @@ class Expansion:
     @property
     def alpha(self) -> Array:
         """The coefficients before the global scale, a copy of shape (n_blocks, K, width)."""
-        return np.concatenate([term.coefficients(self.n_blocks) for term in self.terms], axis=2)
+        K, F = self.n_outputs, self.block_size
+        blocks = self.coefficients.reshape(K, self.kernel.n_parts, self.n_blocks, F)
+        return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(self.n_blocks, K, self.width)
+
+    @property
+    def coefficients(self) -> Array:
+        """The same in the order of the sums, shape (K, n_parts, n_features): a view, or of several terms a copy."""
+        parts = [term.alpha[:, :, : self.n_features] for term in self.terms]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def in_order(self, alpha: Array) -> Array:
+        """Coefficients as `alpha` gives them in the order of the sums, shape (K, n_parts, n_features)."""
+        n_blocks, K, _ = alpha.shape
+        P, F = self.kernel.n_parts, self.block_size
+        blocks = alpha.reshape(n_blocks, K, P, F)
+        return np.ascontiguousarray(blocks.transpose(1, 2, 0, 3)).reshape(K, P, n_blocks * F)
+
+    def replace(self, coefficients: Array) -> None:
+        """Have others in place of all coefficients, of the shape of `coefficients`, and a global scale of 1.
+
+        What shares the terms of this expansion keeps its own.
+        """
+        parts = np.split(coefficients, np.cumsum([term.kernel.n_parts for term in self.terms])[:-1], axis=1)
+        self.terms = [term.holding(np.ascontiguousarray(part)) for term, part in zip(self.terms, parts, strict=True)]
+        self.scale = 1.0
 
     @property
     def nbytes(self) -> int:
@@ -189,15 +213,12 @@ class Expansion:
         self.seed = whole(state, "seed", most=2**64 - 1)
         self.forget()
         self.bandwidth = number(state, "bandwidth")
+        alpha = array(state, "alpha", self.dtype, None, None, self.width)
+        self.n_blocks, self.n_outputs, _ = alpha.shape
+        self.replace(self.in_order(alpha))
         self.scale = number(state, "scale")
         if not self.scale:
             raise state_mismatch("scale")
-        alpha = array(state, "alpha", self.dtype, None, None, self.width)
-        self.n_blocks, self.n_outputs, _ = alpha.shape
-        first = 0
-        for term in self.terms:
-            term.load(alpha[:, :, first : first + term.width])
-            first += term.width
         if (stacks := self._stacks) is not None:
             stacks.load_state(state)
             if self.n_blocks and not stacks.first_size:

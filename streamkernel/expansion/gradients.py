@@ -40,23 +40,22 @@ def gradients(expansion: Expansion, X: Array, keys: Array, outputs: Array | None
     X = np.asarray(X, np.float64)
     if any(isinstance(term.source, Computed) or term.kernel.transforms for term in expansion.terms):
         return _differences(expansion, X, keys, outputs)
-    out = np.zeros((expansion.n_outputs if outputs is None else len(outputs), *X.shape))
+    alpha = expansion.alpha.astype(np.float64)
+    if outputs is not None:
+        alpha = np.einsum("sk,bkf->bsf", outputs, alpha)
+    out = np.zeros((alpha.shape[1], *X.shape))
+    first = 0
     for term in expansion.terms:
-        _add_gradients(term, expansion.n_blocks, expansion.bandwidth, X, keys, outputs, out)
+        own = alpha[:, :, first : first + term.width]
+        _add_gradients(term, own if term.factor == 1 else own * term.factor, expansion.bandwidth, X, keys, out)
+        first += term.width
     return out * (2 * math.pi * expansion.scale / math.sqrt(expansion.block_size))
 
 
-def _add_gradients(
-    term: Term, n_blocks: int, bandwidth: float, X: Array, keys: Array, outputs: Array | None, out: Array
-) -> None:
+def _add_gradients(term: Term, alpha: Array, bandwidth: float, X: Array, keys: Array, out: Array) -> None:
     assert not isinstance(term.source, Computed)
     assert has_frequencies(term.kernel)
     F = term.block_size
-    alpha = term.coefficients(n_blocks).astype(np.float64)
-    if outputs is not None:
-        alpha = np.einsum("sk,bkf->bsf", outputs, alpha)
-    if term.factor != 1:
-        alpha *= term.factor
     for block, of_block in enumerate(alpha):
         W = term.source.of_block(block, keys, term.bandwidth(bandwidth)).astype(np.float64)
         turns = 2 * math.pi * (X @ W)

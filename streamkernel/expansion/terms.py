@@ -1,5 +1,6 @@
 """The terms of a kernel's expansion: one for each of the kernels whose sum it is, with coefficients of its own."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ class Term:
         What they are multiplied by.
     block_size
         F.
+    dtype
+        float32 or float64.
     own_bandwidth
         A length scale that only this term has; None is that of the expansion.
 
@@ -92,12 +95,6 @@ class Term:
             out *= out.dtype.type(self.factor)
         return out
 
-    def coefficients(self, n_blocks: int) -> Array:
-        """The coefficients of the first blocks, a copy of shape (n_blocks, K, width)."""
-        K, P, F = len(self.alpha), self.kernel.n_parts, self.block_size
-        blocks = self.alpha[:, :, : n_blocks * F].reshape(K, P, n_blocks, F)
-        return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(n_blocks, K, P * F)
-
     def block(self, block: int) -> Array:
         """The coefficients of a block, a view of shape (K, n_parts, F), for which room is made."""
         F, room = self.block_size, self.alpha.shape[2]
@@ -106,12 +103,11 @@ class Term:
             self.alpha = np.pad(self.alpha, ((0, 0), (0, 0), (0, max(room // 2, 4 * F))))
         return self.alpha[:, :, block * F : (block + 1) * F]
 
-    def load(self, coefficients: Array) -> None:
-        """Take coefficients as `coefficients` gave them."""
-        n_blocks, K, _ = coefficients.shape
-        P, F = self.kernel.n_parts, self.block_size
-        blocks = coefficients.reshape(n_blocks, K, P, F)
-        self.alpha = np.ascontiguousarray(blocks.transpose(1, 2, 0, 3)).reshape(K, P, n_blocks * F)
+    def holding(self, alpha: Array) -> "Term":
+        """The same term with other coefficients."""
+        other = copy.copy(self)
+        other.alpha = alpha
+        return other
 
 
 def terms_of(kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int) -> list[Term]:

@@ -1,6 +1,7 @@
 """Distances and inner products of all pairs of rows."""
 
 import numpy as np
+from scipy.spatial import distance
 
 from streamkernel.state import Array
 
@@ -16,8 +17,6 @@ def median_of_pairs(D: Array) -> float:
 
 def distances(X: Array, Y: Array, metric: str = "euclidean") -> Array:
     """The distances of all pairs of rows of X and Y, float64 of shape (n, m), by one of scipy's metrics."""
-    from scipy.spatial import distance  # which takes long to import, and the default kernel needs none of it
-
     X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
     if not X.shape[1]:
         return np.zeros((len(X), len(Y)))
