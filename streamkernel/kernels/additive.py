@@ -1,5 +1,6 @@
 """Additive kernels of numbers from 0 up, as counts and histograms are: a sum over the inputs of a kernel of each."""
 
+import abc
 import math
 from typing import ClassVar
 
@@ -29,9 +30,9 @@ class _Additive(Kernel):
             K += self._of_one(*np.broadcast_arrays(x[:, None], y))
         return K
 
+    @abc.abstractmethod
     def _of_one(self, x: Array, y: Array) -> Array:
         """The kernel of one input, elementwise."""
-        raise NotImplementedError
 
 
 class Hellinger(_Additive):

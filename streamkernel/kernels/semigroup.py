@@ -1,5 +1,7 @@
 """Semigroup kernels: functions of the sum of two records of numbers from 0 up."""
 
+import abc
+
 import numpy as np
 
 from streamkernel.compute.laws import EXPONENTIAL, LEVY, draws
@@ -24,9 +26,9 @@ class _Semigroup(Kernel):
         project(np.maximum(X, 0), W, out)
         decays(out)
 
+    @abc.abstractmethod
     def _weights(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
         """Draw the weights, shape (d, m)."""
-        raise NotImplementedError
 
 
 class ExponentialSemigroup(_Semigroup):

@@ -1,5 +1,6 @@
 """Skewed multiplicative kernels: shift-invariant in the logarithms of the inputs."""
 
+import abc
 import math
 from typing import ClassVar
 
@@ -43,9 +44,9 @@ class _Skewed(FourierKernel):
             K *= self._of_one(x[:, None], y)
         return K
 
+    @abc.abstractmethod
     def _of_one(self, x: Array, y: Array) -> Array:
         """The kernel of one input, elementwise, of x + c and x' + c."""
-        raise NotImplementedError
 
 
 class SkewedChiSquared(_Skewed):
