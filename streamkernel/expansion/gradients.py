@@ -18,8 +18,8 @@ _NO_KEYS = np.zeros(0, np.uint64)
 def gradients(expansion: Expansion, X: Array, keys: Array, outputs: Array | None = None) -> Array:
     """The gradients of the scores f(x) by the inputs.
 
-    They are exact where all features are cosines of the inputs and their frequencies have a variance, and central
-    differences otherwise: of features with steps, or of very high frequencies, a derivative would say nothing.
+    They are exact where all features are cosines of the inputs and the squares of their frequencies have a variance,
+    and central differences otherwise: of features with steps, or of very high frequencies, a derivative says nothing.
 
     Parameters
     ----------

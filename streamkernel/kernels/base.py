@@ -187,7 +187,7 @@ class FourierKernel(Kernel):
     feature_bound = 1.0
     is_fourier = True
     rows_at_once = True
-    #: Whether frequencies have a variance, and so do the slopes of what is learnt.
+    #: Whether slopes of what is learnt say how much inputs matter: the squares of frequencies have a variance.
     is_smooth: bool = True
 
     @abc.abstractmethod

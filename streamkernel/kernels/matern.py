@@ -51,7 +51,8 @@ class Matern(FourierKernel):
         require_positive("nu", nu)
         require_bandwidth(bandwidth)
         self.nu = nu
-        self.is_smooth = nu > 1
+        # Below, the squares of slopes have no variance: those of a few frequencies would outweigh all others.
+        self.is_smooth = nu > 2
         self.bandwidth = bandwidth
 
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
