@@ -11,8 +11,8 @@ from streamkernel.compute.laws import exp, log
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Features are cut here: their squares are finite in float32.
-LARGEST_FEATURE = 1e18
+#: Features are cut here: sums of their squares over large mini-batches are finite in float32.
+LARGEST_FEATURE = 1e15
 
 
 @jit

@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
-from streamkernel.state import Array, Rules, State, all_from_zero, checked, number, state_mismatch
+from streamkernel.state import Array, Rules, State, all_from_zero, checked, number
 
 
 class FeatureScale:
@@ -60,7 +60,7 @@ class FeatureScale:
     @property
     def noise(self) -> float:
         """What divides M^2 / (F B) in the variance term of the check (9): ((kappa + phi) / phi)^2, 4 if both are 1."""
-        return ((self.kappa + self.feature_bound) / self.feature_bound) ** 2
+        return ((self.kappa + self.feature_bound) / self.feature_bound) ** 2 if self.is_measured else 4.0
 
     def state(self) -> State:
         """The fields of the state; none where the kernel states its bounds."""
@@ -74,5 +74,3 @@ class FeatureScale:
             return
         checked(state, self.rules)
         self.kappa, self.feature_bound = number(state, "kappa"), number(state, "feature_bound")
-        if state.get("n_grown") and not self.is_measured:
-            raise state_mismatch("kappa")

@@ -120,9 +120,9 @@ def test_bounds_that_a_kernel_does_not_state_are_measured_and_kept():
     assert state["kappa"] < state["feature_bound"] < 20 * state["kappa"]
     model.advance(xs[16:], ys[16:])
     assert model.__getstate__()["kappa"] == state["kappa"]
-    for field, value in (("kappa", None), ("kappa", 0.0), ("feature_bound", math.nan), ("feature_bound", -1.0)):
+    for field, value in (("kappa", None), ("feature_bound", math.nan), ("feature_bound", -1.0)):
         spoilt = {**model.__getstate__(), field: value}
-        with pytest.raises(ValueError, match=f"field '{field}'|field 'kappa'"):
+        with pytest.raises(ValueError, match=f"field '{field}'"):
             model.clone().__setstate__(spoilt)
     assert "kappa" not in KernelClassifier(seed=1).__getstate__()
     model = KernelClassifier(kernel=Hellinger(), batch_size=2, seed=1)
