@@ -12,7 +12,14 @@ from numba.core.registry import CPUDispatcher
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, compute
 from streamkernel.estimators.warm_up import warm_up
 from streamkernel.growth import DSG
-from streamkernel.kernels import Gaussian
+from streamkernel.kernels import (
+    ChiSquared,
+    ExponentialSemigroup,
+    Gaussian,
+    Laplacian,
+    Polynomial,
+    SkewedIntersection,
+)
 
 
 def _compiled():
@@ -35,6 +42,8 @@ def test_after_a_warm_up_nothing_is_left_to_compile():
         (AdaptiveKernelRegressor(n_trees=0), [x["a"] for x in xs]),
         (KernelClassifier(growth=DSG(), batch_size=8), [i % 3 == 0 for i in range(450)]),
         (KernelRegressor(kernel=Gaussian(2.0, structured=True)), [x["a"] for x in xs]),
+        (KernelRegressor(kernel=Laplacian() + Polynomial(3) * ChiSquared()), [x["a"] for x in xs]),
+        (KernelClassifier(kernel=SkewedIntersection() + ExponentialSemigroup()), [i % 3 for i in range(450)]),
     ):
         for x, y in zip(xs[:120], ys[:120], strict=True):
             model.predict_one(x)

@@ -60,9 +60,14 @@ class KernelMachine(StreamEstimator):
         kernel = self.kernel or Gaussian()
         if kernel.structured and self.dtype != "float32":
             raise ValueError(f"structured frequencies are float32, got dtype={self.dtype!r}: leave one of the two out")
-        standardize = kernel.shift_invariant if self.standardize is None else bool(self.standardize)
+        standardize = kernel.standardizes if self.standardize is None else bool(self.standardize)
+        if standardize and kernel.domain is not None:
+            raise ValueError(
+                f"standardize=True moves inputs below {kernel.domain.least:g}, which {kernel!r} does not take: "
+                "leave standardize out"
+            )
         return Machine(
-            Inputs(self.max_inputs, standardize),
+            Inputs(self.max_inputs, standardize, kernel.domain),
             targets,
             Expansion(kernel, int(self.block_size), np.dtype(self.dtype), self.cache_bytes, seed),
             self.growth or CDSG(),
@@ -74,7 +79,7 @@ class KernelMachine(StreamEstimator):
 
     @property
     def n_features(self) -> int:
-        """Features in use; a feature is one frequency, its cosine and sine count once."""
+        """Features in use; a feature is one draw, of a Fourier kernel a frequency: its cosine and sine count once."""
         return self._machine.expansion.n_features
 
     @property
@@ -109,7 +114,7 @@ class KernelMachine(StreamEstimator):
 
     @property
     def bandwidth(self) -> float:
-        """The kernel's length scale in use; 0 before the first mini-batch."""
+        """The kernel's length scale in use; 0 before the first mini-batch, 1 of a kernel that has none to be chosen."""
         return self._machine.expansion.bandwidth
 
     @property
@@ -118,7 +123,8 @@ class KernelMachine(StreamEstimator):
 
         The mean squared slope of f along the input, times the input's variance: a derivative-based global sensitivity
         measure, taken at 256 points at which numbers are standard normal in scaled units, and strings any of their
-        values. What it costs is as much as 500 predictions.
+        values. What it costs is as much as 500 predictions; where features are no cosines of the inputs, slopes are
+        differences, which cost 512 predictions for each input.
         """
         machine = self._machine
         if not machine.expansion.n_blocks:

@@ -18,10 +18,11 @@ from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import BlockUpdate, Growth, GrowthContext
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
 from streamkernel.growth.fast_path import GrowingFastPath
+from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, require_finite_gradient, warn_of_losses
-from streamkernel.growth.steps import default_step, first_step, require_finite_step, scheduled_step
+from streamkernel.growth.steps import default_step, first_step, no_longer, require_finite_step, scheduled_step
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
 from streamkernel.losses import curvature, gradient_bound
@@ -76,6 +77,7 @@ class Machine:
         self.step = step
         self.regularization = regularization
         self.history = StepHistory(growth.keeps_beta)
+        self.feature_scale = FeatureScale(expansion.kernel)
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
         self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
@@ -148,6 +150,7 @@ class Machine:
             **self.targets.state(),
             **self.expansion.state(),
             **self.history.state(),
+            **self.feature_scale.state(),
             **self._batch.state(len(self.inputs)),
             **({} if warm_up is None else warm_up.state(len(self.inputs))),
         }
@@ -159,6 +162,7 @@ class Machine:
         self.targets.load_state(state)
         self.expansion.load_state(state)
         self.history.load_state(state)
+        self.feature_scale.load_state(state)
         n_blocks, n_outputs = self.expansion.n_blocks, self.expansion.n_outputs
         if n_outputs > self.targets.n_outputs or n_blocks > (self.max_blocks or n_blocks):
             raise state_mismatch("alpha")
@@ -240,7 +244,7 @@ class Machine:
         batch, history, expansion = self._batch, self.history, self.expansion
         X = batch.rows(len(self.inputs))
         if not expansion.n_blocks:
-            expansion.begin(X, first_bandwidth(occupied(X)))
+            expansion.begin(X, first_bandwidth(expansion.kernel, occupied(X)))
         keys = self.inputs.columns.keys
         scores = batch.scores
         if scores is None:
@@ -266,7 +270,7 @@ class Machine:
         expansion.decay(shrink)
         history.decay(shrink)
         if phi is not None:
-            G = np.empty((K, 2 * expansion.block_size))
+            G = np.empty((K, expansion.width))
             mean_outer(phi, g, G)
             size = np.broadcast_to(np.asarray(step.size), (K,))
             expansion.add(step.block, -size[:, None] * G)
@@ -278,12 +282,16 @@ class Machine:
         history, expansion, loss = self.history, self.expansion, self.targets.loss
         F, B = expansion.block_size, self.batch_size
         L = curvature(loss)
+        features = self.feature_scale
+        if not features.is_measured:
+            features.measure(expansion, X, self.inputs.columns.keys)
         if self.step is not None:
             gamma = scheduled_step(self.step, history.t)
         else:
             if not history.gamma_0:
                 rows = occupied(X)
-                history.gamma_0 = first_step(kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth), L, F)
+                K = kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth)
+                history.gamma_0 = first_step(K, L, F, features.kappa, features.feature_bound)
             gamma = default_step(history.gamma_0, history.t)
 
         M = gradient_bound(loss)
@@ -295,16 +303,14 @@ class Machine:
         else:
             M *= largest_weight
 
-        def limit(block: int) -> float:
-            if bounded:
-                return math.inf
+        def longest(block: int) -> float:
             phi = expansion.features(block, X, self.inputs.columns.keys).astype(np.float64)
             phi *= np.sqrt(self._batch.w)[:, None]
             gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
             largest = float(largest_eigenvalue(gram / B))
             return 1 / (L * largest) if largest else math.inf
 
-        return self.growth.choose(
+        update = self.growth.choose(
             GrowthContext(
                 t=history.t,
                 gamma=gamma,
@@ -312,12 +318,15 @@ class Machine:
                 full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
                 mean_gradient=gbar,
                 beta=history.beta,
-                variance=M**2 / (4 * F * B),
-                class_variance=largest_weight**2 / (4 * F * B),
-                limit=limit,
+                variance=M**2 / (features.noise * F * B),
+                class_variance=largest_weight**2 / (features.noise * F * B),
+                limit=(lambda _: math.inf) if bounded and features.is_bounded else longest,
                 seed=expansion.seed,
             )
         )
+        # Without a bound, what the first mini-batch showed may be far from what a later draw gives.
+        known = features.is_bounded or self.step is not None
+        return update if known else no_longer(update, longest(update.block))
 
     def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
@@ -327,7 +336,7 @@ class Machine:
             X = usual(X)
         bandwidth = median_bandwidth(self.expansion.kernel, occupied(X))
         self._warm_up = None
-        for part in (self.inputs, self.targets, self.expansion, self.history):
+        for part in (self.inputs, self.targets, self.expansion, self.history, self.feature_scale):
             part.forget()
         self._batch.clear()
         self.expansion.bandwidth = bandwidth
