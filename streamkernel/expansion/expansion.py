@@ -104,6 +104,22 @@ class Expansion:
         return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(self.n_blocks, K, 2 * F)
 
     @property
+    def coefficients(self) -> Array:
+        """The same in the order of the sums, a view of shape (K, 2, n_features)."""
+        return self._alpha[:, :, : self.n_features]
+
+    def in_order(self, alpha: Array) -> Array:
+        """Coefficients as `alpha` gives them in the order of the sums, shape (K, 2, n_features)."""
+        n_blocks, K, _ = alpha.shape
+        halves = alpha.reshape(n_blocks, K, 2, self.block_size)
+        return np.ascontiguousarray(halves.transpose(1, 2, 0, 3)).reshape(K, 2, n_blocks * self.block_size)
+
+    def replace(self, coefficients: Array) -> None:
+        """Have others in place of all coefficients, of the shape of `coefficients`, and a global scale of 1."""
+        self._alpha = coefficients
+        self.scale = 1.0
+
+    @property
     def nbytes(self) -> int:
         """Bytes of coefficients and cached frequencies."""
         return int(self._alpha.nbytes) + self.frequencies.nbytes
@@ -193,8 +209,7 @@ class Expansion:
             raise state_mismatch("scale")
         alpha = array(state, "alpha", self.dtype, None, None, 2 * self.block_size)
         self.n_blocks, self.n_outputs, _ = alpha.shape
-        halves = alpha.reshape(self.n_blocks, self.n_outputs, 2, self.block_size)
-        self._alpha = np.ascontiguousarray(halves.transpose(1, 2, 0, 3)).reshape(self.n_outputs, 2, self.n_features)
+        self._alpha = self.in_order(alpha)
         if isinstance(self.frequencies, Stacks):
             self.frequencies.load_state(state)
             if self.n_blocks and not self.frequencies.first_size:
