@@ -116,7 +116,9 @@ class KernelMachine(StreamEstimator):
         return {**super()._state_arguments(), **dict(zip(_LEFT_OPEN, in_use, strict=True))}
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
-        chosen = {name: stated.get(name) for name in _LEFT_OPEN}
+        if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells
+            return
+        chosen = {name: stated[name] for name in _LEFT_OPEN}
         block_size, precondition, n_blocks = chosen.values()
         if not isinstance(precondition, bool) or not all(type(n) is int and n > 0 for n in (block_size, n_blocks)):
             raise state_mismatch("arguments")
