@@ -35,8 +35,8 @@ def preconditioned_step(batch_size: int, bounded: bool) -> float:
 
     Examples
     --------
-    >>> preconditioned_step(100, bounded=True), preconditioned_step(2048, bounded=True)
-    (0.35, 0.7)
+    >>> round(preconditioned_step(32, bounded=True), 3), preconditioned_step(2048, bounded=True)
+    (0.198, 0.7)
 
     """
     return min(STEP_OF_ONE * math.sqrt(batch_size), LARGEST_OF_BOUNDED if bounded else LARGEST)
