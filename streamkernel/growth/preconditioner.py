@@ -12,12 +12,10 @@ from streamkernel.compute.features import mean_outer
 from streamkernel.finite import NotFiniteError
 from streamkernel.state import Array
 
-#: The ridge, in mean squared norms of the features.
-RIDGE = 2.0
 #: A step of 1 solves the ridge regression; a longer one leaves the mini-batch's gradients with their signs changed.
 LONGEST = 1.0
 #: The first step of a mini-batch of one record. It grows as the root of their number: fewer are fitted too closely.
-STEP_OF_ONE = 0.053
+STEP_OF_ONE = 0.035
 #: It is no longer than that, however large the mini-batch: of a loss with a bounded derivative, which curves less than
 #: its bound almost everywhere, and of others.
 LARGEST_OF_BOUNDED, LARGEST = 0.7, 0.3
@@ -37,17 +35,17 @@ def preconditioned_step(batch_size: int, bounded: bool) -> float:
 
     Examples
     --------
-    >>> preconditioned_step(100, bounded=True), preconditioned_step(2048, bounded=True)
-    (0.53, 0.7)
+    >>> round(preconditioned_step(32, bounded=True), 3), preconditioned_step(2048, bounded=True)
+    (0.198, 0.7)
 
     """
     return min(STEP_OF_ONE * math.sqrt(batch_size), LARGEST_OF_BOUNDED if bounded else LARGEST)
 
 
 def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: float) -> Array:
-    """(L Phi^T W Phi + L r I)^-1 Phi^T W g, the ridge regression of the gradients on the features, over L.
+    """(Phi^T W Phi + r I)^-1 Phi^T W g / L: the ridge regression of the gradients on the features, over L.
 
-    The ridge r is twice the mean squared norm of the features, which is k(x, x) in expectation.
+    The ridge r is the mean squared norm of the features, which is k(x, x) in expectation.
 
     Parameters
     ----------
@@ -74,7 +72,7 @@ def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: flo
     roots = np.sqrt(weights)
     P = phi * roots[:, None]
     total = float(weights.sum())
-    ridge = RIDGE * float(np.einsum("ij,ij->", P, P)) / total if total else 0.0
+    ridge = float(np.einsum("ij,ij->", P, P)) / total if total else 0.0
     out = np.empty((g.shape[1], D))
     if not ridge:
         out[:] = 0

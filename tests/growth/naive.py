@@ -94,7 +94,7 @@ def by_mini_batches(X, Y, w, W, gamma, nu, derivative, size, blocks, curvature=N
             Phi = np.array([phi(x, W(len(alphas))) for x in X[own]])
             G = Phi.T @ (w[own, None] * g) / size
             if curvature is not None:
-                ridge = 2 * np.sum(w[own, None] * Phi**2) / w[own].sum() / size
+                ridge = np.sum(w[own, None] * Phi**2) / w[own].sum() / size
                 G = np.linalg.solve(curvature * (Phi.T @ (w[own, None] * Phi) / size + ridge * np.eye(len(G))), G)
             alphas = [(1 - gamma(t) * nu) * a for a in alphas] + [-gamma(t) * G]
         solutions.append(alphas)
