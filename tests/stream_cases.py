@@ -48,6 +48,9 @@ def models(draw, **fixed):
         "cache_bytes": draw(st.sampled_from([2**26, 2000, 0])),
         "dtype": draw(st.sampled_from(["float32", "float64"])),
         "seed": draw(st.integers(0, 2**64 - 1)),
+        "precondition": draw(st.sampled_from([None, None, True, False])),
+        "blocks_per_step": draw(st.sampled_from([1, 1, 3])),
+        "average": draw(st.sampled_from([False, False, True])),
         **fixed,
     }
     # A machine of width-1 blocks that grows at every record is slow in plain Python; its budget is small here.

@@ -47,6 +47,12 @@ WRONG = [
     ("seed", "1", "seed must be a whole number or None, got '1'"),
     ("seed", 1.0, "seed must be a whole number or None, got 1.0"),
     ("seed", True, "seed must be a whole number or None, got True"),
+    ("precondition", "yes", "precondition must be True, False or None, got 'yes'"),
+    ("precondition", 1, "precondition must be True, False or None, got 1"),
+    ("blocks_per_step", 0, "blocks_per_step must be a whole number of at least 1, got 0"),
+    ("blocks_per_step", True, "blocks_per_step must be a whole number of at least 1, got True"),
+    ("average", None, "average must be True or False, got None"),
+    ("average", 1, "average must be True or False, got 1"),
 ]
 _RIDGE = "ridge must be a finite number of at least 1e-09, got"
 _RATES = "drift_rates must be a tuple of different finite numbers from 0 up, got"

@@ -2,12 +2,14 @@
 
 import math
 import secrets
+from typing import Any, ClassVar
 
 import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import state_mismatch
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.sensitivity import sensitivities
@@ -16,6 +18,11 @@ from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
 
 _DTYPES = ("float32", "float64")
+#: Features of a block of a plain step and of a preconditioned one, and blocks of the latter, unless the user says
+#: otherwise.
+BLOCK_SIZE, PRECONDITIONED_BLOCK_SIZE, BLOCKS = 32, 64, 2
+#: Arguments whose None leaves them to us or, where one is loaded, to a state.
+_LEFT_OPEN = ("block_size", "precondition", "blocks_per_step")
 
 
 class KernelMachine(StreamEstimator):
@@ -23,7 +30,7 @@ class KernelMachine(StreamEstimator):
 
     kernel: Kernel | None
     growth: Growth | None
-    block_size: int
+    block_size: int | None
     batch_size: int
     max_features: int | None
     step: Scheduler | None
@@ -33,17 +40,22 @@ class KernelMachine(StreamEstimator):
     cache_bytes: int
     dtype: str
     seed: int | None
+    precondition: bool | None
+    blocks_per_step: int | None
+    average: bool
     _machine: Machine
+    _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
-    def _build(self, targets: Targets) -> Machine:
-        """A fresh machine from the constructor's arguments."""
+    def _build(self, targets: Targets, stated: dict[str, Any] | None = None) -> Machine:
+        """A fresh machine from the constructor's arguments, and those left to a state."""
         self._check("kernel", self.kernel, Kernel)
         self._check("growth", self.growth, Growth)
         self._check("step", self.step, Scheduler)
-        self._at_least("block_size", 1)
+        if self.block_size is not None:
+            self._at_least("block_size", 1)
         self._at_least("batch_size", 1)
         if self.max_features is not None:
-            self._at_least("max_features", self.block_size)
+            self._at_least("max_features", self.block_size or BLOCK_SIZE)
         self._at_least("max_inputs", 1)
         self._at_least("cache_bytes", 0)
         nu = self.regularization
@@ -51,6 +63,12 @@ class KernelMachine(StreamEstimator):
             raise ValueError(f"regularization must be a number from 0 up, got {nu!r}")
         if not isinstance(self.standardize, bool | None):
             raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
+        if not isinstance(self.precondition, bool | None):
+            raise ValueError(f"precondition must be True, False or None, got {self.precondition!r}")
+        if self.blocks_per_step is not None:
+            self._at_least("blocks_per_step", 1)
+        if not isinstance(self.average, bool):
+            raise ValueError(f"average must be True or False, got {self.average!r}")
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
         whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
@@ -66,16 +84,50 @@ class KernelMachine(StreamEstimator):
                 f"standardize=True moves inputs below {kernel.domain.least:g}, which {kernel!r} does not take: "
                 "leave standardize out"
             )
+        block_size, precondition, blocks_per_step = {**self._by_default(), **(stated or {}), **self._given()}.values()
         return Machine(
             Inputs(self.max_inputs, standardize, kernel.domain),
             targets,
-            Expansion(kernel, int(self.block_size), np.dtype(self.dtype), self.cache_bytes, seed),
+            Expansion(kernel, int(block_size), np.dtype(self.dtype), self.cache_bytes, seed),
             self.growth or CDSG(),
             self.batch_size,
             self.max_features,
             self.step,
             float(self.regularization),
+            precondition,
+            blocks_per_step,
+            self.average,
         )
+
+    def _given(self) -> dict[str, Any]:
+        """Of the arguments whose None leaves them to us or to a state, those that are given."""
+        values = {name: getattr(self, name) for name in _LEFT_OPEN}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _by_default(self) -> dict[str, Any]:
+        """What these arguments come to."""
+        # The steps of a schedule have always been of gradients.
+        precondition = self.step is None if self.precondition is None else self.precondition
+        n = math.inf if self.max_features is None else self.max_features
+        if precondition:
+            sizes = PRECONDITIONED_BLOCK_SIZE if n >= PRECONDITIONED_BLOCK_SIZE else BLOCK_SIZE, True, BLOCKS
+        else:
+            sizes = BLOCK_SIZE, False, 1
+        return dict(zip(_LEFT_OPEN, sizes, strict=True))
+
+    def _state_arguments(self) -> dict[str, Any]:
+        updates = self._machine.updates
+        in_use = (self._machine.expansion.block_size, updates.preconditioned, updates.blocks_per_step)
+        return {**super()._state_arguments(), **dict(zip(_LEFT_OPEN, in_use, strict=True))}
+
+    def _go_on_with(self, stated: dict[str, Any]) -> None:
+        if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells
+            return
+        chosen = {name: stated[name] for name in _LEFT_OPEN}
+        block_size, precondition, n_blocks = chosen.values()
+        if not isinstance(precondition, bool) or not all(type(n) is int and n > 0 for n in (block_size, n_blocks)):
+            raise state_mismatch("arguments")
+        self._machine = self._build(self._targets, chosen)
 
     @property
     def n_features(self) -> int:
@@ -109,7 +161,7 @@ class KernelMachine(StreamEstimator):
 
     @property
     def gamma_0(self) -> float:
-        """The first step size of the default rule; 0 before the first mini-batch."""
+        """The first step size of the default rule, preconditioned or not; 0 before the first mini-batch."""
         return self._machine.history.gamma_0
 
     @property
@@ -129,11 +181,11 @@ class KernelMachine(StreamEstimator):
         machine = self._machine
         if not machine.expansion.n_blocks:
             return {}
-        measured = sensitivities(machine.expansion, machine.inputs)
+        measured = sensitivities(machine.solution, machine.inputs)
         total = float(measured.sum())
         return {name: float(value) / total for name, value in zip(self.input_names, measured, strict=True) if total > 0}
 
     @property
     def memory_bytes(self) -> int:
         """Bytes of coefficients and of cached frequencies."""
-        return self._machine.expansion.nbytes
+        return self._machine.nbytes

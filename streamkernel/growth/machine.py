@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
+from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.compute.moments import scale
+from streamkernel.expansion.average import AveragedSolution
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import BlockUpdate, Growth, GrowthContext
@@ -21,8 +22,11 @@ from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.own_loss import is_own, require_finite_gradient, warn_of_losses
-from streamkernel.growth.steps import default_step, first_step, no_longer, require_finite_step, scheduled_step
+from streamkernel.growth.own_loss import is_own, warn_of_losses
+from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
+from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
+from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_finite_step, scheduled_step
+from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
 from streamkernel.losses import curvature, gradient_bound
@@ -54,6 +58,12 @@ class Machine:
         A schedule of step sizes, or None for the default rule.
     regularization
         nu.
+    precondition
+        Whether a step solves a ridge regression on its block and mini-batch.
+    blocks_per_step
+        Blocks that a mini-batch updates, one after the other.
+    average
+        Whether predictions are those of the mean of the solutions after each step.
 
     """
 
@@ -67,6 +77,9 @@ class Machine:
         max_features: int | None,
         step: Scheduler | None,
         regularization: float,
+        precondition: bool = False,
+        blocks_per_step: int = 1,
+        average: bool = False,
     ) -> None:
         self.inputs = inputs
         self.targets = targets
@@ -78,12 +91,24 @@ class Machine:
         self.regularization = regularization
         self.history = StepHistory(growth.keeps_beta)
         self.feature_scale = FeatureScale(expansion.kernel)
+        self.updates = BlockUpdates(expansion, self.history, targets, regularization, precondition, blocks_per_step)
+        self._average = AveragedSolution(expansion) if average else None
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
         self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
         self._has_own_loss, self._has_own_growth = is_own(targets.loss), is_own(growth)
+
+    @property
+    def solution(self) -> Expansion:
+        """The expansion that predicts: of the last step, or the average of all."""
+        return self.expansion if self._average is None else self._average.solution
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of coefficients and cached frequencies."""
+        return self.expansion.nbytes + (0 if self._average is None else self._average.nbytes)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -130,7 +155,7 @@ class Machine:
             return self.predict([x])
         X = np.empty(fast_path.values.shape, self.expansion.dtype)
         scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
-        return padded(self.expansion.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
+        return padded(self.solution.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
@@ -138,7 +163,7 @@ class Machine:
         parts = [np.zeros((0, K))]
         for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
-            parts.append(padded(self.expansion.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
+            parts.append(padded(self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
     def state(self) -> State:
@@ -151,6 +176,7 @@ class Machine:
             **self.expansion.state(),
             **self.history.state(),
             **self.feature_scale.state(),
+            **({} if self._average is None else self._average.state()),
             **self._batch.state(len(self.inputs)),
             **({} if warm_up is None else warm_up.state(len(self.inputs))),
         }
@@ -170,6 +196,8 @@ class Machine:
             raise state_mismatch("n_grown")
         if self.history.beta.shape[1] != n_outputs:
             raise state_mismatch("beta")
+        if self._average is not None:
+            self._average.load_state(state)
         self._batch.load_state(state, len(self.inputs))
         warms_up = any(name.startswith("warm_up_") for name in state)
         self._warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
@@ -215,11 +243,13 @@ class Machine:
         self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
         X = self._scaled(rows, learnt)
-        scores = self.expansion.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
+        scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learnt.any():
             kept = X[learnt, : rows.values.shape[1]]
-            self._batch.append(kept, encoded.y[learnt], weights[learnt], None if scores is None else scores[learnt])
+            # Gradients are taken at the last solution.
+            at_last = None if scores is None or self._average is not None else scores[learnt]
+            self._batch.append(kept, encoded.y[learnt], weights[learnt], at_last)
             if self._warm_up is not None:
                 self._warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
         if not self._batch.room:
@@ -251,48 +281,34 @@ class Machine:
             scores = expansion.scores(X, keys, _NO_KEYS)
         K = self.targets.n_outputs
         scores = padded(scores, K)
-        g = self.targets.gradient(batch.y, scores)
-        if self._has_own_loss:
-            require_finite_gradient(self.targets.loss, g, batch.y, scores)
-        g = g * batch.w[:, None]
-        expansion.widen(K)
-        history.widen(K)
+        self.updates.take_step(batch, X, keys, scores, self._choose)
+        if self._average is not None:
+            self._average.take(history.t)
 
-        gbar = column_means(g)
-        step = self._choose(X, g, gbar)
-        if self._has_own_growth:
-            require_finite_step(self.growth, step)
-        is_new = step.block == expansion.n_blocks
-        # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
-        phi = expansion.features(step.block, X, keys) if g.any() else None
-        # Beyond -1 coefficients would grow by what is to make them smaller.
-        shrink = max(1 - step.decay * self.regularization, -1.0)
-        expansion.decay(shrink)
-        history.decay(shrink)
-        if phi is not None:
-            G = np.empty((K, expansion.width))
-            mean_outer(phi, g, G)
-            size = np.broadcast_to(np.asarray(step.size), (K,))
-            expansion.add(step.block, -size[:, None] * G)
-            history.enter(step.block, is_new, size, gbar, step.margin)
-        history.t += 1
+    def _step_size(self, X: Array) -> float:
+        """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
+        history, expansion = self.history, self.expansion
+        if self.step is not None:
+            return scheduled_step(self.step, history.t)
+        loss, preconditioned = self.targets.loss, self.updates.preconditioned
+        if not history.gamma_0 and preconditioned:
+            history.gamma_0 = preconditioned_step(self.batch_size, gradient_bound(loss) is not None)
+        elif not history.gamma_0:
+            rows = occupied(X)
+            K = kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth)
+            features = self.feature_scale
+            L, F = curvature(loss), expansion.block_size
+            history.gamma_0 = first_step(K, L, F, features.kappa, features.feature_bound)
+        return default_step(history.gamma_0, history.t, PRECONDITIONED_HALVING if preconditioned else HALVING)
 
-    def _choose(self, X: Array, g: Array, gbar: Array) -> BlockUpdate:
-        """Ask the policy which block to touch."""
+    def _choose(self, X: Array, g: Array, gbar: Array, number: int) -> BlockUpdate:
+        """Ask the policy which block to touch with the mini-batch's update of this number, from 0."""
         history, expansion, loss = self.history, self.expansion, self.targets.loss
         F, B = expansion.block_size, self.batch_size
-        L = curvature(loss)
-        features = self.feature_scale
-        if not features.is_measured:
+        L, features, plain = curvature(loss), self.feature_scale, not self.updates.preconditioned
+        if plain and not features.is_measured:
             features.measure(expansion, X, self.inputs.columns.keys)
-        if self.step is not None:
-            gamma = scheduled_step(self.step, history.t)
-        else:
-            if not history.gamma_0:
-                rows = occupied(X)
-                K = kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth)
-                history.gamma_0 = first_step(K, L, F, features.kappa, features.feature_bound)
-            gamma = default_step(history.gamma_0, history.t)
+        gamma = self._step_size(X)
 
         M = gradient_bound(loss)
         bounded = M is not None
@@ -303,6 +319,8 @@ class Machine:
         else:
             M *= largest_weight
 
+        farthest = math.inf if plain else LONGEST
+
         def longest(block: int) -> float:
             phi = expansion.features(block, X, self.inputs.columns.keys).astype(np.float64)
             phi *= np.sqrt(self._batch.w)[:, None]
@@ -312,7 +330,7 @@ class Machine:
 
         update = self.growth.choose(
             GrowthContext(
-                t=history.t,
+                t=history.t * self.updates.blocks_per_step + number,
                 gamma=gamma,
                 n_blocks=expansion.n_blocks,
                 full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
@@ -320,12 +338,14 @@ class Machine:
                 beta=history.beta,
                 variance=M**2 / (features.noise * F * B),
                 class_variance=largest_weight**2 / (features.noise * F * B),
-                limit=(lambda _: math.inf) if bounded and features.is_bounded else longest,
+                limit=longest if plain and not (bounded and features.is_bounded) else lambda _: farthest,
                 seed=expansion.seed,
             )
         )
+        if self._has_own_growth:
+            require_finite_step(self.growth, update)
         # Without a bound, what the first mini-batch showed may be far from what a later draw gives.
-        known = features.is_bounded or self.step is not None
+        known = features.is_bounded or self.step is not None or not plain
         return update if known else no_longer(update, longest(update.block))
 
     def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
@@ -338,6 +358,8 @@ class Machine:
         self._warm_up = None
         for part in (self.inputs, self.targets, self.expansion, self.history, self.feature_scale):
             part.forget()
+        if self._average is not None:
+            self._average.forget()
         self._batch.clear()
         self.expansion.bandwidth = bandwidth
         self._pass(Rows.known(values), targets, np.array(weights), predict=False)

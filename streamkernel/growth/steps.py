@@ -46,9 +46,9 @@ def first_step(
     return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / B) + feature_bound / block_size + kappa / B)))
 
 
-def default_step(gamma_0: float, t: int) -> float:
-    """gamma_t = gamma_0 / (1 + t / t0)."""
-    return gamma_0 / (1 + t / HALVING)
+def default_step(gamma_0: float, t: int, halving: int = HALVING) -> float:
+    """gamma_t = gamma_0 / (1 + t / t0), halved after t0 steps."""
+    return gamma_0 / (1 + t / halving)
 
 
 def scheduled_step(schedule: Scheduler, t: int) -> float:

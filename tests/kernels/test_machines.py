@@ -96,7 +96,9 @@ def test_gamma_0_and_the_variance_term_know_how_large_a_kernel_is():
     xs, _ = _stream(200)
     targets = [math.sin(3 * x["a"]) for x in xs]
     model, multiple = (
-        KernelRegressor(kernel=k, loss=optim.losses.Absolute(), regularization=0.0, batch_size=8, seed=1)
+        KernelRegressor(
+            kernel=k, loss=optim.losses.Absolute(), regularization=0.0, batch_size=8, precondition=False, seed=1
+        )
         for k in (Gaussian(1.0), 16 * Gaussian(1.0))
     )
     made, of_multiple = model.advance(xs, targets), multiple.advance(xs, targets)
@@ -111,7 +113,7 @@ def test_gamma_0_and_the_variance_term_know_how_large_a_kernel_is():
 def test_bounds_that_a_kernel_does_not_state_are_measured_and_kept():
     xs, ys = _stream(64)
     kernel = ChiSquared()
-    model = KernelClassifier(kernel=kernel, batch_size=16, seed=1)
+    model = KernelClassifier(kernel=kernel, batch_size=16, precondition=False, seed=1)
     assert model.__getstate__()["kappa"] == 0.0
     model.advance(xs[:16], ys[:16])
     state = model.__getstate__()
@@ -125,7 +127,7 @@ def test_bounds_that_a_kernel_does_not_state_are_measured_and_kept():
         with pytest.raises(ValueError, match=f"field '{field}'"):
             model.clone().__setstate__(spoilt)
     assert "kappa" not in KernelClassifier(seed=1).__getstate__()
-    model = KernelClassifier(kernel=Hellinger(), batch_size=2, seed=1)
+    model = KernelClassifier(kernel=Hellinger(), batch_size=2, precondition=False, seed=1)
     for _ in range(4):
         model.learn_one({"a": 0.0}, True)
     assert model._machine.feature_scale.kappa == 1.0
