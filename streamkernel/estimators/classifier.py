@@ -89,7 +89,7 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
     >>> accuracy.get() > 0.86
     True
     >>> model.n_records, model.n_steps, model.n_grown + model.n_reused
-    (1250, 39, 39)
+    (1250, 39, 78)
 
     References
     ----------
