@@ -13,6 +13,7 @@ from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.sensitivity import sensitivities
 from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.losses import is_smooth
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
 from streamkernel.state import state_mismatch
@@ -101,8 +102,9 @@ class KernelMachine(StreamEstimator):
 
     def _by_default(self) -> dict[str, Any]:
         """What these arguments come to."""
-        # The steps of a schedule have always been of gradients.
-        precondition = self.step is None if self.precondition is None else self.precondition
+        # The steps of a schedule have always been of gradients; and where a derivative jumps there is nothing to solve.
+        by_default = self.step is None and is_smooth(self._targets.loss)
+        precondition = by_default if self.precondition is None else self.precondition
         n = math.inf if self.max_features is None else self.max_features
         if precondition:
             sizes = PRECONDITIONED_BLOCK_SIZE if n >= PRECONDITIONED_BLOCK_SIZE else BLOCK_SIZE, True, BLOCKS
