@@ -45,6 +45,8 @@ class KernelMachine(StreamEstimator):
     blocks_per_step: int | None
     average: bool
     _machine: Machine
+    #: The most that arguments come to that are None by default.
+    default_sizes: ClassVar[dict[str, int]] = {"block_size": PRECONDITIONED_BLOCK_SIZE, "blocks_per_step": BLOCKS}
     _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
     def _build(self, targets: Targets, stated: dict[str, Any] | None = None) -> Machine:

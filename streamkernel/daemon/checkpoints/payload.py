@@ -46,6 +46,10 @@ LEARNT_ARGUMENTS = frozenset(
 
 _MOST_ARGUMENTS = 100_000
 
+#: Arguments of the growing estimators whose None is no value, but leaves them to the state.
+LEFT_OPEN = frozenset({"block_size", "precondition", "blocks_per_step"})
+#: Arguments that came after the first checkpoints, and the values which those have that lack them.
+LATER = {"precondition": (None, False), "blocks_per_step": (None, 1), "average": (False,)}
 _OTHER_MODEL = "the checkpoint holds another model than the configuration"
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
@@ -232,9 +236,18 @@ def _name(named: Any) -> str:
 
 
 def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
+    # What a configuration leaves open is what the state was learnt with.
+    left = {path for path, value in now.items() if value is None and path.rpartition(".")[2] in LEFT_OPEN}
+    before = {path: None if path in left else value for path, value in before.items()}
+    now = {path: value for path, value in now.items() if path in before or value not in _before(path)}
     difference = first_difference(before, now)
     if difference is not None:
         raise UnfitError(f"{_OTHER_MODEL}: {difference}")
+
+
+def _before(path: str) -> tuple[Any, ...]:
+    """What an argument may be that a checkpoint lacks, because it came later."""
+    return LATER.get(path.rpartition(".")[2], ())
 
 
 def _refuse_newer(record: state.State, model: Any) -> None:
