@@ -29,7 +29,8 @@ from river import (
 
 from streamkernel import KernelClassifier, KernelRegressor, growth, kernels, state
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.checkpoints.payload import differences, dump_model, load_model, structure
+from streamkernel.daemon.checkpoints.differences import differences
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model, structure
 from streamkernel.daemon.checkpoints.unpickler import permits
 
 RECORDS = list(datasets.Phishing().take(400))

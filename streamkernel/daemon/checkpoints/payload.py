@@ -22,6 +22,7 @@ from streamkernel import state
 from streamkernel.daemon.base.errors import CheckpointError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import is_ours, last_step
 from streamkernel.daemon.checkpoints import allowed, unpickler
+from streamkernel.daemon.checkpoints.differences import refuse_difference
 from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 from streamkernel.estimators.base import StreamEstimator
@@ -119,13 +120,13 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
             if not is_ours(model_from_config):
                 raise OtherModelError(["an estimator of streamkernel alone"])
-            _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
+            refuse_difference(described["structure"], json.loads(json.dumps(expected)))
             record = state.from_bytes(body)
             _refuse_newer(record, model_from_config)
             model_from_config.__setstate__(record)  # type: ignore[attr-defined]
             return model_from_config
         restored: Model = unpickler.loads(body, allowed_packages, sizes_of(model_from_config))
-        _refuse_difference(structure(restored), expected)
+        refuse_difference(structure(restored), expected)
         return restored
     except CheckpointError:
         raise
@@ -231,43 +232,12 @@ def _name(named: Any) -> str:
     return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__qualname__)}"
 
 
-def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
-    found = differences(before, now)
-    if found:
-        raise OtherModelError(found)
-
-
 def _refuse_newer(record: state.State, model: Any) -> None:
     written, known = record.get("version"), model.__getstate__()["version"]
     if type(written) is int and written > known:
         raise UnfitError(
             f"the state of the model is of version {written}, this streamkernel reads up to {known}: update it"
         )
-
-
-def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Return where the model structures of a checkpoint and a configuration differ, a phrase for each path.
-
-    Below a path that differs, as where there is another class, nothing more is compared.
-
-    Examples
-    --------
-    >>> differences({"model[0].max_features": 512}, {"model[0].max_features": 1024})
-    ['model[0].max_features: checkpoint has 512, configuration says 1024']
-
-    """
-    found: dict[str, str] = {}
-    for path in [*now, *(path for path in before if path not in now)]:
-        if any(path.startswith((f"{above}.", f"{above}[")) for above in found):
-            continue
-        if path not in before:
-            found[path] = f"{path}: not in the checkpoint, configuration says {now[path]!s:.200}"
-        elif path not in now:
-            found[path] = f"{path}: checkpoint has {before[path]!s:.200}, not in the configuration"
-        # The text as well: NaN differs from itself.
-        elif before[path] != now[path] and str(before[path]) != str(now[path]):
-            found[path] = f"{path}: checkpoint has {before[path]!s:.200}, configuration says {now[path]!s:.200}"
-    return list(found.values())
 
 
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:
