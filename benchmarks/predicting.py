@@ -14,6 +14,7 @@ from benchmarks.footprint import regressor
 from benchmarks.rounds import Ratio, interleaved, over, spread
 from streamkernel.compute.features import SINE, TILE, add_projected
 from streamkernel.compute.gaussians import feature_words
+from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import AT_ONCE, Drawn
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.expansion.stacks import Stacks
@@ -65,7 +66,7 @@ def expansion(X: Array, kernel: Gaussian, cache_bytes: int) -> Expansion:
     return made
 
 
-def ours(frequencies: Drawn | Stacks, X: Array, keys: Array, bandwidth: float, alpha: Array) -> Array:
+def ours(frequencies: Drawn | Stacks | Computed, X: Array, keys: Array, bandwidth: float, alpha: Array) -> Array:
     total = np.zeros((len(X), 1))
     frequencies.add_many(X, keys, NO_KEYS, bandwidth, alpha, alpha.shape[2], total)
     return total

@@ -10,7 +10,7 @@ from river.optim.schedulers import InverseScaling
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
 from streamkernel.growth import CDSG, DSG, UDSG
-from streamkernel.kernels import Gaussian
+from streamkernel.kernels import Gaussian, Laplacian, Matern, Polynomial
 
 GROWTHS = [None, DSG(), UDSG(), UDSG(grow=1, reuse=2), CDSG(cap=3.0)]
 
@@ -37,7 +37,7 @@ class Case:
 @st.composite
 def models(draw, **fixed):
     arguments = {
-        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5)])),
+        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5), Laplacian() + 0.3 * Polynomial(2)])),
         "growth": draw(st.sampled_from(GROWTHS)),
         "block_size": draw(st.sampled_from([1, 3, 8, 32])),
         "batch_size": draw(st.integers(1, 40)),
@@ -48,6 +48,9 @@ def models(draw, **fixed):
         "cache_bytes": draw(st.sampled_from([2**26, 2000, 0])),
         "dtype": draw(st.sampled_from(["float32", "float64"])),
         "seed": draw(st.integers(0, 2**64 - 1)),
+        "precondition": draw(st.sampled_from([None, None, True, False])),
+        "blocks_per_step": draw(st.sampled_from([1, 1, 3])),
+        "average": draw(st.sampled_from([False, False, True])),
         **fixed,
     }
     # A machine of width-1 blocks that grows at every record is slow in plain Python; its budget is small here.
@@ -58,7 +61,7 @@ def models(draw, **fixed):
 @st.composite
 def adaptive_models(draw, **fixed):
     return {
-        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5)])),
+        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5), Matern()])),
         "n_features": draw(st.sampled_from([1, 5, 16, 40])),
         "ridge": draw(st.sampled_from([0.03, 0.1, 2.0])),
         "drift_rates": draw(st.sampled_from([(0.0, 1e-3, 3e-2), (0.1,), (0.0, 1.0)])),

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"dates", "fields", "finite", "losses", "representation", "state"},
+    {"dates", "domain", "fields", "finite", "losses", "representation", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},

@@ -9,7 +9,7 @@ from streamkernel.compute.arrival import FeatureMap
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
-from streamkernel.kernels import Kernel
+from streamkernel.kernels import FourierKernel
 from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import Array, State
 
@@ -46,7 +46,7 @@ class AdaptiveFeatures:
 
     rules: ClassVar[Rules] = {"metric_scales": all_positive, "bandwidth": all_from_zero}
 
-    def __init__(self, kernel: Kernel, n_features: int, seed: int) -> None:
+    def __init__(self, kernel: FourierKernel, n_features: int, seed: int) -> None:
         self.kernel = kernel
         self.n_features = n_features
         self.seed = seed
@@ -76,7 +76,7 @@ class AdaptiveFeatures:
         self.n_inputs = self.d0 = n_inputs
         self.n_linear = n_inputs if n_inputs <= 2 * self.n_features else 0
         self.scales = np.ones(n_inputs)
-        self.bandwidth = self.kernel.bandwidth or 0.7 * math.sqrt(2 * max(n_inputs, 1))
+        self.bandwidth = self.kernel.bandwidth or self.kernel.initial_bandwidth(max(n_inputs, 1))
         self._forget_draws()
 
     def add_input(self) -> bool:

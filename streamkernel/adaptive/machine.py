@@ -19,7 +19,7 @@ from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.recent import Recent
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
-from streamkernel.kernels.drawing import median_bandwidth
+from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
@@ -272,8 +272,11 @@ class AdaptiveMachine(abc.ABC):
         X, y, w = (part[-since:] for part in self.recent.rows())
         columns, experts = self.columns, self.experts
         keys = self.inputs.columns.keys[: columns.n_inputs]
+        feature_map = columns.feature_map(keys, _NO_KEYS)
         self.importance = metric.importance(
-            columns.of(X, keys), experts.heads_W[int(np.argmin(experts.drifts))], columns.feature_map(keys, _NO_KEYS)
+            columns.of(X, keys),
+            experts.heads_W[int(np.argmin(experts.drifts))],
+            feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
         )
         scales = metric.scales_of(self.importance)
         bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)

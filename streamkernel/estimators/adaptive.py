@@ -11,6 +11,7 @@ from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.kernels.base import require_fourier
 from streamkernel.records.inputs import Inputs
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.
@@ -52,10 +53,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
         if self.seed is not None and not _is_whole(self.seed):
             raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
-        kernel = self.kernel or Gaussian()
-        if kernel.structured:
-            raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
-        standardize = kernel.shift_invariant if self.standardize is None else self.standardize
+        kernel = require_fourier(self.kernel or Gaussian(), type(self).__name__)
+        standardize = kernel.standardizes if self.standardize is None else self.standardize
         return Inputs(self.max_inputs, standardize), AdaptiveFeatures(kernel, int(self.n_features), seed)
 
     @property

@@ -30,7 +30,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     Parameters
     ----------
     kernel
-        The kernel. None (the default) is `Gaussian()`, whose bandwidth follows the metric.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a product of these or a Fourier kernel of your own. None (the
+        default) is `Gaussian()`, whose bandwidth follows the metric.
     n_features
         F, random frequencies, each a cosine and a sine. Defaults to 128.
     ridge

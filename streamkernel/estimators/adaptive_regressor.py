@@ -33,7 +33,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     Parameters
     ----------
     kernel
-        The kernel. None (the default) is `Gaussian()`, whose bandwidth follows the metric.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a product of these or a Fourier kernel of your own. None (the
+        default) is `Gaussian()`, whose bandwidth follows the metric.
     n_features
         F, random frequencies, each a cosine and a sine. Defaults to 128.
     ridge

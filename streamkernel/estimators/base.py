@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from river import base
@@ -74,6 +74,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
 
     _machine: StreamMachine
     _targets: Any
+    #: Arguments that came after the first states, and what their absence in a state means.
+    _later_arguments: ClassVar[dict[str, Any]] = {}
 
     def _check(self, name: str, value: object, *kinds: type) -> None:
         if isinstance(value, tuple(UNUSABLE)):
@@ -171,20 +173,37 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return rebuild, (type(self), {name: getattr(self, name) for name in self._get_params()}), self.__getstate__()
 
     def __getstate__(self) -> State:
-        return {"version": VERSION, "arguments": arguments(self), **self._machine.state()}
+        later = self._later_arguments
+        saved = {name: value for name, value in self._state_arguments().items() if value != later.get(name, later)}
+        return {"version": VERSION, "arguments": saved, **self._machine.state()}
+
+    @property
+    def open_arguments(self) -> dict[str, Any]:
+        """What the arguments came to whose None leaves them to the estimator or to a state; those that are None."""
+        return {}
+
+    def _state_arguments(self) -> dict[str, Any]:
+        """The arguments with which this state goes on."""
+        return {**arguments(self), **self.open_arguments}
+
+    def _go_on_with(self, stated: dict[str, Any]) -> None:
+        """Take from a state's arguments what those of this model leave to it."""
 
     def __setstate__(self, state: State) -> None:
         state = upgraded(state)
-        given, stated = arguments(self), state.get("arguments")
+        stated = state.get("arguments")
         if not isinstance(stated, dict):
             raise state_mismatch("arguments")
+        stated = {**self._later_arguments, **stated}
+        # Into a fresh model first: a record that does not fit must change nothing.
+        fresh = self.clone()
+        fresh._go_on_with(stated)
+        given = fresh._state_arguments()
         for name in {**stated, **given}:
             if given.get(name) != stated.get(name):
                 raise ValueError(
                     f"this state is of a model with {name}={stated.get(name)}, and this one has {given.get(name)}"
                 )
-        # Into a fresh model first: a record that does not fit must change nothing.
-        fresh = self.clone()
         fresh._machine.load_state(state)
         self._machine = fresh._machine
         self._targets = fresh._targets
@@ -227,7 +246,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """A fresh model of the same arguments; with `include_attributes`, one that has learnt the same."""
         clone = super().clone(new_params)
         if include_attributes:
-            clone.__setstate__({**self.__getstate__(), "arguments": arguments(clone)})
+            clone._go_on_with(self._state_arguments())
+            clone.__setstate__({**self.__getstate__(), "arguments": clone._state_arguments()})
         return clone
 
 

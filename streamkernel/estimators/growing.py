@@ -2,20 +2,28 @@
 
 import math
 import secrets
+from typing import Any, ClassVar
 
 import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import state_mismatch
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.sensitivity import sensitivities
 from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.losses import is_smooth
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
 
 _DTYPES = ("float32", "float64")
+#: Features of a block of a plain step and of a preconditioned one, and blocks of the latter, unless the user says
+#: otherwise.
+BLOCK_SIZE, PRECONDITIONED_BLOCK_SIZE, BLOCKS = 32, 64, 2
+#: Arguments whose None leaves them to us or, where one is loaded, to a state.
+_LEFT_OPEN = ("block_size", "precondition", "blocks_per_step")
 
 
 class KernelMachine(StreamEstimator):
@@ -23,7 +31,7 @@ class KernelMachine(StreamEstimator):
 
     kernel: Kernel | None
     growth: Growth | None
-    block_size: int
+    block_size: int | None
     batch_size: int
     max_features: int | None
     step: Scheduler | None
@@ -33,17 +41,24 @@ class KernelMachine(StreamEstimator):
     cache_bytes: int
     dtype: str
     seed: int | None
+    precondition: bool | None
+    blocks_per_step: int | None
+    average: bool
     _machine: Machine
+    #: The most that a state may say of arguments that are left to it.
+    default_sizes: ClassVar[dict[str, int]] = {"block_size": 2**16, "blocks_per_step": 2**10}
+    _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
-    def _build(self, targets: Targets) -> Machine:
-        """A fresh machine from the constructor's arguments."""
+    def _build(self, targets: Targets, stated: dict[str, Any] | None = None) -> Machine:
+        """A fresh machine from the constructor's arguments, and those left to a state."""
         self._check("kernel", self.kernel, Kernel)
         self._check("growth", self.growth, Growth)
         self._check("step", self.step, Scheduler)
-        self._at_least("block_size", 1)
+        if self.block_size is not None:
+            self._at_least("block_size", 1)
         self._at_least("batch_size", 1)
         if self.max_features is not None:
-            self._at_least("max_features", self.block_size)
+            self._at_least("max_features", self.block_size or BLOCK_SIZE)
         self._at_least("max_inputs", 1)
         self._at_least("cache_bytes", 0)
         nu = self.regularization
@@ -51,6 +66,12 @@ class KernelMachine(StreamEstimator):
             raise ValueError(f"regularization must be a number from 0 up, got {nu!r}")
         if not isinstance(self.standardize, bool | None):
             raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
+        if not isinstance(self.precondition, bool | None):
+            raise ValueError(f"precondition must be True, False or None, got {self.precondition!r}")
+        if self.blocks_per_step is not None:
+            self._at_least("blocks_per_step", 1)
+        if not isinstance(self.average, bool):
+            raise ValueError(f"average must be True or False, got {self.average!r}")
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
         whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
@@ -60,21 +81,72 @@ class KernelMachine(StreamEstimator):
         kernel = self.kernel or Gaussian()
         if kernel.structured and self.dtype != "float32":
             raise ValueError(f"structured frequencies are float32, got dtype={self.dtype!r}: leave one of the two out")
-        standardize = kernel.shift_invariant if self.standardize is None else bool(self.standardize)
+        standardize = kernel.standardizes if self.standardize is None else bool(self.standardize)
+        if standardize and kernel.domain is not None:
+            raise ValueError(
+                f"standardize=True moves inputs below {kernel.domain.least:g}, which {kernel!r} does not take: "
+                "leave standardize out"
+            )
+        block_size, precondition, blocks_per_step = {**self._by_default(), **(stated or {}), **self._given()}.values()
         return Machine(
-            Inputs(self.max_inputs, standardize),
+            Inputs(self.max_inputs, standardize, kernel.domain),
             targets,
-            Expansion(kernel, int(self.block_size), np.dtype(self.dtype), self.cache_bytes, seed),
+            Expansion(kernel, int(block_size), np.dtype(self.dtype), self.cache_bytes, seed),
             self.growth or CDSG(),
             self.batch_size,
             self.max_features,
             self.step,
             float(self.regularization),
+            precondition,
+            blocks_per_step,
+            self.average,
         )
+
+    def _given(self) -> dict[str, Any]:
+        """Of the arguments whose None leaves them to us or to a state, those that are given."""
+        values = {name: getattr(self, name) for name in _LEFT_OPEN}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _by_default(self) -> dict[str, Any]:
+        """What these arguments come to."""
+        # The steps of a schedule have always been of gradients; and where a derivative jumps there is nothing to solve.
+        by_default = self.step is None and is_smooth(self._targets.loss)
+        precondition = by_default if self.precondition is None else self.precondition
+        n = math.inf if self.max_features is None else self.max_features
+        if precondition:
+            sizes = PRECONDITIONED_BLOCK_SIZE if n >= PRECONDITIONED_BLOCK_SIZE else BLOCK_SIZE, True, BLOCKS
+        else:
+            sizes = BLOCK_SIZE, False, 1
+        return dict(zip(_LEFT_OPEN, sizes, strict=True))
+
+    @property
+    def open_arguments(self) -> dict[str, Any]:
+        """What `block_size`, `precondition` and `blocks_per_step` came to; those that are None."""
+        updates = self._machine.updates
+        in_use = (self._machine.expansion.block_size, updates.preconditioned, updates.blocks_per_step)
+        return {name: value for name, value in zip(_LEFT_OPEN, in_use, strict=True) if getattr(self, name) is None}
+
+    def _go_on_with(self, stated: dict[str, Any]) -> None:
+        if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells
+            return
+        chosen = {name: stated[name] for name in _LEFT_OPEN}
+        if not isinstance(chosen["precondition"], bool) or not all(map(self._is_possible, chosen.items())):
+            raise state_mismatch("arguments")
+        self._machine = self._build(self._targets, chosen)
+
+    def _is_possible(self, stated: tuple[str, Any]) -> bool:
+        """Whether a state may say this of an argument: one that is left to it must not ask for any memory or time."""
+        name, value = stated
+        most = self.default_sizes.get(name)
+        if most is None:
+            return True
+        if name == "block_size" and self.max_features is not None:
+            most = min(most, self.max_features)
+        return type(value) is int and value > 0 and (value <= most or value == getattr(self, name))
 
     @property
     def n_features(self) -> int:
-        """Features in use; a feature is one frequency, its cosine and sine count once."""
+        """Features in use; a feature is one draw, of a Fourier kernel a frequency: its cosine and sine count once."""
         return self._machine.expansion.n_features
 
     @property
@@ -104,12 +176,12 @@ class KernelMachine(StreamEstimator):
 
     @property
     def gamma_0(self) -> float:
-        """The first step size of the default rule; 0 before the first mini-batch."""
+        """The first step size of the default rule, preconditioned or not; 0 before the first mini-batch."""
         return self._machine.history.gamma_0
 
     @property
     def bandwidth(self) -> float:
-        """The kernel's length scale in use; 0 before the first mini-batch."""
+        """The kernel's length scale in use; 0 before the first mini-batch, 1 of a kernel that has none to be chosen."""
         return self._machine.expansion.bandwidth
 
     @property
@@ -118,16 +190,17 @@ class KernelMachine(StreamEstimator):
 
         The mean squared slope of f along the input, times the input's variance: a derivative-based global sensitivity
         measure, taken at 256 points at which numbers are standard normal in scaled units, and strings any of their
-        values. What it costs is as much as 500 predictions.
+        values. What it costs is as much as 500 predictions; where features are no cosines of the inputs, slopes are
+        differences, which cost 512 predictions for each input.
         """
         machine = self._machine
         if not machine.expansion.n_blocks:
             return {}
-        measured = sensitivities(machine.expansion, machine.inputs)
+        measured = sensitivities(machine.solution, machine.inputs)
         total = float(measured.sum())
         return {name: float(value) / total for name, value in zip(self.input_names, measured, strict=True) if total > 0}
 
     @property
     def memory_bytes(self) -> int:
         """Bytes of coefficients and of cached frequencies."""
-        return self._machine.expansion.nbytes
+        return self._machine.nbytes

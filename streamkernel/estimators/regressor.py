@@ -38,12 +38,13 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block. Defaults to 32.
+        F, features of a block. None (the default) is 64 with `precondition`, and 32 without or where `max_features` is
+        less.
     batch_size
         B, labelled records of a step. Defaults to 32.
     max_features
-        The most features, at least `block_size`; None is the paper's unbounded machine. Defaults to 4,096. A feature is
-        one frequency.
+        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
+        feature is one frequency.
     step
         A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), gamma_0 taken from the first
         mini-batch.
@@ -59,6 +60,17 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         "float32" (the default) or "float64".
     seed
         The stream of random features. None (the default) draws one.
+    precondition
+        Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
+        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and the
+        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. A state goes on with the
+        `block_size`, `precondition` and `blocks_per_step` that it was learnt with where these are None.
+    blocks_per_step
+        Blocks that a mini-batch updates one after the other, each fitted to what those before left. None (the default)
+        is 2 with `precondition` and 1 without.
+    average
+        Whether predictions are those of the mean of the solutions after each step, instead of the last. Defaults to
+        False.
 
     Raises
     ------
@@ -88,7 +100,7 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         kernel: Kernel | None = None,
         loss: RegressionLoss | None = None,
         growth: Growth | None = None,
-        block_size: int = 32,
+        block_size: int | None = None,
         batch_size: int = 32,
         max_features: int | None = 4096,
         step: Scheduler | None = None,
@@ -98,6 +110,9 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         cache_bytes: int = 2**26,
         dtype: str = "float32",
         seed: int | None = None,
+        precondition: bool | None = None,
+        blocks_per_step: int | None = None,
+        average: bool = False,
     ) -> None:
         self.kernel = kernel
         self.loss = loss
@@ -112,6 +127,9 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         self.cache_bytes = cache_bytes
         self.dtype = dtype
         self.seed = seed
+        self.precondition = precondition
+        self.blocks_per_step = blocks_per_step
+        self.average = average
         self._check("loss", loss, RegressionLoss)
         self._targets = Numbers(loss or Squared())
         self._machine: Machine = self._build(self._targets)

@@ -10,7 +10,19 @@ from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.regressor import KernelRegressor
 from streamkernel.growth import CDSG, DSG, UDSG
-from streamkernel.kernels import Gaussian
+from streamkernel.kernels import (
+    ArcCosine,
+    ChiSquared,
+    DotProduct,
+    Gaussian,
+    Hellinger,
+    Kernel,
+    Laplacian,
+    Matern,
+    Polynomial,
+    ReciprocalSemigroup,
+    SkewedChiSquared,
+)
 
 Model = AdaptiveKernelClassifier | AdaptiveKernelRegressor | KernelClassifier | KernelRegressor
 
@@ -36,13 +48,27 @@ def _models() -> Iterator[Model]:
         for growth in (CDSG(), DSG(), UDSG()):
             yield estimator(growth=growth, seed=1)
         yield estimator(dtype="float64", seed=1)
+        for dtype in ("float32", "float64"):
+            yield estimator(precondition=False, dtype=dtype, seed=1)
         yield estimator(kernel=Gaussian(structured=True), seed=1)
+    for dtype in ("float32", "float64"):  # more records than features: the other form of a preconditioned step
+        yield KernelClassifier(block_size=8, batch_size=64, dtype=dtype, seed=1)
+    yield KernelRegressor(kernel=_every_kernel(), seed=1)
+
+
+def _every_kernel() -> Kernel:
+    """A sum that draws what kernels of all families draw."""
+    kernel: Kernel = Laplacian(1.0) * Matern(1.5, 1.0) + Gaussian(1.0) * Hellinger()
+    for one in (DotProduct(), Polynomial(), ArcCosine(), ChiSquared(), SkewedChiSquared(), ReciprocalSemigroup()):
+        kernel = kernel + one
+    return kernel
 
 
 def _use(model: Model) -> None:
     """Learn records of numbers, one by one and many at once; then strings, and inputs and classes that come late."""
     rng = random.Random(1)
-    numbers: list[dict[str, float]] = [{name: rng.gauss(0, 1) for name in "abc"} for _ in range(_RECORDS)]
+    # From 0 up, as some kernels ask for.
+    numbers: list[dict[str, float]] = [{name: abs(rng.gauss(0, 1)) for name in "abc"} for _ in range(_RECORDS)]
     ys = [float(i % _CLASSES) for i in range(_RECORDS)]
     for x, y in zip(numbers, ys, strict=True):
         model.predict_one(x)

@@ -7,7 +7,7 @@ import numpy as np
 from streamkernel.compute.features import SINE, TILE, add_projected, add_scores, paired_features
 from streamkernel.compute.gaussians import feature_words
 from streamkernel.expansion.blockcache import BlockCache
-from streamkernel.kernels import Kernel
+from streamkernel.kernels import FourierKernel
 from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import Array
 
@@ -40,7 +40,9 @@ class Drawn:
 
     """
 
-    def __init__(self, kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int) -> None:
+    def __init__(
+        self, kernel: FourierKernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int
+    ) -> None:
         self.kernel = kernel
         self.block_size = block_size
         self.dtype = dtype
@@ -75,6 +77,7 @@ class Drawn:
         """
         sine = SINE[self.dtype]
         n_cached = 0
+        X = self.kernel.transform(X)
         if len(extra_keys):
             keys = np.concatenate([keys, extra_keys])
         else:
@@ -92,6 +95,7 @@ class Drawn:
         if len(X) < MANY:
             self.add_scores(X, keys, extra_keys, bandwidth, alpha, n_features, total)
             return
+        X = self.kernel.transform(X)
         keys = np.concatenate([keys, extra_keys])
         n_cached = 0 if len(extra_keys) else self._cached(keys, bandwidth, n_features)
         for first in range(0, n_features, TILE):
@@ -105,6 +109,7 @@ class Drawn:
     def features(self, block: int, X: Array, keys: Array, bandwidth: float, out: Array) -> None:
         """Fill `out`, shape (n, 2 F), with the features phi of a block: cosines, then sines, times F^-1/2."""
         first = block * self.block_size
+        X = self.kernel.transform(X)
         if block < self._fill(keys, bandwidth, block + 1):
             paired_features(X, self.cache.W, first, SINE[self.dtype], out)
         else:

@@ -1,15 +1,19 @@
 """The random feature expansion f(x) = scale . sum_k phi_k(x) . alpha_k: coefficients stored, features drawn again.
 
-Block k holds F frequencies, a function of the seed and so never part of the state: drawn one by one for every input
-(`drawn`), or sixteen stacks of orthogonal ones at a time (`stacks`).
+Block k holds F draws of random features, a function of the seed and so never part of the state: of a Fourier kernel
+frequencies, drawn one by one for every input (`drawn`) or sixteen stacks of orthogonal ones at a time (`stacks`); of
+any other what the kernel itself computes (`computed`). The features of a sum of kernels are those of each, side by
+side.
 """
 
 from typing import Any, ClassVar
 
 import numpy as np
 
+from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
+from streamkernel.expansion.terms import Term, terms_of
 from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, number, state_mismatch, whole
 from streamkernel.kernels import Kernel
 from streamkernel.state import Array, State
@@ -21,20 +25,21 @@ SMALLEST_SCALE = 1e-6
 
 
 class Expansion:
-    """A kernel expansion in blocks of random Fourier features, with K outputs and one global scale.
+    """A kernel expansion in blocks of random features, with K outputs and one global scale.
 
     Parameters
     ----------
     kernel
-        The kernel, which draws the frequencies.
+        The kernel, which draws the features.
     block_size
-        F, the frequencies of a block; a frequency is a cosine and a sine.
+        F, the draws of a block; a draw is `kernel.n_parts` numbers, of a Fourier kernel the cosine and the sine of one
+        frequency.
     dtype
         float32 or float64.
     cache_bytes
         The most bytes of drawn frequencies cached.
     seed
-        The seed of the frequencies, an unsigned 64-bit number.
+        The seed of the draws, an unsigned 64-bit number.
 
     Attributes
     ----------
@@ -67,36 +72,57 @@ class Expansion:
         self.n_blocks = 0
         self.n_outputs = 0
         self.scale = 1.0
-        # Of the cosines, then of the sines, feature after feature: as the sums go through them.
-        self._alpha = np.zeros((0, 2, 0), self.dtype)
-        self.frequencies: Drawn | Stacks = (
-            Stacks(self.block_size, self.cache_bytes, self.seed)
-            if self.kernel.structured
-            else Drawn(self.kernel, self.block_size, self.dtype, self.cache_bytes, self.seed)
-        )
+        self.terms: list[Term] = terms_of(self.kernel, self.block_size, self.dtype, self.cache_bytes, self.seed)
 
     def begin(self, X: Array, bandwidth: float) -> None:
         """Fix what the first rows, shape (n, d), decide: the bandwidth, where none is given, and structured groups."""
         self.bandwidth = self.bandwidth or bandwidth
-        if isinstance(self.frequencies, Stacks):
-            self.frequencies.begin(X)
+        if (stacks := self._stacks) is not None:
+            stacks.begin(X)
 
     @property
     def n_features(self) -> int:
-        """Frequencies in use."""
+        """Draws in use."""
         return self.n_blocks * self.block_size
 
     @property
+    def width(self) -> int:
+        """The numbers that the features of a block are: `n_parts` F, of a Fourier kernel 2 F."""
+        return self.kernel.n_parts * self.block_size
+
+    @property
     def alpha(self) -> Array:
-        """The coefficients before the global scale, a copy of shape (n_blocks, K, 2 F)."""
+        """The coefficients before the global scale, a copy of shape (n_blocks, K, width)."""
         K, F = self.n_outputs, self.block_size
-        blocks = self._alpha[:, :, : self.n_features].reshape(K, 2, self.n_blocks, F)
-        return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(self.n_blocks, K, 2 * F)
+        blocks = self.coefficients.reshape(K, self.kernel.n_parts, self.n_blocks, F)
+        return np.ascontiguousarray(blocks.transpose(2, 0, 1, 3)).reshape(self.n_blocks, K, self.width)
+
+    @property
+    def coefficients(self) -> Array:
+        """The same in the order of the sums, shape (K, n_parts, n_features): a view, or of several terms a copy."""
+        parts = [term.alpha[:, :, : self.n_features] for term in self.terms]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def in_order(self, alpha: Array) -> Array:
+        """Coefficients as `alpha` gives them in the order of the sums, shape (K, n_parts, n_features)."""
+        n_blocks, K, _ = alpha.shape
+        P, F = self.kernel.n_parts, self.block_size
+        blocks = alpha.reshape(n_blocks, K, P, F)
+        return np.ascontiguousarray(blocks.transpose(1, 2, 0, 3)).reshape(K, P, n_blocks * F)
+
+    def replace(self, coefficients: Array) -> None:
+        """Have others in place of all coefficients, of the shape of `coefficients`, and a global scale of 1.
+
+        What shares the terms of this expansion keeps its own.
+        """
+        parts = np.split(coefficients, np.cumsum([term.kernel.n_parts for term in self.terms])[:-1], axis=1)
+        self.terms = [term.holding(np.ascontiguousarray(part)) for term, part in zip(self.terms, parts, strict=True)]
+        self.scale = 1.0
 
     @property
     def nbytes(self) -> int:
         """Bytes of coefficients and cached frequencies."""
-        return int(self._alpha.nbytes) + self.frequencies.nbytes
+        return sum(int(term.alpha.nbytes) + term.source.nbytes for term in self.terms)
 
     def scores(self, X: Array, keys: Array, extra_keys: Array, alone: bool = False) -> Array:
         """The scores f(x) of rows.
@@ -120,44 +146,43 @@ class Expansion:
         """
         total = np.zeros((len(X), self.n_outputs))
         if self.n_blocks:
-            add = self.frequencies.add_many if alone else self.frequencies.add_scores
-            add(X, keys, extra_keys, self.bandwidth, self._alpha, self.n_features, total)
+            for term in self.terms:
+                term.add_scores(X, keys, extra_keys, self.bandwidth, self.n_features, total, alone)
             total *= self.scale / np.sqrt(self.block_size)
         return total
 
     def features(self, block: int, X: Array, keys: Array) -> Array:
-        """The features phi_k(x) of rows X (n, d), shape (n, 2 F); block k may be the one that comes next."""
-        out = np.empty((len(X), 2 * self.block_size), self.dtype)
-        self.frequencies.features(block, X, keys, self.bandwidth, out)
-        return out
+        """The features phi_k(x) of rows X (n, d), shape (n, width); block k may be the one that comes next."""
+        parts = [term.features(block, X, keys, self.bandwidth) for term in self.terms]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def widen(self, n_outputs: int) -> None:
         """Add outputs, up to `n_outputs`, with coefficients of 0 in every block."""
         missing = n_outputs - self.n_outputs
         if missing > 0:
-            self._alpha = np.pad(self._alpha, ((0, missing), (0, 0), (0, 0)))
+            for term in self.terms:
+                term.alpha = np.pad(term.alpha, ((0, missing), (0, 0), (0, 0)))
             self.n_outputs = n_outputs
 
     def decay(self, factor: float) -> None:
         """Multiply every coefficient by a factor from -1 to 1, which only changes the global scale."""
         self.scale *= factor
         if abs(self.scale) < SMALLEST_SCALE:
-            self._alpha *= self.dtype.type(self.scale)
+            for term in self.terms:
+                term.alpha *= self.dtype.type(self.scale)
             self.scale = 1.0
 
     def add(self, block: int, delta: Array) -> None:
-        """Add `delta`, float64 of shape (K, 2 F), to the coefficients of a block, an old one or the next."""
-        F = self.block_size
-        if block == self.n_blocks:
-            room = self._alpha.shape[2]
-            if (block + 1) * F > room:
-                # By half: twice would make the largest model three times its coefficients.
-                self._alpha = np.pad(self._alpha, ((0, 0), (0, 0), (0, max(room // 2, 4 * F))))
-            self.n_blocks += 1
-        own = self._alpha[:, :, block * F : (block + 1) * F]
+        """Add `delta`, float64 of shape (K, width), to the coefficients of a block, an old one or the next."""
         most = LARGEST_COEFFICIENT
-        own += np.clip(delta / self.scale, -most, most).astype(self.dtype).reshape(self.n_outputs, 2, F)
-        np.clip(own, -most, most, out=own)
+        parts = np.clip(delta / self.scale, -most, most).astype(self.dtype)
+        first = 0
+        for term in self.terms:
+            own = term.block(block)
+            own += parts[:, first : first + term.width].reshape(own.shape)
+            np.clip(own, -most, most, out=own)
+            first += term.width
+        self.n_blocks += block == self.n_blocks
 
     def state(self) -> State:
         """The fields of the state."""
@@ -167,7 +192,7 @@ class Expansion:
                 "bandwidth": self.bandwidth,
                 "scale": self.scale,
                 "alpha": self.alpha,
-                **(self.frequencies.state() if isinstance(self.frequencies, Stacks) else {}),
+                **(stacks.state() if (stacks := self._stacks) else {}),
             },
             self.rules,
         )
@@ -178,16 +203,25 @@ class Expansion:
         self.seed = whole(state, "seed", most=2**64 - 1)
         self.forget()
         self.bandwidth = number(state, "bandwidth")
+        alpha = array(state, "alpha", self.dtype, None, None, self.width)
+        self.n_blocks, self.n_outputs, _ = alpha.shape
+        self.replace(self.in_order(alpha))
         self.scale = number(state, "scale")
         if not self.scale:
             raise state_mismatch("scale")
-        alpha = array(state, "alpha", self.dtype, None, None, 2 * self.block_size)
-        self.n_blocks, self.n_outputs, _ = alpha.shape
-        halves = alpha.reshape(self.n_blocks, self.n_outputs, 2, self.block_size)
-        self._alpha = np.ascontiguousarray(halves.transpose(1, 2, 0, 3)).reshape(self.n_outputs, 2, self.n_features)
-        if isinstance(self.frequencies, Stacks):
-            self.frequencies.load_state(state)
-            if self.n_blocks and not self.frequencies.first_size:
+        if (stacks := self._stacks) is not None:
+            stacks.load_state(state)
+            if self.n_blocks and not stacks.first_size:
                 raise state_mismatch("first_group")
         if self.n_blocks and not self.bandwidth:
             raise state_mismatch("bandwidth")
+
+    @property
+    def frequencies(self) -> Drawn | Stacks | Computed:
+        """The source of the features of the first term, which is the only one unless the kernel is a sum."""
+        return self.terms[0].source
+
+    @property
+    def _stacks(self) -> Stacks | None:
+        """The source of a structured kernel, which is no sum."""
+        return self.frequencies if isinstance(self.frequencies, Stacks) else None

@@ -1,9 +1,8 @@
 """What a growing machine takes its bandwidth and first step size from: rows without what would mislead."""
 
-import math
-
 import numpy as np
 
+from streamkernel.kernels import Kernel
 from streamkernel.records.input_scaler import SCALED_LIMIT
 from streamkernel.state import Array
 
@@ -20,7 +19,7 @@ def usual(X: Array) -> Array:
     return kept if 2 * len(kept) > len(X) else X
 
 
-def first_bandwidth(X: Array) -> float:
-    """.7 sqrt(2 d), d measured as the rows' mean squared norm, which is d for standardised inputs."""
+def first_bandwidth(kernel: Kernel, X: Array) -> float:
+    """The kernel's bandwidth for as many inputs as there are: the rows' mean squared norm, or d if standardised."""
     d = float(np.mean(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
-    return 0.7 * math.sqrt(2 * d) if d > 0 else 0.7
+    return kernel.initial_bandwidth(d) if d > 0 else kernel.initial_bandwidth(0.5)

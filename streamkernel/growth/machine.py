@@ -4,36 +4,33 @@ Records are predicted, then learnt, one after the other. Coefficients change eve
 moments with every one; how a stream is cut into calls never changes a bit.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
 from streamkernel.compute.moments import scale
+from streamkernel.expansion.average import AveragedSolution
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch, whole
-from streamkernel.growth import BlockUpdate, Growth, GrowthContext
+from streamkernel.growth import Growth
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
+from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.fast_path import GrowingFastPath
+from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
-from streamkernel.growth.own_loss import is_own, require_finite_gradient, warn_of_losses
-from streamkernel.growth.steps import default_step, first_step, require_finite_step, scheduled_step
+from streamkernel.growth.own_loss import is_own, warn_of_losses
+from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
-from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
-from streamkernel.losses import curvature, gradient_bound
+from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
 from streamkernel.state import Array, State
-
-#: How fast the largest gradient seen is forgotten, a step.
-GRADIENT_MEMORY = 0.999
 
 
 class Machine:
@@ -53,6 +50,12 @@ class Machine:
         A schedule of step sizes, or None for the default rule.
     regularization
         nu.
+    precondition
+        Whether a step solves a ridge regression on its block and mini-batch.
+    blocks_per_step
+        Blocks that a mini-batch updates, one after the other.
+    average
+        Whether predictions are those of the mean of the solutions after each step.
 
     """
 
@@ -66,22 +69,36 @@ class Machine:
         max_features: int | None,
         step: Scheduler | None,
         regularization: float,
+        precondition: bool = False,
+        blocks_per_step: int = 1,
+        average: bool = False,
     ) -> None:
         self.inputs = inputs
         self.targets = targets
         self.expansion = expansion
-        self.growth = growth
-        self.batch_size = batch_size
         self.max_blocks = None if max_features is None else max_features // expansion.block_size
-        self.step = step
-        self.regularization = regularization
         self.history = StepHistory(growth.keeps_beta)
+        self.feature_scale = FeatureScale(expansion.kernel)
+        parts = expansion, self.history, targets
+        choice = BlockChoice(*parts, self.feature_scale, growth, step, batch_size, self.max_blocks, precondition)
+        self.updates = BlockUpdates(*parts, choice, regularization, precondition, blocks_per_step)
+        self._average = AveragedSolution(expansion) if average else None
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
         self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
-        self._has_own_loss, self._has_own_growth = is_own(targets.loss), is_own(growth)
+        self._has_own_loss = is_own(targets.loss)
+
+    @property
+    def solution(self) -> Expansion:
+        """The expansion that predicts: of the last step, or the average of all."""
+        return self.expansion if self._average is None else self._average.solution
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of coefficients and cached frequencies."""
+        return self.expansion.nbytes + (0 if self._average is None else self._average.nbytes)
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -128,7 +145,7 @@ class Machine:
             return self.predict([x])
         X = np.empty(fast_path.values.shape, self.expansion.dtype)
         scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
-        return padded(self.expansion.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
+        return padded(self.solution.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
@@ -136,7 +153,7 @@ class Machine:
         parts = [np.zeros((0, K))]
         for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
-            parts.append(padded(self.expansion.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
+            parts.append(padded(self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
     def state(self) -> State:
@@ -148,6 +165,8 @@ class Machine:
             **self.targets.state(),
             **self.expansion.state(),
             **self.history.state(),
+            **self.feature_scale.state(),
+            **({} if self._average is None else self._average.state()),
             **self._batch.state(len(self.inputs)),
             **({} if warm_up is None else warm_up.state(len(self.inputs))),
         }
@@ -159,6 +178,7 @@ class Machine:
         self.targets.load_state(state)
         self.expansion.load_state(state)
         self.history.load_state(state)
+        self.feature_scale.load_state(state)
         n_blocks, n_outputs = self.expansion.n_blocks, self.expansion.n_outputs
         if n_outputs > self.targets.n_outputs or n_blocks > (self.max_blocks or n_blocks):
             raise state_mismatch("alpha")
@@ -166,6 +186,8 @@ class Machine:
             raise state_mismatch("n_grown")
         if self.history.beta.shape[1] != n_outputs:
             raise state_mismatch("beta")
+        if self._average is not None:
+            self._average.load_state(state)
         self._batch.load_state(state, len(self.inputs))
         warms_up = any(name.startswith("warm_up_") for name in state)
         self._warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
@@ -211,11 +233,13 @@ class Machine:
         self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
         X = self._scaled(rows, learnt)
-        scores = self.expansion.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
+        scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learnt.any():
             kept = X[learnt, : rows.values.shape[1]]
-            self._batch.append(kept, encoded.y[learnt], weights[learnt], None if scores is None else scores[learnt])
+            # Gradients are taken at the last solution.
+            at_last = None if scores is None or self._average is not None else scores[learnt]
+            self._batch.append(kept, encoded.y[learnt], weights[learnt], at_last)
             if self._warm_up is not None:
                 self._warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
         if not self._batch.room:
@@ -240,84 +264,16 @@ class Machine:
         batch, history, expansion = self._batch, self.history, self.expansion
         X = batch.rows(len(self.inputs))
         if not expansion.n_blocks:
-            expansion.begin(X, first_bandwidth(occupied(X)))
+            expansion.begin(X, first_bandwidth(expansion.kernel, occupied(X)))
         keys = self.inputs.columns.keys
         scores = batch.scores
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
         K = self.targets.n_outputs
         scores = padded(scores, K)
-        g = self.targets.gradient(batch.y, scores)
-        if self._has_own_loss:
-            require_finite_gradient(self.targets.loss, g, batch.y, scores)
-        g = g * batch.w[:, None]
-        expansion.widen(K)
-        history.widen(K)
-
-        gbar = column_means(g)
-        step = self._choose(X, g, gbar)
-        if self._has_own_growth:
-            require_finite_step(self.growth, step)
-        is_new = step.block == expansion.n_blocks
-        # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever and say nothing.
-        phi = expansion.features(step.block, X, keys) if g.any() else None
-        # Beyond -1 coefficients would grow by what is to make them smaller.
-        shrink = max(1 - step.decay * self.regularization, -1.0)
-        expansion.decay(shrink)
-        history.decay(shrink)
-        if phi is not None:
-            G = np.empty((K, 2 * expansion.block_size))
-            mean_outer(phi, g, G)
-            size = np.broadcast_to(np.asarray(step.size), (K,))
-            expansion.add(step.block, -size[:, None] * G)
-            history.enter(step.block, is_new, size, gbar, step.margin)
-        history.t += 1
-
-    def _choose(self, X: Array, g: Array, gbar: Array) -> BlockUpdate:
-        """Ask the policy which block to touch."""
-        history, expansion, loss = self.history, self.expansion, self.targets.loss
-        F, B = expansion.block_size, self.batch_size
-        L = curvature(loss)
-        if self.step is not None:
-            gamma = scheduled_step(self.step, history.t)
-        else:
-            if not history.gamma_0:
-                rows = occupied(X)
-                history.gamma_0 = first_step(kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth), L, F)
-            gamma = default_step(history.gamma_0, history.t)
-
-        M = gradient_bound(loss)
-        bounded = M is not None
-        largest_weight = float(max(1.0, self._batch.w.max()))
-        if M is None:
-            norm = float(np.sqrt(np.einsum("ik,ik->i", g, g).max()))
-            M = history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, norm)
-        else:
-            M *= largest_weight
-
-        def limit(block: int) -> float:
-            if bounded:
-                return math.inf
-            phi = expansion.features(block, X, self.inputs.columns.keys).astype(np.float64)
-            phi *= np.sqrt(self._batch.w)[:, None]
-            gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
-            largest = float(largest_eigenvalue(gram / B))
-            return 1 / (L * largest) if largest else math.inf
-
-        return self.growth.choose(
-            GrowthContext(
-                t=history.t,
-                gamma=gamma,
-                n_blocks=expansion.n_blocks,
-                full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
-                mean_gradient=gbar,
-                beta=history.beta,
-                variance=M**2 / (4 * F * B),
-                class_variance=largest_weight**2 / (4 * F * B),
-                limit=limit,
-                seed=expansion.seed,
-            )
-        )
+        self.updates.take_step(batch, X, keys, scores)
+        if self._average is not None:
+            self._average.take(history.t)
 
     def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
@@ -327,8 +283,10 @@ class Machine:
             X = usual(X)
         bandwidth = median_bandwidth(self.expansion.kernel, occupied(X))
         self._warm_up = None
-        for part in (self.inputs, self.targets, self.expansion, self.history):
+        for part in (self.inputs, self.targets, self.expansion, self.history, self.feature_scale):
             part.forget()
+        if self._average is not None:
+            self._average.forget()
         self._batch.clear()
         self.expansion.bandwidth = bandwidth
         self._pass(Rows.known(values), targets, np.array(weights), predict=False)

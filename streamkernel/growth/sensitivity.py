@@ -14,6 +14,8 @@ from streamkernel.state import Array
 N_POINTS = 256
 #: Outputs whose slopes are taken; where there are more, random sums of them.
 WATCHED = 32
+#: How far from the edge of a domain a point is at least.
+_EDGE = 1e-3
 #: Slopes kept at a time: 32 MB.
 _CELLS = 2**22
 #: The stream of the points, which are the same for every model; frequencies are of the streams of seeds.
@@ -45,6 +47,12 @@ def sensitivities(expansion: Expansion, inputs: Inputs) -> Array:
 
     """
     X, variances = points(inputs)
+    domain = expansion.kernel.domain
+    if domain is not None:
+        # Numbers that are not standardised: mirrored into the kernel's domain.
+        numbers = np.array([column[0] == "number" for column in inputs.columns])
+        X[:, numbers] = domain.least + np.maximum(np.abs(X[:, numbers] - domain.least), _EDGE)
+        variances[numbers] = X[:, numbers].var(axis=0)
     outputs = None
     if expansion.n_outputs > WATCHED:
         # The mean square of random sums of outputs is the sum of their squares.

@@ -1,6 +1,7 @@
 """Step sizes: the default rule, derived from the first mini-batch, or a schedule of the user's."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from river.optim.base import Scheduler
@@ -16,8 +17,10 @@ HALVING = 200
 LARGEST_STEP = 1e30
 
 
-def first_step(kernel_matrix: Array, curvature: float, block_size: int) -> float:
-    """gamma_0 = 1 / (L (lambda_1 + 1/F + 1/B)).
+def first_step(
+    kernel_matrix: Array, curvature: float, block_size: int, kappa: float = 1.0, feature_bound: float = 1.0
+) -> float:
+    """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels.
 
     Parameters
     ----------
@@ -27,6 +30,10 @@ def first_step(kernel_matrix: Array, curvature: float, block_size: int) -> float
         L, the Lipschitz constant of the loss's derivative.
     block_size
         F.
+    kappa
+        The largest k(x, x). Defaults to 1.
+    feature_bound
+        phi, the largest sum of the squares of one draw's features. Defaults to 1.
 
     Examples
     --------
@@ -36,12 +43,12 @@ def first_step(kernel_matrix: Array, curvature: float, block_size: int) -> float
 
     """
     B = len(kernel_matrix)
-    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / B) + 1 / block_size + 1 / B)))
+    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / B) + feature_bound / block_size + kappa / B)))
 
 
-def default_step(gamma_0: float, t: int) -> float:
-    """gamma_t = gamma_0 / (1 + t / t0)."""
-    return gamma_0 / (1 + t / HALVING)
+def default_step(gamma_0: float, t: int, halving: int = HALVING) -> float:
+    """gamma_t = gamma_0 / (1 + t / t0), halved after t0 steps."""
+    return gamma_0 / (1 + t / halving)
 
 
 def scheduled_step(schedule: Scheduler, t: int) -> float:
@@ -58,6 +65,13 @@ def scheduled_step(schedule: Scheduler, t: int) -> float:
         name = type(schedule).__name__
         raise NotFiniteError(f"the schedule {name} gave nan in its method `get` for step {t}: it must give numbers")
     return min(max(gamma, -LARGEST_STEP), LARGEST_STEP)
+
+
+def no_longer(update: BlockUpdate, limit: float) -> BlockUpdate:
+    """An update whose steps are at most a limit; inequality (9) is not asked for where one had to be cut."""
+    if np.max(update.size) <= limit:
+        return update
+    return replace(update, size=np.minimum(update.size, limit), decay=min(update.decay, limit), margin=math.nan)
 
 
 def require_finite_step(growth: Growth, update: BlockUpdate) -> None:

@@ -1,36 +1,90 @@
-"""The interface of a kernel: its exact matrix, and its random frequencies."""
+"""The interface of a kernel: its exact matrix, and its random features."""
 
 import abc
+import inspect
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 from river import base
 
+from streamkernel.compute.features import SINE
+from streamkernel.compute.random_features import project, waves
+from streamkernel.domain import Domain
+from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.distances import median_of_pairs, squared_distances
 from streamkernel.representation import Component
 from streamkernel.state import Array
 
-#: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
-SMALLEST_BANDWIDTH = 1e-15
-LARGEST_BANDWIDTH = 1e18
+if TYPE_CHECKING:
+    from streamkernel.kernels.operators import Product, Scaled, Sum
 
 
 class Kernel(Component, base.Base, abc.ABC):
-    """A shift-invariant kernel with paired random Fourier features F^-1/2 [cos(x W), sin(x W)].
+    """A positive definite kernel k(x, x') with random features: the mean of their products is k.
 
     A kernel has no state but its constructor arguments; a bandwidth that is learnt from data, where the argument is
-    None, is part of the machine that uses it.
+    None, is part of the machine that uses it. Kernels are added, multiplied and scaled by operators:
+    `Gaussian() + 0.1 * Laplacian()`.
+
+    A kernel of your own gives `matrix` and `features`, and what is said of it by the attributes below. Where it is
+    shift-invariant, derive it from `FourierKernel` and give `matrix` and `frequencies` instead.
+
+    Attributes
+    ----------
+    bandwidth
+        The length scale; None takes it from the data, and 1 (the default) is that of a kernel without one.
+    n_parts
+        The numbers that one draw gives: 1 (the default), or 2 where a draw is a cosine and a sine.
+    n_kernels
+        The kernels that it is made of, 1 (the default) where it is none of the operators'.
+    shift_invariant
+        Whether k(x, x') depends on x - x' alone. Defaults to False.
+    standardizes
+        Whether `standardize=None` centres and scales the inputs. Defaults to `shift_invariant`.
+    structured
+        Whether frequencies are stacks of orthogonal ones instead of independent draws. Defaults to False.
+    by_block
+        Whether the features of a block are made together. Defaults to False.
+    is_fourier
+        Whether it draws frequencies, and its features are their cosines and sines. Defaults to False.
+    transforms
+        Whether it draws frequencies for a function of each input instead of the inputs themselves. Defaults to False.
+    rows_at_once
+        Whether `features` of several rows have the bits of each row alone; where not (the default), it is called with
+        one row at a time.
+    domain
+        The numbers that inputs may be; None (the default) is any.
+    kappa
+        The largest k(x, x); None (the default) is measured in the first mini-batch.
+    feature_bound
+        The largest sum of the squares of one draw's numbers; None (the default) is measured in the first mini-batch.
 
     References
     ----------
     [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
+    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, table 1.
 
     """
 
-    #: Whether inputs are centred and scaled unless the user says otherwise.
-    shift_invariant = True
-    #: Whether frequencies are stacks of orthogonal ones instead of independent draws.
-    structured = False
-    #: Length scale, or None to take it from the data.
-    bandwidth: float | None
+    bandwidth: float | None = 1.0
+    n_parts: int = 1
+    n_kernels: int = 1
+    shift_invariant: bool = False
+    structured: bool = False
+    by_block: bool = False
+    is_fourier: bool = False
+    transforms: bool = False
+    rows_at_once: bool = False
+    domain: Domain | None = None
+    kappa: float | None = None
+    feature_bound: float | None = None
+    #: numpy leaves the product of one of its numbers and a kernel to the kernel.
+    __array_ufunc__: ClassVar[None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "frequencies" in vars(cls) and getattr(cls.features, "__isabstractmethod__", False):
+            raise TypeError(f"{cls.__name__} has frequencies: derive it from streamkernel.kernels.FourierKernel")
 
     @abc.abstractmethod
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
@@ -39,15 +93,105 @@ class Kernel(Component, base.Base, abc.ABC):
         Parameters
         ----------
         X, Y
-            Scaled inputs, shapes (n, d) and (m, d).
+            Inputs as the machine has them, scaled if they are standardised, shapes (n, d) and (m, d).
         bandwidth
-            The length scale in use, in units of the scaled inputs.
+            The length scale in use, in units of these inputs.
 
         Returns
         -------
         float64 of shape (n, m).
 
         """
+
+    @abc.abstractmethod
+    def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        """Compute random features: the mean over draws of the product of two rows' features is k of the rows.
+
+        A feature is a function of its word, the inputs' keys and the row, and nothing else: it is never stored, and the
+        same whenever it is computed. An input that is 0, as an absent one is, must change nothing: then inputs may
+        come later, and the features of earlier records stay as they are.
+
+        Parameters
+        ----------
+        X
+            Inputs as the machine has them, float32 or float64 of shape (n, d).
+        words
+            64 random bits for each draw, which follow from the seed and its number; uint64 of shape (m,). Where
+            `by_block` is True, those of whole blocks, of shape (blocks, F).
+        keys
+            The inputs' keys, which follow from their names; uint64 of shape (d,).
+        bandwidth
+            The length scale in use, in units of the inputs.
+        out
+            The features, to be filled; of the dtype of X and shape (n, n_parts m): the first number of each draw, then
+            the second of each, without the factor m^-1/2.
+
+        """
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether `standardize=None` centres and scales the inputs."""
+        return self.shift_invariant
+
+    @property
+    def terms(self) -> "list[tuple[float, Kernel]]":
+        """The kernels that are added to give this one, each with the factor of its features."""
+        return [(1.0, self)]
+
+    def initial_bandwidth(self, d: float) -> float:
+        """The bandwidth until there is data to take it from: .7 sqrt(2 d), d the mean squared norm of the inputs."""
+        return float(0.7 * np.sqrt(2 * d))
+
+    def median_bandwidth(self, Z: Array) -> float:
+        """The bandwidth by the median heuristic: .7 times the median distance of all pairs of rows of Z, shape (n, d).
+
+        .7 where most rows are alike.
+        """
+        return 0.7 * (float(np.sqrt(median_of_pairs(squared_distances(Z, Z)))) or 1.0)
+
+    def __getstate__(self) -> dict[str, Any] | None:
+        return {name: getattr(self, name) for name in self._get_params()} or None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # By the constructor: what it refuses cannot come from a checkpoint, and what it works out is not in one.
+        known = inspect.signature(type(self)).parameters
+        type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
+
+    def __add__(self, other: "Kernel") -> "Sum":
+        from streamkernel.kernels.operators import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: "Kernel | float") -> "Product | Scaled":
+        from streamkernel.kernels.operators import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if is_number(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+class FourierKernel(Kernel):
+    """A kernel with paired random Fourier features: the cosine and the sine of random frequencies times the inputs.
+
+    It gives `matrix` and `frequencies`: by Bochner's theorem, a shift-invariant kernel is the mean of cos(w (x - x'))
+    over frequencies w drawn from its Fourier transform.
+
+    References
+    ----------
+    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, section 3.
+
+    """
+
+    n_parts = 2
+    shift_invariant = True
+    kappa = 1.0
+    feature_bound = 1.0
+    is_fourier = True
+    rows_at_once = True
+    #: Whether slopes of what is learnt say how much inputs matter: the squares of frequencies have a variance.
+    is_smooth: bool = True
 
     @abc.abstractmethod
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
@@ -68,24 +212,52 @@ class Kernel(Component, base.Base, abc.ABC):
 
         """
 
-    def median_bandwidth(self, Z: Array) -> float:
-        """The bandwidth by the median heuristic: .7 times the median distance of all pairs of rows of Z, shape (n, d).
+    def transform(self, X: Array) -> Array:
+        """What frequencies are multiplied by, of the shape and dtype of X and 0 where it is 0: the inputs themselves.
 
-        .7 where most rows are alike.
+        Of a kernel whose `transforms` is True, a function of each number alone.
         """
-        squared = squared_distances(Z, Z)[np.triu_indices(len(Z), 1)]
-        median = float(np.sqrt(np.median(squared))) if len(squared) else 0.0
-        return 0.7 * (median or 1.0)
+        return X
+
+    def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        fourier_features(self, X, words, keys, bandwidth, out)
 
 
-def usable(bandwidth: float) -> float:
-    """The bandwidth, clipped to the range in which frequencies and kernel are finite in float32."""
-    return min(max(bandwidth, SMALLEST_BANDWIDTH), LARGEST_BANDWIDTH)
+def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+    """Fill `out` with cosines and sines, as `Kernel.features` has them."""
+    W = np.empty((len(keys), len(words)), X.dtype)
+    kernel.frequencies(words, keys, bandwidth, W)
+    turns = np.empty((len(X), len(words)), X.dtype)
+    project(kernel.transform(X), W, turns)
+    waves(turns, SINE[X.dtype], out)
 
 
-def squared_distances(X: Array, Y: Array) -> Array:
-    """The squared Euclidean distances of all pairs of rows of X and Y, float64 of shape (n, m), at least 0."""
-    X = np.asarray(X, np.float64)
-    Y = np.asarray(Y, np.float64)
-    squared = (X * X).sum(axis=1)[:, None] + (Y * Y).sum(axis=1)[None, :] - 2 * X @ Y.T
-    return np.asarray(np.maximum(squared, 0.0))
+def has_frequencies(kernel: Kernel) -> TypeGuard[FourierKernel]:
+    """Whether a kernel draws frequencies: a Fourier kernel, or a product of such."""
+    return kernel.is_fourier
+
+
+def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
+    """The kernel, where its features are cosines and sines of the inputs themselves.
+
+    Parameters
+    ----------
+    kernel
+        Any kernel.
+    estimator
+        The name of what takes only such kernels.
+
+    Raises
+    ------
+    ValueError
+        It is another, or its frequencies are structured.
+
+    """
+    if kernel.structured:
+        raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
+    if not has_frequencies(kernel) or kernel.transforms:
+        raise ValueError(
+            f"{estimator} takes kernels whose features are cosines of the inputs (Gaussian, Laplacian, Cauchy, Matern "
+            f"and their products), got {kernel!r}: KernelClassifier and KernelRegressor take any"
+        )
+    return kernel

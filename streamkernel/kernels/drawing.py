@@ -5,13 +5,15 @@ import math
 import numpy as np
 
 from streamkernel.finite import NotFiniteError
-from streamkernel.kernels.base import Kernel
-from streamkernel.kernels.gaussian import Gaussian
+from streamkernel.kernels.base import FourierKernel, Kernel
 from streamkernel.state import Array
 
+#: How far apart the two points of a difference are, in units of the scaled inputs.
+APART = 0.25
 
-def draw_frequencies(kernel: Kernel, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
-    """Fill `out` with the kernel's frequencies, as `Kernel.frequencies` has them.
+
+def draw_frequencies(kernel: FourierKernel, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+    """Fill `out` with the kernel's frequencies, as `FourierKernel.frequencies` has them.
 
     Raises
     ------
@@ -21,8 +23,35 @@ def draw_frequencies(kernel: Kernel, words: Array, keys: Array, bandwidth: float
     """
     kernel.frequencies(words, keys, bandwidth, out)
     # Those of our own are finite at any bandwidth there may be, and are drawn again with every record.
-    if type(kernel) is not Gaussian:
+    if not is_ours(kernel):
         _require_finite(kernel, "frequencies", out)
+
+
+def slope_frequencies(kernel: FourierKernel, W: Array) -> Array:
+    """What slopes of cosines along an input are taken by, in turns, from their frequencies W, shape (d, F).
+
+    The frequencies themselves; of a kernel without smooth functions, whose slopes would be those of a few very high
+    frequencies, what gives the difference of two points `APART` from each other instead.
+    """
+    return W if kernel.is_smooth else np.asarray(np.sin(math.pi * APART * W) / (math.pi * APART))
+
+
+def compute_features(kernel: Kernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+    """Fill `out` with the kernel's features, as `Kernel.features` has them, each row's as if it were alone.
+
+    Raises
+    ------
+    NotFiniteError
+        One of them is not finite.
+
+    """
+    if kernel.rows_at_once:
+        kernel.features(X, words, keys, bandwidth, out)
+    else:
+        for r in range(len(X)):
+            kernel.features(X[r : r + 1], words, keys, bandwidth, out[r : r + 1])
+    if not is_ours(kernel):
+        _require_finite(kernel, "features", out)
 
 
 def kernel_matrix(kernel: Kernel, X: Array, Y: Array, bandwidth: float) -> Array:
@@ -55,6 +84,11 @@ def median_bandwidth(kernel: Kernel, Z: Array) -> float:
             "it must give a finite number above 0"
         )
     return bandwidth
+
+
+def is_ours(kernel: Kernel) -> bool:
+    """Whether a kernel is one of streamkernel's own."""
+    return type(kernel).__module__.partition(".")[0] == "streamkernel"
 
 
 def _require_finite(kernel: Kernel, method: str, values: Array) -> None:

@@ -5,11 +5,13 @@ import math
 import numpy as np
 
 from streamkernel.compute.gaussians import gaussians
-from streamkernel.kernels.base import Kernel, squared_distances, usable
+from streamkernel.kernels.arguments import require_bandwidth, usable
+from streamkernel.kernels.base import FourierKernel
+from streamkernel.kernels.distances import squared_distances
 from streamkernel.state import Array
 
 
-class Gaussian(Kernel):
+class Gaussian(FourierKernel):
     """The Gaussian (RBF) kernel k(x, x') = exp(-|x - x'|^2 / (2 bandwidth^2)).
 
     Parameters
@@ -44,9 +46,7 @@ class Gaussian(Kernel):
     """
 
     def __init__(self, bandwidth: float | None = None, structured: bool = False) -> None:
-        number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
-        if bandwidth is not None and not (number and 0 < bandwidth < math.inf):
-            raise ValueError(f"bandwidth must be a positive number or None, got {bandwidth!r}")
+        require_bandwidth(bandwidth)
         if not isinstance(structured, bool):
             raise ValueError(f"structured must be True or False, got {structured!r}")
         self.bandwidth = bandwidth

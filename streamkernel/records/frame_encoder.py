@@ -41,6 +41,10 @@ class FrameEncoder:
     def __init__(self, inputs: Inputs, columns: FrameColumns, learn: Array) -> None:
         if columns.refused:
             inputs.check([columns.refused])
+        if inputs.is_outside(columns.numbers):
+            assert inputs.domain is not None
+            row, column = np.argwhere(inputs.domain.outside(columns.numbers))[0].tolist()
+            inputs.check([{columns.names[column]: float(columns.numbers[row, column])}])
         self._inputs = inputs
         self._names, self._numbers, self._texts = columns.names, columns.numbers, columns.texts
         place = [inputs.columns.numbers.get(name, -1) for name in columns.names]

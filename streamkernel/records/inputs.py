@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.dates import instead_of_input
+from streamkernel.domain import Domain, is_inside
 from streamkernel.fields import whole
 from streamkernel.records.input_columns import InputColumns, key_of
 from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
@@ -31,6 +32,8 @@ class Inputs:
         The most columns; inputs past them are ignored and counted in `n_ignored`.
     standardize
         Whether numbers are centred and scaled by their running mean and deviation.
+    domain
+        The numbers that inputs may be; None (the default) is any.
 
     Attributes
     ----------
@@ -45,9 +48,10 @@ class Inputs:
 
     """
 
-    def __init__(self, max_inputs: int, standardize: bool) -> None:
+    def __init__(self, max_inputs: int, standardize: bool, domain: Domain | None = None) -> None:
         self.max_inputs = max_inputs
         self.standardize = standardize
+        self.domain = domain
         self.n_ignored = 0
         self.repeats = Repeats()
         self.columns = InputColumns()
@@ -71,7 +75,7 @@ class Inputs:
     def check(self, xs: Sequence[Mapping[Any, Any]]) -> None:
         """Validate records that are then encoded slice by slice: raises what `encode` would raise."""
         for x in xs:
-            if PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
+            if self.domain is None and PLAIN.issuperset(map(type, x.values())) and _TEXT.issuperset(map(type, x)):
                 try:
                     if math.isfinite(math.fsum(x.values())):
                         continue
@@ -81,7 +85,7 @@ class Inputs:
                 if type(name) is not str:
                     tag(name)
                 if value is not None and not isinstance(value, str):
-                    _finite(name, _number(name, value))
+                    self._usable(name, _number(name, value))
 
     def encode(self, xs: Sequence[Mapping[Any, Any]], learn: Sequence[bool]) -> Rows:
         """Encode records as rows, with columns added for new inputs.
@@ -96,7 +100,7 @@ class Inputs:
         Raises
         ------
         ValueError
-            A value is infinite or of a type that is no input. No column is added then.
+            A value is infinite, outside the domain or of a type that is no input. No column is added then.
 
         """
         plain = self.encode_plain(xs)
@@ -162,7 +166,7 @@ class Inputs:
             self._plain = PlainRecords(names)
             self._plain_columns = columns
         given = self._plain.read(xs)
-        if given is None:
+        if given is None or self.is_outside(given):
             return None
         values = given
         if self._plain_columns != list(range(len(self))):
@@ -206,7 +210,7 @@ class Inputs:
                 row[column] = value
             elif value == value:  # NaN is not observed
                 n_unknown += 1
-                value = _finite(name, value)
+                value = self._usable(name, value)
                 if room:
                     unknown.append((["number", tag(name)], value))
         if not n_unknown:
@@ -251,12 +255,23 @@ class Inputs:
             values = np.array(rows, np.float64).reshape(len(rows), d)
         except OverflowError:  # an integer past the largest float
             values = np.full((1, 1), np.inf)
-        if np.isinf(values).any():
+        if np.isinf(values).any() or self.is_outside(values):
             for x in xs:
                 for name, value in x.items():
                     if value is not None and not isinstance(value, str):
-                        _finite(name, _number(name, value))
+                        self._usable(name, _number(name, value))
         return values
+
+    def is_outside(self, values: Array) -> bool:
+        """Whether one of some numbers is outside the domain."""
+        return self.domain is not None and bool(self.domain.outside(values).any())
+
+    def _usable(self, name: Hashable, value: float) -> float:
+        value = _finite(name, value)
+        if not is_inside(self.domain, value):
+            assert self.domain is not None
+            raise ValueError(self.domain.refusal(name, value))
+        return value
 
     def may_refuse(self, name: Hashable, n_new: int) -> bool:
         """Whether some of so many new values of a string input may be past the limit that repetitions set."""

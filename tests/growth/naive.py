@@ -80,6 +80,37 @@ def cdsg(xs, ys, W, theta, nu, derivative, cap, variance):
     return seen, reused
 
 
+def by_mini_batches(X, Y, w, W, gamma, nu, derivative, size, blocks, curvature=None):
+    """DSG with `blocks` new blocks a step, preconditioned where a curvature is given, with frequencies W(block).
+
+    Returns the solutions after each step: lists of a coefficient matrix (2 F, K) for each block there is.
+    """
+    alphas, solutions = [], []
+    for t, start in enumerate(range(0, len(X) - size + 1, size)):
+        own = slice(start, start + size)
+        for _ in range(blocks):
+            f = sum((np.array([phi(x, W(i)) for x in X[own]]) @ a for i, a in enumerate(alphas)), 0.0)
+            g = derivative(Y[own], f)
+            Phi = np.array([phi(x, W(len(alphas))) for x in X[own]])
+            G = Phi.T @ (w[own, None] * g) / size
+            if curvature is not None:
+                ridge = np.sum(w[own, None] * Phi**2) / w[own].sum() / size
+                G = np.linalg.solve(curvature * (Phi.T @ (w[own, None] * Phi) / size + ridge * np.eye(len(G))), G)
+            alphas = [(1 - gamma(t) * nu) * a for a in alphas] + [-gamma(t) * G]
+        solutions.append(alphas)
+    return solutions
+
+
+def mean_solution(solutions):
+    """A block that did not exist counts as 0."""
+    n = len(solutions[-1])
+    return [sum(alphas[k] for alphas in solutions if k < len(alphas)) / len(solutions) for k in range(n)]
+
+
+def scores_of(alphas, X, W):
+    return sum(np.array([phi(x, W(i)) for x in X]) @ a for i, a in enumerate(alphas))
+
+
 def longest_step(beta, gbar, gamma, limit, variance):
     """The longest admissible step of one block for one output, or 0."""
     A = 2 * (gbar**2 + variance)

@@ -111,7 +111,7 @@ def test_the_scale_is_folded_where_gamma_nu_is_1():
 
 
 def test_a_hinge_that_nothing_pulls_grows_no_block():
-    model = KernelClassifier(kernel=Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, seed=1)
+    model = KernelClassifier(kernel=Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, precondition=False, seed=1)
     model.advance([{"a": 1.0}] * 400, [True] * 400)
     assert model.n_steps == 400
     assert model.predict_proba_one({"a": 1.0})[True] > 0.7
@@ -121,7 +121,7 @@ def test_a_hinge_that_nothing_pulls_grows_no_block():
 def test_default_step_size():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(32, 4))
-    model = KernelRegressor(kernel=Gaussian(1.5), standardize=False, seed=1)
+    model = KernelRegressor(kernel=Gaussian(1.5), standardize=False, precondition=False, seed=1)
     for x, y in zip(X, rng.normal(size=32), strict=True):
         model.learn_one(dict(enumerate(x.tolist())), y)
     K = Gaussian().matrix(X.astype(np.float32), X.astype(np.float32), 1.5)

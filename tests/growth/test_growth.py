@@ -117,7 +117,8 @@ class _Watched(CDSG):
 @given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([4, 16, 32]), block_size=st.sampled_from([4, 32]))
 def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_size, block_size):
     xs, labels = _records(2, 900, seed)
-    arguments = {"growth": _Watched(), "batch_size": batch_size, "block_size": block_size, "max_features": None}
+    sizes = {"batch_size": batch_size, "block_size": block_size, "max_features": None}
+    arguments = {"growth": _Watched(), "precondition": False, **sizes}
     if isinstance(loss, losses.Log):
         model, ys = KernelClassifier(loss=loss, seed=seed, **arguments), (labels > 0).tolist()
     else:
@@ -132,7 +133,7 @@ def test_9_holds_at_every_reuse_of_a_stream_with_one_output(loss, seed, batch_si
 @given(seed=st.integers(0, 2**32), batch_size=st.sampled_from([8, 32]))
 def test_9_holds_at_every_reuse_of_a_stream_under_softmax(K, seed, batch_size):
     xs, labels = _records(K, 900, seed)
-    model = KernelClassifier(growth=_Watched(), batch_size=batch_size, seed=seed, max_features=None)
+    model = KernelClassifier(growth=_Watched(), precondition=False, batch_size=batch_size, seed=seed, max_features=None)
     model.advance(xs, labels.tolist())
     assert model.n_grown + model.n_reused <= model.n_steps  # before a second class comes, no gradient pulls
 
@@ -140,7 +141,7 @@ def test_9_holds_at_every_reuse_of_a_stream_under_softmax(K, seed, batch_size):
 def test_streams_do_reuse_under_watch():
     before = _Watched.checked
     xs, labels = _records(3, 4000, 1)
-    KernelClassifier(growth=_Watched(), seed=1).advance(xs, labels.tolist())
+    KernelClassifier(growth=_Watched(), precondition=False, seed=1).advance(xs, labels.tolist())
     assert _Watched.checked > before
 
 
@@ -173,7 +174,7 @@ def test_many_classes_are_reused_on_a_stream(K):
     xs, labels = _records(K, 6000, 3, d=6)
     grown = {}
     for growth in (DSG(), CDSG()):
-        model = KernelClassifier(growth=growth, seed=2, max_features=None)
+        model = KernelClassifier(growth=growth, precondition=False, seed=2, max_features=None)
         losses_seen = model.advance(xs, labels.tolist()).losses
         grown[type(growth)] = (model.n_grown, np.mean(losses_seen[-2000:]))
     assert grown[CDSG][0] < grown[DSG][0]
@@ -183,19 +184,20 @@ def test_many_classes_are_reused_on_a_stream(K):
 @pytest.mark.parametrize("growth", [DSG(), UDSG(), CDSG()])
 def test_the_budget_holds(growth):
     xs, labels = _records(3, 3000, 2)
-    model = KernelClassifier(growth=growth, max_features=300, seed=1)
+    model = KernelClassifier(growth=growth, precondition=False, max_features=300, seed=1)
     model.advance(xs, labels.tolist())
     assert model.n_features == 288  # nine whole blocks of 32
     assert model.n_grown == 9
     assert model.n_steps == model.n_grown + model.n_reused
 
 
-def test_squared_losses_do_not_diverge_under_greedy_reuse():
+@pytest.mark.parametrize("precondition", [False, True])
+def test_squared_losses_do_not_diverge_under_greedy_reuse(precondition):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 2))
     X[:, 1] = X[:, 0]
     y = np.sin(2 * X[:, 0])
-    model = KernelRegressor(growth=CDSG(cap=1000.0), kernel=Gaussian(3.0), seed=1)
+    model = KernelRegressor(growth=CDSG(cap=1000.0), kernel=Gaussian(3.0), precondition=precondition, seed=1)
     outcome = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist())
     errors = np.abs(np.array(outcome.predictions) - y)
     assert np.isfinite(errors).all()

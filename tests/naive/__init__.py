@@ -7,6 +7,7 @@ A twin has the name of its kernel and returns what the kernel fills in; it stand
 
 from tests.naive.arrival import arrive, remember
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
+from tests.naive.cholesky import _copy_tile, add_gram, add_products, factorise, solve
 from tests.naive.experts import (
     count_loss,
     hedge_weights,

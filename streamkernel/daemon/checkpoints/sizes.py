@@ -54,6 +54,7 @@ def refuse_larger(cls: type, arguments: Mapping[str, Any], sizes: Sizes) -> None
 
     """
     defaults = {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
+    defaults |= getattr(cls, "default_sizes", {})
     for name, value in arguments.items():
         if defaults.get(name) is None:  # a seed is no size, however large, and a kernel or a loss is none
             continue

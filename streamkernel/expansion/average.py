@@ -1,0 +1,73 @@
+"""The averaged solution: the mean of an expansion's coefficients after each step."""
+
+import copy
+from typing import ClassVar
+
+import numpy as np
+
+from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import Rules, all_finite, array, checked
+from streamkernel.state import State
+
+
+class AveragedSolution:
+    """The mean of the solutions of a growing machine after each of its steps (Polyak-Ruppert averaging).
+
+    A block that did not exist at a step counts as 0 then. It takes as much memory as the coefficients.
+
+    Parameters
+    ----------
+    expansion
+        The last solution.
+
+    Attributes
+    ----------
+    solution
+        The mean as an expansion, which shares its frequencies with the last solution and is only to be read.
+
+    References
+    ----------
+    [^1]: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
+    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, figure 4.
+
+    """
+
+    rules: ClassVar[Rules] = {"average_alpha": all_finite}
+
+    def __init__(self, expansion: Expansion) -> None:
+        self._last = expansion
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._mean = np.zeros_like(self._last.coefficients)
+        self.solution = self._last
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its coefficients."""
+        return int(self._mean.nbytes)
+
+    def take(self, t: int) -> None:
+        """Take in the last solution as the t-th, from 1."""
+        last = self._last.coefficients
+        if last.shape != self._mean.shape:
+            self._mean = np.pad(self._mean, [(0, n - m) for n, m in zip(last.shape, self._mean.shape, strict=True)])
+        share = self._last.dtype.type(1 / t)
+        self._mean += share * (self._last.dtype.type(self._last.scale) * last - self._mean)
+        self._show()
+
+    def state(self) -> State:
+        """The fields of the state."""
+        return checked({"average_alpha": self.solution.alpha}, self.rules)
+
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave, after the last solution's; ValueError where they do not fit."""
+        checked(state, self.rules)
+        last = self._last
+        self._mean = last.in_order(array(state, "average_alpha", last.dtype, *last.alpha.shape))
+        self._show()
+
+    def _show(self) -> None:
+        self.solution = copy.copy(self._last)
+        self.solution.replace(self._mean)

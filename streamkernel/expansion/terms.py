@@ -1,0 +1,140 @@
+"""The terms of a kernel's expansion: one for each of the kernels whose sum it is, with coefficients of its own."""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.gaussians import mix64
+from streamkernel.expansion.computed import Computed
+from streamkernel.expansion.drawn import Drawn
+from streamkernel.expansion.stacks import Stacks
+from streamkernel.kernels import Kernel
+from streamkernel.kernels.base import has_frequencies
+from streamkernel.state import Array
+
+_STEP = 0x9E3779B97F4A7C15
+
+
+class Term:
+    """A kernel's features with their coefficients.
+
+    Parameters
+    ----------
+    kernel
+        One that is no sum.
+    source
+        Where its features come from.
+    factor
+        What they are multiplied by.
+    block_size
+        F.
+    dtype
+        float32 or float64.
+    own_bandwidth
+        A length scale that only this term has; None is that of the expansion.
+
+    Attributes
+    ----------
+    alpha
+        Coefficients, of the source's dtype and shape (K, n_parts, room): of the first numbers of the draws, then of the
+        second ones, draw after draw, as the sums go through them.
+
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        source: Drawn | Stacks | Computed,
+        factor: float,
+        block_size: int,
+        dtype: np.dtype[Any],
+        own_bandwidth: float | None,
+    ) -> None:
+        self.kernel = kernel
+        self.source = source
+        self.factor = factor
+        self.block_size = block_size
+        self.own_bandwidth = own_bandwidth
+        self.alpha = np.zeros((0, kernel.n_parts, 0), dtype)
+
+    @property
+    def width(self) -> int:
+        """The numbers of a block's features."""
+        return self.kernel.n_parts * self.block_size
+
+    def bandwidth(self, shared: float) -> float:
+        """The length scale in use: the term's own, or the expansion's."""
+        return float(self.own_bandwidth or shared)
+
+    def add_scores(
+        self,
+        X: Array,
+        keys: Array,
+        extra_keys: Array,
+        bandwidth: float,
+        n_features: int,
+        total: Array,
+        alone: bool,
+    ) -> None:
+        """Add the sum of the features times their coefficients to `total`; arguments as `Drawn.add_scores`."""
+        add = self.source.add_many if alone else self.source.add_scores
+        bandwidth = self.bandwidth(bandwidth)
+        if self.factor == 1:
+            add(X, keys, extra_keys, bandwidth, self.alpha, n_features, total)
+            return
+        own = np.zeros_like(total)
+        add(X, keys, extra_keys, bandwidth, self.alpha, n_features, own)
+        total += self.factor * own
+
+    def features(self, block: int, X: Array, keys: Array, bandwidth: float) -> Array:
+        """The features phi of a block, shape (n, width), times F^-1/2."""
+        out = np.empty((len(X), self.width), self.alpha.dtype)
+        self.source.features(block, X, keys, self.bandwidth(bandwidth), out)
+        if self.factor != 1:
+            out *= out.dtype.type(self.factor)
+        return out
+
+    def block(self, block: int) -> Array:
+        """The coefficients of a block, a view of shape (K, n_parts, F), for which room is made."""
+        F, room = self.block_size, self.alpha.shape[2]
+        if (block + 1) * F > room:
+            # By half: twice would make the largest model three times its coefficients.
+            self.alpha = np.pad(self.alpha, ((0, 0), (0, 0), (0, max(room // 2, 4 * F))))
+        return self.alpha[:, :, block * F : (block + 1) * F]
+
+    def holding(self, alpha: Array) -> "Term":
+        """The same term with other coefficients."""
+        other = copy.copy(self)
+        other.alpha = alpha
+        return other
+
+
+def terms_of(kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int) -> list[Term]:
+    """The terms of a kernel, fresh: each has a part of the cache and a seed of its own, the first one `seed`."""
+    terms = kernel.terms
+    return [
+        Term(
+            part,
+            _source(part, block_size, dtype, cache_bytes // len(terms), _seed(seed, number)),
+            factor,
+            block_size,
+            dtype,
+            None if part is kernel else part.bandwidth,
+        )
+        for number, (factor, part) in enumerate(terms)
+    ]
+
+
+def _source(
+    kernel: Kernel, block_size: int, dtype: np.dtype[Any], cache_bytes: int, seed: int
+) -> Drawn | Stacks | Computed:
+    if kernel.structured:
+        return Stacks(block_size, cache_bytes, seed)
+    if has_frequencies(kernel):
+        return Drawn(kernel, block_size, dtype, cache_bytes, seed)
+    return Computed(kernel, block_size, dtype, seed)
+
+
+def _seed(seed: int, number: int) -> int:
+    return seed if number == 0 else int(mix64(np.uint64((seed + number * _STEP) % 2**64)))

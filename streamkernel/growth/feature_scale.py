@@ -1,0 +1,77 @@
+"""How large a kernel and its features are: the bounds that it states, or what the first mini-batch shows."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import Rules, all_from_zero, checked, number
+from streamkernel.kernels import Kernel
+from streamkernel.kernels.drawing import kernel_matrix
+from streamkernel.state import Array, State
+
+
+class FeatureScale:
+    """The largest k(x, x), and the largest sum of the squares of one draw's features.
+
+    Where the kernel has no bound, both are measured in the first mini-batch, and kept in the state: of k(x, x) the
+    largest, of the features' squares the root of their mean square over draws, at the row where that is largest.
+
+    Parameters
+    ----------
+    kernel
+        Any kernel.
+
+    Attributes
+    ----------
+    is_bounded
+        Whether the kernel states both.
+    kappa, feature_bound
+        The two; 0 before they are measured.
+
+    """
+
+    rules: ClassVar[Rules] = {"kappa": all_from_zero, "feature_bound": all_from_zero}
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self.is_bounded = kernel.kappa is not None and kernel.feature_bound is not None
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.kappa = self._kernel.kappa or 0.0
+        self.feature_bound = self._kernel.feature_bound or 0.0
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both are known."""
+        return bool(self.kappa and self.feature_bound)
+
+    def measure(self, expansion: Expansion, X: Array, keys: Array) -> None:
+        """Take what the kernel does not state from the rows of the first mini-batch, shape (B, d)."""
+        if not self.kappa:
+            K = kernel_matrix(self._kernel, X, X, expansion.bandwidth)
+            self.kappa = float(np.diag(K).max()) or 1.0
+        if not self.feature_bound:
+            phi = expansion.features(0, X, keys).astype(np.float64)
+            squares = np.square(phi).reshape(len(X), -1, expansion.block_size).sum(axis=1) * expansion.block_size
+            self.feature_bound = float(np.sqrt(np.mean(np.square(squares), axis=1)).max()) or 1.0
+
+    @property
+    def noise(self) -> float:
+        """What divides M^2 / (F B) in the variance term of the check (9): ((kappa + phi) / phi)^2, 4 if both are 1."""
+        return ((self.kappa + self.feature_bound) / self.feature_bound) ** 2 if self.is_measured else 4.0
+
+    def state(self) -> State:
+        """The fields of the state; none where the kernel states its bounds."""
+        if self.is_bounded:
+            return {}
+        return checked({"kappa": self.kappa, "feature_bound": self.feature_bound}, self.rules)
+
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        if self.is_bounded:
+            return
+        checked(state, self.rules)
+        self.kappa, self.feature_bound = number(state, "kappa"), number(state, "feature_bound")

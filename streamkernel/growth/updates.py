@@ -1,0 +1,115 @@
+"""A step of the algorithm on a full mini-batch: one block after the other gets the gradient that is left."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.cholesky import add_products
+from streamkernel.compute.features import column_means, mean_outer
+from streamkernel.expansion.expansion import Expansion
+from streamkernel.growth.base import BlockUpdate
+from streamkernel.growth.choice import BlockChoice
+from streamkernel.growth.history import StepHistory
+from streamkernel.growth.minibatch import MiniBatch
+from streamkernel.growth.own_loss import is_own, require_finite_gradient
+from streamkernel.growth.preconditioner import preconditioned_gradient
+from streamkernel.losses import curvature
+from streamkernel.records.targets import Targets
+from streamkernel.state import Array
+
+
+class BlockUpdates:
+    """The updates of blocks by a mini-batch: of one block, or of several, each fitted to what those before left.
+
+    Parameters
+    ----------
+    expansion, history, targets
+        The machine's.
+    choice
+        Which block to update next, and how far.
+    regularization
+        nu.
+    preconditioned
+        Whether a block is moved by a ridge regression's solution instead of along the gradient.
+    blocks_per_step
+        Blocks that a mini-batch updates.
+
+    """
+
+    def __init__(
+        self,
+        expansion: Expansion,
+        history: StepHistory,
+        targets: Targets,
+        choice: BlockChoice,
+        regularization: float,
+        preconditioned: bool,
+        blocks_per_step: int,
+    ) -> None:
+        self.preconditioned = preconditioned
+        self.blocks_per_step = blocks_per_step
+        self._expansion = expansion
+        self._history = history
+        self._choice = choice
+        self._targets: Any = targets
+        self._regularization = regularization
+        self._has_own_loss = is_own(self._targets.loss)
+
+    def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array) -> None:
+        """Update the blocks chosen, one after the other.
+
+        Parameters
+        ----------
+        batch
+            The mini-batch, with targets and weights.
+        X, keys
+            Its rows, shape (B, d), and the keys of the inputs.
+        scores
+            Its scores, float64 of shape (B, K); those after each block are written over them.
+
+        Raises
+        ------
+        NotFiniteError
+            The loss or the kernel gave what is not finite.
+
+        """
+        self._expansion.widen(scores.shape[1])
+        self._history.widen(scores.shape[1])
+        for number in range(self.blocks_per_step):
+            g = self._targets.gradient(batch.y, scores)
+            if self._has_own_loss:
+                require_finite_gradient(self._targets.loss, g, batch.y, scores)
+            weighted = g * batch.w[:, None]
+            gbar = column_means(weighted)
+            t = self._history.t * self.blocks_per_step + number
+            update = self._choice.choose(t, X, keys, batch.w, weighted, gbar)
+            # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever, and say
+            # nothing.
+            pulls = bool(weighted.any())
+            phi = self._expansion.features(update.block, X, keys) if pulls else None
+            # Beyond -1 coefficients would grow by what is to make them smaller.
+            shrink = max(1 - update.decay * self._regularization, -1.0)
+            self._expansion.decay(shrink)
+            self._history.decay(shrink)
+            if phi is None:
+                break
+            delta = self._move(update, phi, g, batch.w, gbar)
+            if number < self.blocks_per_step - 1:
+                scores *= shrink
+                add_products(phi.astype(np.float64), delta, scores)
+        self._history.t += 1
+
+    def _move(self, update: BlockUpdate, phi: Array, g: Array, weights: Array, gbar: Array) -> Array:
+        """Move a block's coefficients by float64 of shape (K, 2 F), which is returned."""
+        if self.preconditioned:
+            G = preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+        else:
+            G = np.empty((len(gbar), phi.shape[1]))
+            mean_outer(phi, g * weights[:, None], G)
+        size = np.broadcast_to(np.asarray(update.size), gbar.shape)
+        delta = -size[:, None] * G
+        is_new = update.block == self._expansion.n_blocks
+        self._expansion.add(update.block, delta)
+        self._history.enter(update.block, is_new, size, gbar, math.nan if self.preconditioned else update.margin)
+        return delta

@@ -1,0 +1,61 @@
+"""The Cauchy kernel."""
+
+import math
+
+import numpy as np
+
+from streamkernel.compute.laws import LAPLACE, draws
+from streamkernel.kernels.arguments import require_bandwidth, usable
+from streamkernel.kernels.base import FourierKernel
+from streamkernel.state import Array
+
+
+class Cauchy(FourierKernel):
+    """The Cauchy kernel k(x, x') = prod_j 1 / (1 + ((x_j - x'_j) / bandwidth)^2).
+
+    It falls slowly: records that are far apart still count for each other.
+
+    Parameters
+    ----------
+    bandwidth
+        The length scale, in units of the scaled inputs. None (the default) begins with sqrt(2 d) and, at the 200th
+        labelled record, starts the machine anew with the median distance of those records.
+
+    Raises
+    ------
+    ValueError
+        The bandwidth is not a positive finite number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamkernel.kernels import Cauchy
+    >>> Cauchy().matrix(np.zeros((1, 2)), np.array([[1.0, 2.0]]), bandwidth=1.0)
+    array([[0.1]])
+
+    References
+    ----------
+    [^1]: Rahimi and Recht, "Random features for large-scale kernel machines", 2007, figure 1.
+
+    """
+
+    def __init__(self, bandwidth: float | None = None) -> None:
+        require_bandwidth(bandwidth)
+        self.bandwidth = bandwidth
+
+    def initial_bandwidth(self, d: float) -> float:
+        return math.sqrt(2 * d)
+
+    def median_bandwidth(self, Z: Array) -> float:
+        """The median distance of all pairs of rows of Z, shape (n, d); 1 where most are alike."""
+        return super().median_bandwidth(Z) / 0.7
+
+    def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
+        X, Y = np.asarray(X, np.float64), np.asarray(Y, np.float64)
+        K = np.ones((len(X), len(Y)))
+        for x, y in zip(X.T, Y.T, strict=True):
+            K /= 1 + np.square((x[:, None] - y) / usable(bandwidth))
+        return K
+
+    def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        draws(LAPLACE, words, keys, 1 / (2 * math.pi * usable(bandwidth)), out)

@@ -1,0 +1,271 @@
+"""Kernels made of others: sums, products and multiples, which the operators `+` and `*` give."""
+
+import math
+
+import numpy as np
+
+from streamkernel.compute.laws import LARGEST_DRAW, salted
+from streamkernel.domain import narrower
+from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.base import Kernel, fourier_features, has_frequencies
+from streamkernel.kernels.distances import LARGEST_VALUE
+from streamkernel.kernels.drawing import compute_features, draw_frequencies
+from streamkernel.state import Array
+
+#: Features times the root of a larger factor may overflow in float32.
+LARGEST_FACTOR = 1e30
+#: A kernel of more parts, or with more numbers a draw, is a mistake, or comes from a forged checkpoint.
+MOST_KERNELS, MOST_NUMBERS = 32, 1024
+
+
+class _Pair(Kernel):
+    """A kernel of two others; a bandwidth left to the data is one for all that leave it."""
+
+    rows_at_once = True
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        for name, kernel in (("left", left), ("right", right)):
+            _require_part(name, kernel)
+        self.left = left
+        self.right = right
+        self.n_kernels = left.n_kernels + right.n_kernels
+        self.bandwidth = 1.0 if left.bandwidth and right.bandwidth else None
+        self.shift_invariant = left.shift_invariant and right.shift_invariant
+        self.by_block = left.by_block or right.by_block
+        self.domain = narrower(left.domain, right.domain)
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether `standardize=None` centres and scales the inputs: one part asks for it, and none forbids it."""
+        return self.domain is None and (self.left.standardizes or self.right.standardizes)
+
+    def initial_bandwidth(self, d: float) -> float:
+        return self._first_without_bandwidth.initial_bandwidth(d)
+
+    def median_bandwidth(self, Z: Array) -> float:
+        """The bandwidth by the heuristic of the first part that leaves it to the data."""
+        return self._first_without_bandwidth.median_bandwidth(Z)
+
+    @property
+    def _first_without_bandwidth(self) -> Kernel:
+        return self.right if self.left.bandwidth else self.left
+
+    def _features_of_parts(self, X: Array, words: Array, keys: Array, bandwidth: float) -> tuple[Array, Array]:
+        """The features of both parts, each drawn by words of its own."""
+        left, right = (
+            _features(part, X, _own_words(words, number), keys, bandwidth)
+            for number, part in enumerate((self.left, self.right), start=1)
+        )
+        return left, right
+
+
+class Sum(_Pair):
+    """The sum of two kernels, k(x, x') = left(x, x') + right(x, x'), as `left + right` gives it.
+
+    Its features are those of both, side by side. Where both leave their bandwidth to the data it is one for both, by
+    the heuristic of the first; inputs are standardised where one asks for it and none has a domain.
+
+    Parameters
+    ----------
+    left, right
+        Any kernels, but for structured ones.
+
+    Raises
+    ------
+    ValueError
+        A part is no kernel, or structured, or there are more than 32 kernels or 1,024 numbers a draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamkernel.kernels import Cauchy, Gaussian
+    >>> kernel = Gaussian(2.0) + Cauchy(1.0)
+    >>> kernel
+    Sum(left=Gaussian(bandwidth=2.0), right=Cauchy(bandwidth=1.0))
+    >>> kernel.matrix(np.zeros((1, 1)), np.array([[0.0], [2.0]]), bandwidth=1.0).round(4)
+    array([[2.    , 0.8065]])
+
+    """
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        super().__init__(left, right)
+        self.n_parts = left.n_parts + right.n_parts
+        _require_few(self)
+        self.kappa = None if left.kappa is None or right.kappa is None else left.kappa + right.kappa
+        bounds = left.feature_bound, right.feature_bound
+        self.feature_bound = None if bounds[0] is None or bounds[1] is None else bounds[0] + bounds[1]
+
+    @property
+    def terms(self) -> list[tuple[float, Kernel]]:
+        """The terms of both parts."""
+        return self.left.terms + self.right.terms
+
+    def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
+        return _cut(_matrix(self.left, X, Y, bandwidth) + _matrix(self.right, X, Y, bandwidth))
+
+    def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        np.concatenate(self._features_of_parts(X, words, keys, bandwidth), axis=1, out=out)
+
+
+class Product(_Pair):
+    """The product of two kernels, k(x, x') = left(x, x') right(x, x'), as `left * right` gives it.
+
+    Its features are the products of one number of a draw of each. Where both are Fourier kernels their frequencies are
+    added, and the product is one, too.
+
+    Parameters
+    ----------
+    left, right
+        Any kernels, but for structured ones.
+
+    Raises
+    ------
+    ValueError
+        A part is no kernel, or structured, or there are more than 32 kernels or 1,024 numbers a draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamkernel.kernels import Cauchy, Gaussian
+    >>> kernel = Gaussian(2.0) * Cauchy(1.0)
+    >>> kernel.matrix(np.zeros((1, 1)), np.array([[0.0], [2.0]]), bandwidth=1.0).round(4)
+    array([[1.    , 0.1213]])
+
+    """
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        super().__init__(left, right)
+        self.is_fourier = all(part.is_fourier and not part.transforms for part in (left, right))
+        self.is_smooth = all(getattr(part, "is_smooth", False) for part in (left, right))
+        self.n_parts = 2 if self.is_fourier else left.n_parts * right.n_parts
+        _require_few(self)
+        self.kappa = None if left.kappa is None or right.kappa is None else left.kappa * right.kappa
+        bounds = left.feature_bound, right.feature_bound
+        self.feature_bound = None if bounds[0] is None or bounds[1] is None else bounds[0] * bounds[1]
+
+    def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
+        return _cut(_matrix(self.left, X, Y, bandwidth) * _matrix(self.right, X, Y, bandwidth))
+
+    def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        """Draw the sum of a frequency of each, where both are Fourier kernels; as `FourierKernel.frequencies`."""
+        of_right = np.empty_like(out)
+        for number, (part, drawn) in enumerate(((self.left, out), (self.right, of_right)), start=1):
+            assert has_frequencies(part)
+            draw_frequencies(part, _own_words(words, number), keys, part.bandwidth or bandwidth, drawn)
+        np.clip(out + of_right, -LARGEST_DRAW, LARGEST_DRAW, out=out)
+
+    def transform(self, X: Array) -> Array:
+        """The inputs themselves."""
+        return X
+
+    def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        if has_frequencies(self):
+            fourier_features(self, X, words, keys, bandwidth, out)
+            return
+        left, right = self._features_of_parts(X, words, keys, bandwidth)
+        n, m = len(X), words.size
+        pairs = left.reshape(n, -1, 1, m) * right.reshape(n, 1, -1, m)
+        out[:] = pairs.reshape(n, -1)
+
+
+class Scaled(Kernel):
+    """A multiple of a kernel, k(x, x') = factor kernel(x, x'), as `factor * kernel` gives it.
+
+    Parameters
+    ----------
+    kernel
+        Any kernel, but for a structured one.
+    factor
+        A number above 0.
+
+    Raises
+    ------
+    ValueError
+        The kernel is none, or structured, or the factor is not a positive finite number.
+
+    Examples
+    --------
+    >>> from streamkernel.kernels import Gaussian, Laplacian
+    >>> Gaussian() + 0.1 * Laplacian()
+    Sum(left=Gaussian(), right=Scaled(kernel=Laplacian(), factor=0.1))
+
+    """
+
+    rows_at_once = True
+
+    def __init__(self, kernel: Kernel, factor: float) -> None:
+        _require_part("kernel", kernel)
+        if not (is_number(factor) and 0 < factor <= LARGEST_FACTOR):
+            raise ValueError(f"factor must be a number above 0 and at most {LARGEST_FACTOR:g}, got {factor!r}")
+        self.kernel = kernel
+        self.factor = factor
+        self.n_kernels = kernel.n_kernels + 1
+        self.bandwidth = kernel.bandwidth
+        self.n_parts = kernel.n_parts
+        _require_few(self)
+        self.shift_invariant = kernel.shift_invariant
+        self.by_block = kernel.by_block
+        self.domain = kernel.domain
+        self.kappa = None if kernel.kappa is None else float(factor) * kernel.kappa
+        self.feature_bound = None if kernel.feature_bound is None else float(factor) * kernel.feature_bound
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether `standardize=None` centres and scales the inputs."""
+        return self.kernel.standardizes
+
+    @property
+    def terms(self) -> list[tuple[float, Kernel]]:
+        """The kernel's terms, each with a larger or smaller factor."""
+        return [(factor * math.sqrt(self.factor), kernel) for factor, kernel in self.kernel.terms]
+
+    def initial_bandwidth(self, d: float) -> float:
+        return self.kernel.initial_bandwidth(d)
+
+    def median_bandwidth(self, Z: Array) -> float:
+        """The bandwidth by the kernel's heuristic."""
+        return self.kernel.median_bandwidth(Z)
+
+    def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
+        return _cut(float(self.factor) * _matrix(self.kernel, X, Y, bandwidth))
+
+    def features(self, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        compute_features(self.kernel, X, words, keys, bandwidth, out)
+        out *= out.dtype.type(math.sqrt(self.factor))
+
+
+def _require_part(name: str, kernel: Kernel) -> None:
+    if not isinstance(kernel, Kernel):
+        raise ValueError(f"{name} must be a Kernel, got {kernel!r}")
+    if kernel.structured:
+        raise ValueError(f"{name} is structured, which no part of a sum, product or multiple may be: give Gaussian()")
+
+
+def _require_few(kernel: Kernel) -> None:
+    if kernel.n_kernels > MOST_KERNELS or kernel.n_parts > MOST_NUMBERS:
+        raise ValueError(
+            f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers a draw is too "
+            f"large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
+        )
+
+
+def _own_words(words: Array, number: int) -> Array:
+    """The words of a part, of the shape of the whole's."""
+    own = np.empty(words.size, np.uint64)
+    salted(np.ascontiguousarray(words).reshape(-1), number, own)
+    return own.reshape(words.shape)
+
+
+def _features(part: Kernel, X: Array, words: Array, keys: Array, bandwidth: float) -> Array:
+    out = np.empty((len(X), part.n_parts * words.size), X.dtype)
+    words = words if part.by_block else words.reshape(-1)
+    compute_features(part, X, words, keys, part.bandwidth or bandwidth, out)
+    return out
+
+
+def _matrix(part: Kernel, X: Array, Y: Array, bandwidth: float) -> Array:
+    return np.asarray(part.matrix(X, Y, part.bandwidth or bandwidth), np.float64)
+
+
+def _cut(K: Array) -> Array:
+    return np.asarray(np.clip(K, -LARGEST_VALUE, LARGEST_VALUE))

@@ -1,0 +1,112 @@
+"""Kernels in the daemon: from a configuration into checkpoints and back, and records that a kernel does not take."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from river import ensemble
+
+from streamkernel import KernelClassifier, kernels
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.kernels import ChiSquared, Gaussian, Polynomial, Scaled, SkewedChiSquared, Sum
+from tests.daemon.conftest import Home
+
+KERNEL = {
+    "streamkernel.kernels.Sum": {
+        "left": {"streamkernel.kernels.ChiSquared": {}},
+        "right": {
+            "streamkernel.kernels.Scaled": {
+                "kernel": {
+                    "streamkernel.kernels.Product": {
+                        "left": {"streamkernel.kernels.Laplacian": {"bandwidth": 2}},
+                        "right": {"streamkernel.kernels.SkewedIntersection": {"c": 0.5}},
+                    }
+                },
+                "factor": 0.5,
+            }
+        },
+    }
+}
+
+
+def _configured(home: Home, kernel: Any, lines: int) -> Any:
+    with (home.folder / "stream.jsonl").open("w") as stream:
+        for i in range(lines):
+            stream.write(json.dumps({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5, "y": i % 7 > 3}) + "\n")
+    config = home.configure(
+        source={"kind": "jsonl", "path": str(home.folder / "stream.jsonl"), "target": "y", "target_type": "bool"},
+        model=[{"streamkernel.KernelClassifier": {"kernel": kernel, "batch_size": 8, "seed": 1}}],
+        predictions={"kind": "jsonl", "path": str(home.folder / "out/predictions.jsonl")},
+        dead_letters={"kind": "jsonl", "path": str(home.folder / "out/dead.jsonl")},
+        checkpoint={"directory": str(home.folder / "out/state")},
+    )
+    return prepare(config)
+
+
+def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home: Home) -> None:
+    account = dict(run(_configured(home, KERNEL, 50)).account)
+    assert (account["learnt"], account["dead"]) == (48, 2)
+    letters = home.lines("out/dead.jsonl")
+    assert [letter["reason"] for letter in letters] == ["refused", "refused"]
+    assert (
+        "input 'b' is -1, which the model's kernel does not take: give a number of at least 0" in letters[0]["detail"]
+    )
+    account = dict(run(_configured(home, KERNEL, 100)).account)
+    assert (account["learnt"], account["dead"]) == (98, 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ({"streamkernel.kernels.Laplacian": {"bandwidth": -2}}, "kernel.bandwidth: must be a positive number or None"),
+        ({"streamkernel.kernels.Polynomial": {"degree": 0}}, "degree: must be a whole number from 1 to 32, got 0"),
+        ({"streamkernel.kernels.Laplacean": {}}, "Laplacean"),
+        ({"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}}}, "right"),
+        ({"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Cauchy": {}}, "factor": 0}}, "factor"),
+        ({"streamkernel.kernels.Gausian": {}}, "Gaussian"),
+    ],
+)
+def test_mistakes_in_a_configuration(home: Home, capsys: pytest.CaptureFixture[str], kernel: Any, message: str) -> None:
+    home.configure(model=[{"streamkernel.KernelClassifier": {"kernel": kernel}}])
+    assert main(["check", str(home.config)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_kernels_inside_rivers_models_are_restored_by_their_constructors() -> None:
+    def bag() -> Any:
+        kernel = Polynomial(2) + 0.5 * (SkewedChiSquared(2.0) * Gaussian(1.0))
+        return ensemble.BaggingClassifier(KernelClassifier(kernel=kernel, batch_size=4, seed=1), n_models=2, seed=1)
+
+    model = bag()
+    for i in range(40):
+        model.learn_one({"a": i % 5, "b": i % 3}, i % 5 > 2)
+    restored = load_model(dump_model(model), bag())
+    assert restored.predict_proba_one({"a": 1, "b": 2}) == model.predict_proba_one({"a": 1, "b": 2})
+
+
+def test_what_a_kernel_works_out_is_not_in_its_pickle() -> None:
+    kernel = ChiSquared() + 2.0 * SkewedChiSquared(3.0)
+    assert list(kernel.__getstate__() or {}) == ["left", "right"]
+    restored = pickle.loads(pickle.dumps(kernel))
+    assert (restored.domain, restored.n_parts) == (kernel.domain, 4)
+    assert ChiSquared().__getstate__() is None
+    # Nor is it taken from one.
+    made = Sum.__new__(Sum)
+    made.__setstate__({"left": Gaussian(), "right": Gaussian(), "n_parts": 1, "matrix": None})
+    assert (made.n_parts, made.kappa) == (4, 2.0)
+    assert made.matrix is not None
+    with pytest.raises(ValueError, match="factor must be a number above 0"):
+        Scaled.__new__(Scaled).__setstate__({"kernel": Gaussian(), "factor": -1})
+
+
+def test_every_kernel_has_its_place_in_the_documents() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "kernels.md").read_text()
+    for name in kernels.__all__:
+        assert f"::: streamkernel.kernels.{name}\n" in page

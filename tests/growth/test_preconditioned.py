@@ -1,0 +1,202 @@
+"""Preconditioned blocks, several blocks a step, and the averaged solution, number for number."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river.optim.losses import Hinge, Squared
+from river.optim.schedulers import Constant
+
+from streamkernel import KernelClassifier, KernelRegressor, losses
+from streamkernel.finite import NotFiniteError
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.growth.preconditioner import preconditioned_gradient, preconditioned_step
+from streamkernel.kernels import Gaussian
+from streamkernel.losses import Softmax, curvature
+from tests.growth import naive
+
+GROWTHS = [DSG(), UDSG(), CDSG()]
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.integers(1, 4),
+    st.sampled_from([0.25, 0.5, 2.0]),
+    st.sampled_from(["ones", "some", "none"]),
+    st.integers(0, 2**32),
+)
+def test_the_gradient_is_preconditioned_by_the_ridge_regressions_matrix(B, D, K, L, weighted, seed):
+    rng = np.random.default_rng(seed)
+    phi, g = rng.normal(size=(B, D)).astype(np.float32), rng.normal(size=(B, K))
+    w = {"ones": np.ones(B), "none": np.zeros(B), "some": rng.uniform(size=B) * (rng.random(B) < 0.7)}[weighted]
+    step = preconditioned_gradient(phi, g, w, L)
+    if not w.any():
+        assert not step.any()
+        return
+    Phi = phi.astype(float)
+    ridge = (w[:, None] * Phi**2).sum() / w.sum()
+    expected = np.linalg.solve(Phi.T @ (w[:, None] * Phi) + ridge * np.eye(D), Phi.T @ (w[:, None] * g)) / L
+    np.testing.assert_allclose(step, expected.T, rtol=1e-4, atol=1e-5)
+
+
+def test_features_without_end_are_refused_in_a_sentence():
+    with pytest.raises(NotFiniteError, match="features are so large"):
+        preconditioned_gradient(np.full((3, 4), 1e200), np.ones((3, 1)), np.ones(3), 1.0)
+
+
+def test_the_step_grows_with_the_mini_batch_up_to_a_bound():
+    for bounded, most in ((True, 0.7), (False, 0.3)):
+        steps = [preconditioned_step(B, bounded) for B in (1, 8, 32, 256, 2048, 100_000)]
+        assert steps == sorted(steps)
+        assert (steps[0], steps[-1]) == (0.035, most)
+
+
+def _stream(K, n=96, seed=5, noise=0.3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.digitize(np.sin(2 * X[:, 0]) + noise * rng.normal(size=n), np.linspace(-1, 1, K + 1)[1:-1])
+    y[:K] = np.arange(K)
+    return X, y, rng.uniform(0.5, 2, size=n)
+
+
+def _by_softmax(y, f):
+    scores = np.zeros((len(y), 3)) + f
+    return Softmax().gradient(y, scores)
+
+
+def _by_log(y, f):
+    return losses.Log().gradient(y, (np.zeros((len(y), 1)) + f)[:, 0])[:, None]
+
+
+@pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+@pytest.mark.parametrize("precondition", [True, False], ids=["preconditioned", "plain"])
+@pytest.mark.parametrize(("K", "size", "F", "blocks"), [(3, 12, 4, 1), (3, 12, 8, 3), (2, 24, 5, 2), (2, 4, 3, 1)])
+def test_a_run_is_its_reference(K, size, F, blocks, precondition, average):
+    X, y, w = _stream(K)
+    loss = losses.Log() if K == 2 else None
+    model = KernelClassifier(
+        kernel=Gaussian(1.1),
+        loss=loss,
+        growth=DSG(),
+        block_size=F,
+        batch_size=size,
+        max_features=None,
+        step=Constant(0.4),
+        regularization=0.01,
+        standardize=False,
+        dtype="float64",
+        seed=3,
+        precondition=precondition,
+        blocks_per_step=blocks,
+        average=average,
+    )
+    records, labels = [dict(zip("abc", x, strict=True)) for x in X.tolist()], (y > 0).tolist() if K == 2 else y.tolist()
+    model.advance(records, labels, w.tolist())
+
+    def frequencies(block):
+        return naive.frequencies(model._machine, block)
+
+    columns = X[:, ["abc".index(name) for name in model.input_names]]
+    solutions = naive.by_mini_batches(
+        columns,
+        y,
+        w,
+        frequencies,
+        lambda _: 0.4,
+        0.01,
+        _by_log if K == 2 else _by_softmax,
+        size,
+        blocks,
+        curvature(loss or Softmax()) if precondition else None,
+    )
+    assert (model.n_grown, model.n_steps) == (blocks * len(solutions), len(solutions))
+    alphas = naive.mean_solution(solutions) if average else solutions[-1]
+    expected = naive.scores_of(alphas, columns[:9], frequencies)
+    np.testing.assert_allclose(model._machine.predict(records[:9]), expected, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(
+        model._machine.advance(records[:9], [None] * 9).predictions, expected, rtol=1e-8, atol=1e-9
+    )
+    assert np.abs(expected).max() > 0.05
+
+
+@pytest.mark.parametrize("growth", GROWTHS, ids=repr)
+def test_every_growth_is_preconditioned_and_promises_no_margin(growth):
+    X, y, _ = _stream(3, n=1200, noise=0)
+    records = [dict(enumerate(x)) for x in X.tolist()]
+    accuracy = {}
+    for precondition in (True, False):
+        model = KernelClassifier(
+            Gaussian(1.0), growth=growth, block_size=32, seed=1, precondition=precondition, max_features=320
+        )
+        predicted = model.advance(records, y.tolist()).predictions
+        accuracy[precondition] = np.mean(np.array(predicted[600:]) == y[600:])
+        assert model.n_features <= 320
+        assert (model.n_grown + model.n_reused, model.n_steps) == (74 if precondition else 37, 37)
+        assert model.n_reused > 0
+        if precondition or not isinstance(growth, CDSG):
+            assert math.isnan(model.last_check_margin)
+    assert accuracy[True] > 0.7
+
+
+def test_what_is_given_decides_and_none_follows_the_schedule():
+    steps = [
+        (updates.preconditioned, updates.blocks_per_step, machine.expansion.block_size)
+        for step in (None, Constant(0.1))
+        for given in (None, True, False)
+        for machine in [KernelClassifier(step=step, precondition=given)._machine]
+        for updates in [machine.updates]
+    ]
+    with_it, without = (True, 2, 64), (False, 1, 32)
+    assert steps == [with_it, with_it, without, without, with_it, without]
+    for loss in (Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive()):
+        model = (KernelClassifier if isinstance(loss, Hinge) else KernelRegressor)(loss=loss)
+        assert not model._machine.updates.preconditioned
+    assert KernelClassifier(max_features=63)._machine.expansion.block_size == 32
+    assert KernelClassifier(max_features=None, block_size=7)._machine.expansion.block_size == 7
+
+
+def test_a_step_of_one_solves_the_mini_batch_but_for_its_ridge():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(64, 3)), rng.normal(size=64)
+    records = [dict(enumerate(x)) for x in X.tolist()]
+    model = KernelRegressor(
+        Gaussian(1.0), Squared(), DSG(), 64, 64, step=Constant(1.0), precondition=True, standardize=False, seed=1
+    )
+    model.advance(records, y.tolist())
+    encoded = (y - y.mean()) / y.std()
+    left = model._machine.predict(records)[:, 0] - encoded
+    assert np.mean(left**2) < 0.75 * np.mean(encoded**2)
+    assert model.n_steps == 1
+
+
+@pytest.mark.parametrize("blocks_per_step", [1, 2])
+@pytest.mark.parametrize(("B", "F"), [(1, 1), (1, 32), (2, 4), (4, 64), (8, 8)])
+def test_a_regression_of_small_mini_batches_stays_bounded(B, F, blocks_per_step):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 4))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=3000)
+    model = KernelRegressor(
+        Gaussian(1.5),
+        block_size=F,
+        batch_size=B,
+        max_features=max(64, F),
+        blocks_per_step=blocks_per_step,
+        standardize=False,
+        seed=1,
+    )
+    predicted = model.advance([dict(enumerate(x)) for x in X.tolist()], y.tolist()).predictions
+    errors = np.array(predicted)[1500:] - y[1500:]
+    assert np.mean(errors**2) < 1.5 * np.var(y[1500:])
+
+
+def test_a_hinge_that_nothing_pulls_ends_the_step():
+    model = KernelClassifier(
+        Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, blocks_per_step=3, precondition=True, seed=1
+    )
+    model.advance([{"a": 1.0}] * 400, [True] * 400)
+    assert model.n_steps == 400
+    assert model.n_grown < 200

@@ -1,0 +1,136 @@
+"""States of preconditioned and averaged models, and those from before there were any."""
+
+import pickle
+
+import numpy as np
+import pytest
+from river.optim.schedulers import Constant
+
+from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.kernels import Gaussian
+
+LATER = {"precondition", "blocks_per_step", "average"}
+
+
+def _records(n=90):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, 2))
+    return [dict(zip("ab", x, strict=True)) for x in X.tolist()], (X[:, 0] * X[:, 1] > 0).tolist()
+
+
+def _learnt(**given):
+    model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
+    model.advance(*_records())
+    return model
+
+
+def _steps(model):
+    updates = model._machine.updates
+    return updates.preconditioned, updates.blocks_per_step
+
+
+def test_a_state_from_before_goes_on_as_it_was():
+    old = _learnt(precondition=False)
+    state = old.__getstate__()
+    # As earlier versions wrote it, and read it.
+    assert not LATER & set(state["arguments"])
+    assert "average_alpha" not in state
+    model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1)
+    assert _steps(model) == (True, 2)
+    model.__setstate__(state)
+    assert _steps(model) == (False, 1)
+    assert model.state_digest() == old.state_digest()
+    for copied in (pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)):
+        assert _steps(copied) == (False, 1)
+        assert copied.state_digest() == old.state_digest()
+    xs, ys = _records(40)
+    assert model.advance(xs, ys).losses.tolist() == old.advance(xs, ys).losses.tolist()
+    assert model.state_digest() == old.state_digest()
+    assert _steps(model.clone()) == (True, 2)
+
+
+def test_a_default_model_goes_on_from_a_state_of_the_defaults_before():
+    xs, ys = _records(250)
+    old = KernelClassifier(block_size=32, precondition=False, seed=1)
+    old.advance(xs, ys)
+    assert old.__getstate__()["arguments"]["block_size"] == 32
+    model = KernelClassifier(seed=1)
+    model.__setstate__(old.__getstate__())
+    assert (model.block_size, model.n_features, model.n_steps) == (None, old.n_features, old.n_steps)
+    assert model.state_digest() == old.state_digest()
+    assert pickle.loads(pickle.dumps(model)).state_digest() == old.state_digest()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"precondition": True}, "this state is of a model with precondition=False, and this one has True"),
+        ({"blocks_per_step": 3}, "this state is of a model with blocks_per_step=1, and this one has 3"),
+        ({"average": True}, "this state is of a model with average=False, and this one has True"),
+    ],
+    ids=str,
+)
+def test_what_is_asked_for_must_be_the_states(given, message):
+    state = _learnt(precondition=False).__getstate__()
+    model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
+    before = model.state_digest()
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        model.__setstate__(state)
+    assert model.state_digest() == before
+
+
+@pytest.mark.parametrize("given", [{}, {"precondition": True}, {"precondition": True, "blocks_per_step": 2}], ids=str)
+def test_a_default_is_what_it_came_to(given):
+    state = _learnt().__getstate__()
+    assert {name: state["arguments"].get(name) for name in LATER} == {
+        "precondition": True,
+        "blocks_per_step": 2,
+        "average": None,
+    }
+    model = KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1, **given)
+    model.__setstate__(state)
+    assert _steps(model) == (True, 2)
+
+
+@pytest.mark.parametrize("value", [None, 1, "yes"])
+def test_an_impossible_precondition_is_refused(value):
+    state = _learnt().__getstate__()
+    state["arguments"]["precondition"] = value
+    with pytest.raises(ValueError, match="its field 'arguments' is missing or impossible"):
+        KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
+
+
+@pytest.mark.parametrize("value", [None, 0, True, 1.5])
+def test_an_impossible_number_of_blocks_is_refused(value):
+    state = _learnt().__getstate__()
+    state["arguments"]["blocks_per_step"] = value
+    with pytest.raises(ValueError, match="its field 'arguments' is missing or impossible"):
+        KernelClassifier(Gaussian(1.0), batch_size=8, block_size=4, seed=1).__setstate__(state)
+
+
+def test_an_average_is_in_the_state_and_must_fit():
+    model = _learnt(average=True)
+    state = model.__getstate__()
+    assert state["average_alpha"].shape == state["alpha"].shape
+    assert model.memory_bytes > _learnt().memory_bytes
+    twin = pickle.loads(pickle.dumps(model))
+    x = {"a": 0.3, "b": -1.0}
+    assert twin.predict_proba_one(x) == model.predict_proba_one(x) != _learnt().predict_proba_one(x)
+    for wrong in (None, state["average_alpha"][1:], np.full_like(state["alpha"], np.nan)):
+        with pytest.raises(ValueError, match="its field 'average_alpha' is missing or impossible"):
+            twin.__setstate__({**state, "average_alpha": wrong})
+    assert twin.state_digest() == model.state_digest()
+
+
+def test_an_average_begins_anew_with_the_bandwidth():
+    xs, ys = _records(230)
+    model = KernelRegressor(batch_size=16, average=True, seed=1)
+    model.advance(xs, [float(y) for y in ys])
+    known = KernelRegressor(Gaussian(model.bandwidth), batch_size=16, average=True, seed=1)
+    known.advance(xs, [float(y) for y in ys])
+    assert np.array_equal(model.__getstate__()["average_alpha"], known.__getstate__()["average_alpha"])
+
+
+def test_importances_are_those_of_what_predicts():
+    last, averaged = _learnt(step=Constant(0.5)), _learnt(step=Constant(0.5), average=True)
+    assert last.feature_importances_ != averaged.feature_importances_
