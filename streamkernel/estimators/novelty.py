@@ -80,8 +80,8 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     >>> model.score_one({"a": 0.0, "b": 0.0}) < 0 < model.score_one({"a": 4.0, "b": -4.0})
     True
 
-    River's filter makes a yes or no of it, also for metrics that take scores from 0 to 1 only. Flagged records are to be
-    learnt, too, or the threshold would not know how many there are:
+    River's filter makes a yes or no of it, also for metrics that take scores from 0 to 1 only. It must let flagged
+    records be learnt, too, or the threshold would not know how many there are:
 
     >>> from river import anomaly
     >>> novelties = anomaly.ThresholdFilter(model, threshold=0, protect_anomaly_detector=False)
@@ -231,6 +231,25 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         """
         frame = Frame(X)
         self._machine.learn(frame, [True] * len(frame), w)
+
+    def loss_of(self, y: Any, score: float, unit: float | None = None) -> float:  # noqa: ARG002 - there is no label
+        """Compute the model's own loss of a score, max(0, score) - nu tau.
+
+        Parameters
+        ----------
+        y, unit
+            Not used: there is no label, and scores have no other unit than f.
+        score
+            What `score_one` gave.
+
+        Examples
+        --------
+        >>> from streamkernel import KernelNoveltyDetector
+        >>> KernelNoveltyDetector().loss_of(None, 0.5)
+        0.5
+
+        """
+        return float(self._targets.loss(self.threshold, self.threshold - score))
 
     def _schedule(self) -> Scheduler:
         return self.step or OneClassStep(self.nu)

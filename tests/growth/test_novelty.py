@@ -135,7 +135,7 @@ def test_in_rivers_pipeline_and_validation():
         KernelNoveltyDetector(nu=0.05, seed=1), threshold=0, protect_anomaly_detector=False
     )
     stream = list(zip(dicts(X), strange.tolist(), strict=True))
-    assert evaluate.progressive_val_score(stream, novelties, metrics.ROCAUC()).get() > 0.7
+    assert evaluate.progressive_val_score(stream, novelties, metrics.ROCAUC()).get() > 0.6
     scores = []
     for x, _ in stream:
         scores.append(model.score_one(x))

@@ -22,6 +22,7 @@ from streamkernel.daemon.stream.processor import Processor, Scores, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.stream.unlabelled import UnlabelledStage
 from streamkernel.daemon.stream.warm_processor import WarmProcessor
 
 __all__ = ["feed_of", "make_learner", "make_processor", "make_warm_processor"]
@@ -33,7 +34,7 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
     scores = _make_scores(plan, start.model)
     learner = make_learner(plan, start.model, start.inputs, start.target_moments)
     challengers = _make_challengers(plan, start.several, bad)
-    stage: Stage = DirectStage()
+    stage: Stage = _direct_stage(plan)
     if start.trained is not None:
         learner = ReplaceableLearner(learner)
         if start.trained.label_key is not None:
@@ -67,11 +68,15 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
         scores.loss,
         DeadLetterRate(bad.max_rate, bad.max_rate_window, warm.recent_dead),
         warm.counts,
-        DirectStage() if plan.config.labels is None else KeylessStage(plan.config.labels.key),
+        _direct_stage(plan) if plan.config.labels is None else KeylessStage(plan.config.labels.key),
         name=main.name,
         challengers=main.challengers,
         others=_scores_of_challengers(plan, main.challengers),
     )
+
+
+def _direct_stage(plan: Plan) -> DirectStage:
+    return UnlabelledStage() if plan.task == "novelty" else DirectStage()
 
 
 def _published(plan: Plan, start: resume.Start) -> str:
