@@ -44,7 +44,7 @@ def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
             yield f"{key}.target_type: must be float for a regressor, is {kind}"
         if task == "classification" and kind == "float":
             yield f"{key}.target_type: must be str, int or bool for a classifier, is float"
-        if task == "density_ratio":
+        if task == "density_ratio" and source.target is not None:
             step = last_step(model)
             p, q = step.p, step.q  # type: ignore[attr-defined]
             fitting = {_OF_TYPE.get(type(label), "str") for label in (p, q)}
