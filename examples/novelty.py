@@ -29,7 +29,7 @@ for t in range(12_000):
     model.learn_one(x)
 
 print(f"flagged: {flagged / seen:.1%}")
-for place in ({"a": 4, "b": 3}, {"a": 2, "b": 1.5}):
+for place in ({"a": 4, "b": 3}, {"a": 0, "b": 4}):
     print(place, "novel" if model.score_one(place) > 0 else "usual")
 
 if sys.argv[1:]:
