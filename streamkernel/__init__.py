@@ -4,7 +4,16 @@ from streamkernel.estimators import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
     KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
     KernelRegressor,
 )
 
-__all__ = ["AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"]
+__all__ = [
+    "AdaptiveKernelClassifier",
+    "AdaptiveKernelRegressor",
+    "KernelClassifier",
+    "KernelDensityRatio",
+    "KernelNoveltyDetector",
+    "KernelRegressor",
+]

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
+from river import base
 from river.optim import losses as river_losses
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
@@ -19,7 +20,21 @@ from scipy import special
 from streamkernel.compute.softmax import softmax_rows
 from streamkernel.representation import Component
 
-__all__ = ["EpsilonInsensitive", "Log", "Quantile", "Softmax", "SquaredHinge", "curvature", "gradient_bound"]
+__all__ = [
+    "EpsilonInsensitive",
+    "KLDensityRatio",
+    "Log",
+    "NoveltyHinge",
+    "Quantile",
+    "Softmax",
+    "SquaredHinge",
+    "curvature",
+    "gradient_bound",
+]
+
+
+#: exp of it, over the smallest share of a sample, is far from what overflows.
+LARGEST_CLIP = 50.0
 
 
 class Log(Component, BinaryLoss):
@@ -176,6 +191,99 @@ class Quantile(Component, RegressionLoss):
 
     def gradient(self, y_true: Any, y_pred: Any) -> Any:
         return np.where(y_pred < y_true, -self.alpha, 1.0 - self.alpha)
+
+
+class NoveltyHinge(Component, base.Base):
+    """One-class hinge loss max(0, tau - u) - nu tau of a score u and a threshold tau, that of novelty detection.
+
+    Parameters
+    ----------
+    nu
+        The share of records whose score is to be below the threshold, in (0, 1]. Defaults to 0.1.
+
+    Raises
+    ------
+    ValueError
+        `nu` is not in (0, 1].
+
+    Examples
+    --------
+    >>> from streamkernel.losses import NoveltyHinge
+    >>> loss = NoveltyHinge(nu=0.5)
+    >>> float(loss(1.0, 0.0)), float(loss.gradient(1.0, 0.0)), float(loss.threshold_gradient(1.0, 0.0))
+    (0.5, -1.0, 0.5)
+
+    References
+    ----------
+    [^1]: Schoelkopf et al., "Estimating the support of a high-dimensional distribution", 2001.
+
+    """
+
+    gradient_bound = 1.0
+
+    def __init__(self, nu: float = 0.1) -> None:
+        if isinstance(nu, bool) or not (isinstance(nu, int | float | np.number) and 0 < nu <= 1):
+            raise ValueError(f"nu must be in (0, 1], the share of records to flag, got {nu!r}")
+        self.nu = nu
+
+    def __call__(self, threshold: Any, y_pred: Any) -> Any:
+        return np.maximum(threshold - y_pred, 0.0) - self.nu * threshold
+
+    def gradient(self, threshold: Any, y_pred: Any) -> Any:
+        return np.where(y_pred < threshold, -1.0, 0.0)
+
+    def threshold_gradient(self, threshold: Any, y_pred: Any) -> Any:
+        """The derivative by the threshold."""
+        return np.where(y_pred < threshold, 1.0, 0.0) - self.nu
+
+
+class KLDensityRatio(Component, base.Base):
+    """Loss of a log density ratio u = log p/q: -u of a record of p (`y_true` 1), exp(u) of one of q (`y_true` 0).
+
+    In the mean over both samples, the least of E_q[exp u] - E_p[u] is where u is log p/q; it is 1 - KL(p, q) then. From
+    `clip` on, records of p ask for no more, and exp(u) goes on as its tangent.
+
+    Parameters
+    ----------
+    clip
+        The largest log ratio told apart, more than 0. Defaults to 5.
+
+    Raises
+    ------
+    ValueError
+        `clip` is not a number above 0, or is past 50.
+
+    Examples
+    --------
+    >>> from streamkernel.losses import KLDensityRatio
+    >>> loss = KLDensityRatio()
+    >>> float(loss(1, 2.0)), float(loss(0, 0.0)), float(loss.gradient(0, 0.0))
+    (-2.0, 1.0, 1.0)
+
+    References
+    ----------
+    [^1]: Nguyen, Wainwright and Jordan, "Estimating divergence functionals and the likelihood ratio by convex risk
+        minimization", 2010.
+
+    """
+
+    # That of exp(u) has no bound; this one holds up to a ratio of 10.
+    curvature = 10.0
+    gradient_bound = None
+
+    def __init__(self, clip: float = 5.0) -> None:
+        if isinstance(clip, bool) or not (isinstance(clip, int | float | np.number) and 0 < clip <= LARGEST_CLIP):
+            raise ValueError(f"clip must be a number above 0, {LARGEST_CLIP:g} at most, got {clip!r}")
+        self.clip = clip
+
+    def __call__(self, y_true: Any, y_pred: Any) -> Any:
+        clipped = np.minimum(y_pred, self.clip)
+        ratio = np.exp(clipped)
+        return np.where(np.asarray(y_true, np.bool_), -clipped, ratio * (1.0 + (y_pred - clipped)))
+
+    def gradient(self, y_true: Any, y_pred: Any) -> Any:
+        asks = np.where(np.less(y_pred, self.clip), -1.0, 0.0)
+        return np.where(np.asarray(y_true, np.bool_), asks, np.exp(np.minimum(y_pred, self.clip)))
 
 
 def curvature(loss: Any) -> float:

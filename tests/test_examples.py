@@ -16,7 +16,14 @@ README = (ROOT / "README.md").read_text()
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [("river_pipeline", "Accuracy: 8"), ("frames", "same state: True"), ("categories", "'tue': False")],
+    [
+        ("river_pipeline", "Accuracy: 8"),
+        ("frames", "same state: True"),
+        ("categories", "'tue': False"),
+        ("novelty", "flagged: "),
+        ("drift_alarm", "no alarm before the drift: True"),
+        ("quantile_bands", "inside the band: "),
+    ],
 )
 def test_an_example_runs(script, expected):
     run = subprocess.run(
@@ -29,7 +36,15 @@ def test_an_example_runs(script, expected):
 def test_every_example_is_tested():
     """kafka_demo beside the tests of Kafka, for it needs a broker."""
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {"river_pipeline", "frames", "categories", "kafka_demo"}
+    assert scripts == {
+        "river_pipeline",
+        "frames",
+        "categories",
+        "kafka_demo",
+        "novelty",
+        "drift_alarm",
+        "quantile_bands",
+    }
 
 
 def test_the_readme_quotes_the_river_example():

@@ -86,6 +86,55 @@ def test_softmax_slope_and_value(K, y, seed):
     assert np.allclose(losses.Softmax().gradient(labels, u[None, :])[0], differences, atol=1e-5)
 
 
+@given(nu=st.floats(0.01, 1), tau=scores, u=scores)
+def test_novelty_slopes(nu, tau, u):
+    loss, h = losses.NoveltyHinge(nu), 1e-6
+    if abs(u - tau) < 2 * h:
+        return
+    by_score = (loss(tau, u + h) - loss(tau, u - h)) / (2 * h)
+    by_threshold = (loss(tau + h, u) - loss(tau - h, u)) / (2 * h)
+    assert loss.gradient(tau, u) == pytest.approx(by_score, abs=1e-6 * (1 + abs(u) + abs(tau)))
+    assert loss.threshold_gradient(tau, u) == pytest.approx(by_threshold, abs=1e-6 * (1 + abs(u) + abs(tau)))
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.3, 0.5])
+def test_novelty_minimum(nu):
+    """The best threshold is the quantile nu of the scores."""
+    sample = np.random.default_rng(0).gamma(2.0, size=2001)
+    loss = losses.NoveltyHinge(nu)
+    best = optimize.minimize_scalar(lambda tau: loss(tau, sample).mean(), (0, 3), tol=1e-10).x
+    assert best == pytest.approx(np.quantile(sample, nu), abs=0.01)
+
+
+@given(y=st.sampled_from([0, 1]), u=st.floats(-20, 12), clip=st.floats(0.5, 8))
+def test_density_ratio_slope(y, u, clip):
+    if abs(u - clip) < 1e-5:
+        return
+    loss, h = losses.KLDensityRatio(clip), 1e-6
+    difference = (_value(loss, y, u + h) - _value(loss, y, u - h)) / (2 * h)
+    assert _slope(loss, y, u) == pytest.approx(difference, rel=1e-4, abs=1e-6 * (1 + abs(u)))
+
+
+def test_density_ratio_minimum():
+    """Of 60% of p and 20% of q in one place: log 3; the least is 1 - KL(p, q)."""
+    p, q, loss = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.3, 0.5]), losses.KLDensityRatio()
+
+    def objective(u):
+        return float((p * loss(np.ones(3), u) + q * loss(np.zeros(3), u)).sum())
+
+    best = optimize.minimize(objective, np.zeros(3), tol=1e-10)
+    assert np.allclose(best.x, np.log(p / q), atol=1e-4)
+    assert best.fun == pytest.approx(1 - (p * np.log(p / q)).sum())
+
+
+@pytest.mark.parametrize("u", [1e4, -1e4, 1e12, -1e12])
+def test_far_scores_of_novelty_and_density_ratio(u):
+    for loss in (losses.NoveltyHinge(), losses.KLDensityRatio(), losses.KLDensityRatio(clip=50.0)):
+        for y in (0, 1):
+            assert math.isfinite(_value(loss, y, u))
+            assert math.isfinite(_slope(loss, y, u))
+
+
 @pytest.mark.parametrize("loss", REGRESSION, ids=_name)
 def test_regression_minimum(loss):
     """The best constant for a sample is what the loss is named for."""

@@ -1,6 +1,10 @@
 """River's own checks, one test each and none skipped."""
 
+import functools
 import inspect
+import itertools
+import random
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -8,12 +12,21 @@ from river import (
     base,
     checks,
     compose,
+    datasets,
     optim,
     preprocessing,
     stream,
 )
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    losses,
+)
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 
@@ -44,6 +57,18 @@ REGRESSORS = [
 ]
 
 
+DETECTORS = [
+    KernelNoveltyDetector(),
+    KernelNoveltyDetector(nu=0.02, growth=UDSG(), batch_size=5, dtype="float64", seed=1),
+]
+
+
+RATIOS = [
+    KernelDensityRatio(p=True, q=False),
+    KernelDensityRatio(p=1, q=0, growth=UDSG(), precondition=False, average=True, batch_size=5, seed=1),
+]
+
+
 SCALED = [
     KernelClassifier(seed=1),
     KernelRegressor(seed=1),
@@ -66,10 +91,52 @@ def test_check(model, check):
     check(model.clone())
 
 
+def _card_payments():
+    """Records in place of those of `datasets.CreditCard`, which River downloads: 1 in 20 is unlike the others."""
+    rng = random.Random(1)
+    for i in range(400):
+        strange = i % 20 == 19
+        yield {f"V{j}": rng.gauss(4 * strange, 1) for j in range(8)}, int(strange)
+
+
+def _checked_detectors():
+    class CreditCard:
+        def take(self, n):
+            return list(itertools.islice(_card_payments(), n))
+
+    with mock.patch.object(datasets, "CreditCard", CreditCard):
+        return list(_checked(DETECTORS))
+
+
+@pytest.mark.parametrize(("model", "check"), _checked_detectors())
+def test_check_of_detectors(model, check):
+    check(model.clone())
+
+
+def _checks_of_ratios():
+    """The checks that River has for any estimator, and those of records, which it has for the kinds that it knows."""
+    known = checks.yield_checks(KernelRegressor())
+    on_records = {check.__name__: check for check in known if isinstance(check, functools.partial)}
+    generic = list(checks.yield_checks(KernelDensityRatio()))
+    others = [check for name, check in on_records.items() if name not in {check.__name__ for check in generic}]
+    return generic, [check.func for check in others if "learn_many" not in check.__name__]
+
+
+@pytest.mark.parametrize("model", RATIOS, ids=range(len(RATIOS)))
+def test_checks_of_ratios(model):
+    generic, on_records = _checks_of_ratios()
+    assert len(generic) > 10
+    assert len(on_records) > 10
+    for check in generic:
+        check(model.clone())
+    for check in on_records:
+        check(model.clone(), list(datasets.Phishing().take(60)))
+
+
 def test_no_check_is_skipped():
-    for model in CLASSIFIERS + REGRESSORS:
+    for model in CLASSIFIERS + REGRESSORS + DETECTORS + RATIOS:
         assert set(model._unit_test_skips()) == set()
-    for kind in {type(model) for model in CLASSIFIERS + REGRESSORS}:
+    for kind in {type(model) for model in CLASSIFIERS + REGRESSORS + DETECTORS + RATIOS}:
         for given in kind._unit_test_params():
             assert set(kind(**given)._unit_test_skips()) == set()
 
@@ -131,6 +198,9 @@ def test_signatures_are_rivers():
     for model in (KernelClassifier, KernelRegressor, AdaptiveKernelClassifier, AdaptiveKernelRegressor):
         assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
         assert list(inspect.signature(model.learn_many).parameters)[1:] == ["X", "y", "w"]
+    assert list(inspect.signature(KernelDensityRatio.learn_one).parameters) == ["self", "x", "y", "w"]
+    assert list(inspect.signature(KernelNoveltyDetector.learn_one).parameters) == ["self", "x", "w"]
+    assert issubclass(KernelNoveltyDetector, base.AnomalyDetector)
     for model in (KernelClassifier, AdaptiveKernelClassifier):
         assert issubclass(model, base.MiniBatchClassifier)
     for model in (KernelRegressor, AdaptiveKernelRegressor):

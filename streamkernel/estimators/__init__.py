@@ -4,6 +4,8 @@ from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
 from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.classifier import KernelClassifier
+from streamkernel.estimators.density_ratio import KernelDensityRatio
+from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.estimators.regressor import KernelRegressor
 
 __all__ = [
@@ -11,5 +13,7 @@ __all__ = [
     "AdaptiveKernelRegressor",
     "AdvanceResult",
     "KernelClassifier",
+    "KernelDensityRatio",
+    "KernelNoveltyDetector",
     "KernelRegressor",
 ]

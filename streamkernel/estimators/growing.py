@@ -95,12 +95,16 @@ class KernelMachine(StreamEstimator):
             self.growth or CDSG(),
             self.batch_size,
             self.max_features,
-            self.step,
+            self._schedule(),
             float(self.regularization),
             precondition,
             blocks_per_step,
             self.average,
         )
+
+    def _schedule(self) -> Scheduler | None:
+        """The schedule of step sizes; None for the default rule of the machine."""
+        return self.step
 
     def _given(self) -> dict[str, Any]:
         """Of the arguments whose None leaves them to us or to a state, those that are given."""

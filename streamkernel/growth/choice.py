@@ -68,6 +68,11 @@ class BlockChoice:
         self._preconditioned = preconditioned
         self._has_own_growth = is_own(growth)
 
+    @property
+    def kappa(self) -> float:
+        """The largest k(x, x), by which scores are larger than those of the same machine with k / kappa."""
+        return self._feature_scale.kappa
+
     def choose(self, t: int, X: Array, keys: Array, weights: Array, g: Array, gbar: Array) -> BlockUpdate:
         """Ask the policy which block to update.
 

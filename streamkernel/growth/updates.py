@@ -15,6 +15,7 @@ from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, require_finite_gradient
 from streamkernel.growth.preconditioner import preconditioned_gradient
 from streamkernel.losses import curvature
+from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 
@@ -55,6 +56,7 @@ class BlockUpdates:
         self._targets: Any = targets
         self._regularization = regularization
         self._has_own_loss = is_own(self._targets.loss)
+        self._learning = targets if isinstance(targets, LearningTargets) else None
 
     def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array) -> None:
         """Update the blocks chosen, one after the other.
@@ -76,6 +78,8 @@ class BlockUpdates:
         """
         self._expansion.widen(scores.shape[1])
         self._history.widen(scores.shape[1])
+        if self._learning is not None:
+            self._learning.observe(batch.y, scores, batch.w)
         for number in range(self.blocks_per_step):
             g = self._targets.gradient(batch.y, scores)
             if self._has_own_loss:
@@ -92,6 +96,8 @@ class BlockUpdates:
             shrink = max(1 - update.decay * self._regularization, -1.0)
             self._expansion.decay(shrink)
             self._history.decay(shrink)
+            if self._learning is not None:
+                self._learning.take_step(update.decay * self._choice.kappa, scores, batch.w)
             if phi is None:
                 break
             delta = self._move(update, phi, g, batch.w, gbar)

@@ -15,7 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+)
 from streamkernel.growth import UDSG
 from streamkernel.kernels import DotProduct, Gaussian, Polynomial
 from streamkernel.state import to_bytes
@@ -39,6 +46,10 @@ MODELS = {
         310,
     ),
     "regressor_polynomial": (KernelRegressor, {**_GROWING, "kernel": Polynomial(2), "precondition": False}, 310),
+    # Estimators that came within version 4.
+    "novelty": (KernelNoveltyDetector, _GROWING, 310),
+    "novelty_early": (KernelNoveltyDetector, _GROWING, 150),
+    "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
 #: The growing models from before there were preconditioned steps.
 PLAIN = ("classifier", "classifier_early", "regressor", "regressor_early")
@@ -63,9 +74,19 @@ def records(name, start, stop):
             yield x, value * 3 + 50 if name.startswith(("regressor", "adaptive_regressor")) else "ny"[value > 5]
 
 
+def learn(model, x, y):
+    """Learn a record, with its label or number where the model takes one."""
+    if isinstance(model, KernelNoveltyDetector):
+        model.learn_one(x)
+    else:
+        model.learn_one(x, y)
+
+
 def predictions(model, name):
-    """Predictions of a few records that the model has not learnt: probabilities or numbers."""
+    """Predictions of a few records that the model has not learnt: probabilities, numbers or scores."""
     xs = [x for x, _ in records(name, 400, 405)]
+    if isinstance(model, KernelNoveltyDetector):
+        return [model.score_one(x) for x in xs]
     return [model.predict_proba_one(x) if hasattr(model, "predict_proba_one") else model.predict_one(x) for x in xs]
 
 
@@ -77,7 +98,7 @@ if __name__ == "__main__":
     for name in names or MODELS:
         model = fresh(name)
         for x, y in records(name, 0, MODELS[name][2]):
-            model.learn_one(x, y)
+            learn(model, x, y)
         (folder / f"{name}.bin.gz").write_bytes(gzip.compress(to_bytes(model.__getstate__()), mtime=0))
         answers[name] = predictions(model, name)
     said.write_text(json.dumps(answers, indent=1) + "\n")

@@ -46,10 +46,10 @@ def test_a_state_of_any_version_predicts_what_it_predicted_and_learns_on(version
     # its steps open goes on with those of the state.
     grown = golden.fresh(name, **({"precondition": False} if name in golden.PLAIN else {}))
     for x, y in golden.records(name, 0, n):
-        grown.learn_one(x, y)
+        golden.learn(grown, x, y)
     for x, y in golden.records(name, n, 400):
-        model.learn_one(x, y)
-        grown.learn_one(x, y)
+        golden.learn(model, x, y)
+        golden.learn(grown, x, y)
     assert all(map(_close, golden.predictions(model, name), golden.predictions(grown, name)))
     twin = golden.fresh(name)
     twin.__setstate__(from_bytes(to_bytes(model.__getstate__())))
@@ -68,7 +68,7 @@ def test_what_had_diverged_in_version_2_goes_on(field, value):
     model = golden.fresh("regressor")
     model.__setstate__(state)
     for x, y in golden.records("regressor", 310, 350):
-        model.learn_one(x, y)
+        golden.learn(model, x, y)
     assert np.isfinite(golden.predictions(model, "regressor")).all()
     assert model.__getstate__()["version"] == VERSION
 

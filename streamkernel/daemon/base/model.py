@@ -7,11 +7,20 @@ from typing import Any, Literal, TypeAlias
 from river import base, compose
 
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.estimators.density_ratio import KernelDensityRatio
+from streamkernel.estimators.novelty import KernelNoveltyDetector
 
 __all__ = ["Model", "Task", "advances", "has_own_parts", "is_binary", "is_ours", "last_step", "task_of"]
 
-Model: TypeAlias = base.Classifier | base.Regressor | compose.Pipeline
-Task: TypeAlias = Literal["classification", "regression"]
+Model: TypeAlias = base.Classifier | base.Regressor | KernelNoveltyDetector | KernelDensityRatio | compose.Pipeline
+Task: TypeAlias = Literal["classification", "regression", "novelty", "density_ratio"]
+
+_KINDS: dict[type, Task] = {
+    base.Classifier: "classification",
+    base.Regressor: "regression",
+    KernelNoveltyDetector: "novelty",
+    KernelDensityRatio: "density_ratio",
+}
 
 _KNOWN = frozenset({"streamkernel", "river", "numpy", "builtins"})
 
@@ -24,19 +33,18 @@ def last_step(model: base.Base) -> base.Base:
 
 
 def task_of(model: Model) -> Task:
-    """Return what a model does, classification or regression.
+    """Return what a model does: classification, regression, novelty detection or the ratio of two densities.
 
     Raises
     ------
     TypeError
-        Where it is neither a classifier nor a regressor.
+        Where it is none of these.
 
     """
     step = last_step(model)
-    if isinstance(step, base.Classifier):
-        return "classification"
-    if isinstance(step, base.Regressor):
-        return "regression"
+    for kind, task in _KINDS.items():
+        if isinstance(step, kind):
+            return task
     raise TypeError(f"{type(step).__name__} is neither a classifier nor a regressor")
 
 

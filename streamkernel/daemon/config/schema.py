@@ -77,7 +77,7 @@ def _model_name(name: str) -> str:
     return name
 
 
-ReportName: TypeAlias = Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2"]
+ReportName: TypeAlias = Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"]
 
 _STEP_SCHEMA = {
     "oneOf": [

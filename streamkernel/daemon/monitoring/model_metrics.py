@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from streamkernel.daemon.base.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
-from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.base.model import Model, last_step, task_of
 from streamkernel.daemon.monitoring.growth import grows
 
 __all__ = ["ModelMetrics", "metrics_of"]
@@ -73,6 +73,37 @@ class _Growth(ModelMetrics):
         self._count("n_reused", blocks.labels("reused"))
 
 
+class _Novelty(_Growth):
+    """The metrics of a novelty detector."""
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        super().__init__(step, prefix, registry)
+        self._threshold = self._gauge(
+            "novelty_threshold", "The threshold of the model below which records are flagged."
+        )
+        self._count("n_flagged", self._counter("novelties", "Records flagged as novelties before they were learnt."))
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._threshold.set(self._step.threshold)
+
+
+class _DensityRatio(_Growth):
+    """The metrics of a density ratio."""
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        super().__init__(step, prefix, registry)
+        self._divergence = self._gauge("divergence_nats", "Divergence of the two samples; NaN before both were seen.")
+        shares = self._gauge("sample_share", "Share of each sample among the last records.", ["sample"])
+        self._shares = {"p": shares.labels("p"), "q": shares.labels("q")}
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._divergence.set(self._step.divergence)
+        for child, share in zip(self._shares.values(), self._step.sample_shares.values(), strict=True):
+            child.set(share)
+
+
 class _Shares(Collector):
     """A gauge whose label has other values now and then: a scrape sees those of one moment, and none that have gone."""
 
@@ -113,7 +144,8 @@ class _Mixture(ModelMetrics):
 
 def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
     """Register the metrics of a model; None where it, or the last step of the pipeline, is none of ours."""
-    kind = _Growth if grows(model) else _Mixture if mixes(model) else None
+    kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
+    kind = kinds.get(task_of(model)) or (_Growth if grows(model) else _Mixture if mixes(model) else None)
     if kind is None:
         return None
     made = kind(last_step(model), prefix, registry)

@@ -169,7 +169,7 @@ def _prediction(service: ServicePlan) -> dict[str, Any]:
         properties["model"] = {"type": "string", "description": "The name of the model that said it."}
     if service.plan.task == "classification":
         properties["probabilities"] = {"type": "object", "additionalProperties": {"type": "number"}}
-    else:
+    elif service.plan.task == "regression":
         properties["std"] = {"type": ["number", "null"]}
     if service.has_late_labels and service.records.journal is not None:
         properties["status"] = _STATUS

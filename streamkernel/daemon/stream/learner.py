@@ -30,12 +30,14 @@ class Learner(ABC):
     Parameters
     ----------
     model
-        A River classifier, regressor or pipeline.
+        A River classifier, regressor or pipeline, or a detector of ours.
     learn
         False: the records are predicted, the model stays as it is.
 
     Attributes
     ----------
+    task
+        What the model does.
     of_numbers
         Whether the model is a regressor.
 
@@ -45,7 +47,8 @@ class Learner(ABC):
         self.model = model
         self.learn = learn
         self._call: Any = model  # River's annotations differ from class to class
-        self.of_numbers = task_of(model) == "regression"
+        self.task = task_of(model)
+        self.of_numbers = self.task == "regression"
         self._last_step: Any = last_step(model)
 
     @property
@@ -199,7 +202,7 @@ class AdvancingLearner(Learner):
             if whole.stopped or (until_refused and whole.refused):
                 break
         whole.predict_seconds = whole.learn_seconds = None  # a single record is no measure of a chunk
-        whole.result = _joined(parts, not self.of_numbers)
+        whole.result = _joined(parts, self.task == "classification")
         return whole
 
     def loss(self, y: Any, prediction: Prediction, deviation: float) -> float:

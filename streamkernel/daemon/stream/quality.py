@@ -21,9 +21,11 @@ from streamkernel.finite import LARGEST, clamped, finite_mean, finite_sum
 
 __all__ = ["REPORTS", "ProgressiveLoss", "Quality", "log_losses"]
 
-REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2"], ...]] = {
+REPORTS: dict[str, tuple[Literal["accuracy", "macro_f1", "log_loss", "mae", "rmse", "r2", "flagged"], ...]] = {
     "classification": ("accuracy", "macro_f1", "log_loss"),
     "regression": ("mae", "rmse", "r2"),
+    "novelty": ("flagged",),
+    "density_ratio": (),
 }
 _SMALLEST_PROBABILITY = 1e-15
 
@@ -122,13 +124,36 @@ class _Regression:
         return clamped(1.0 - squared / self._variance) if self._variance > 0 else 0.0
 
 
+class _Scored:
+    """Counts of scores: pairs are whatever belongs to the record, and its score."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._above = 0
+
+    def add(self, pairs: Sequence[tuple[Any, Any]], losses: np.ndarray) -> None:  # noqa: ARG002 - a score has none
+        self._count += len(pairs)
+        self._above += sum(score > 0 for _, score in pairs)
+
+    def get(self, name: str) -> float:  # noqa: ARG002 - there is only one, the share of novelties
+        return self._above / self._count if self._count else math.nan
+
+
+_TALLIES: dict[str, type[_Classification | _Regression | _Scored]] = {
+    "classification": _Classification,
+    "regression": _Regression,
+    "novelty": _Scored,
+    "density_ratio": _Scored,
+}
+
+
 class Quality:
     """The report metrics of a stream, over all its records and over the last ones.
 
     Parameters
     ----------
     task
-        ``"classification"`` or ``"regression"``.
+        One of those in `REPORTS`.
     names
         The metrics, of `REPORTS`.
     window
@@ -146,14 +171,14 @@ class Quality:
     """
 
     def __init__(self, task: str, names: Sequence[str], window: int, max_classes: int = 1000) -> None:
-        self._make: type[_Classification | _Regression] = _Classification if task == "classification" else _Regression
+        self._make = _TALLIES[task]
         self._tally = self._make()
         self._pairs: deque[tuple[Any, Any]] = deque(maxlen=window)
         self._losses: deque[float] = deque(maxlen=window)
         self._wants_log_loss = "log_loss" in names
         self._classes = ClassNumbers(max_classes)
         self.names = tuple(names)
-        self.of_numbers = task == "regression"
+        self.of_numbers = task != "classification"
         self.window = window
 
     def add(

@@ -49,12 +49,12 @@ class RiverLearner(Learner):
         super().__init__(model, learn)
         self._names = names or InputNames()
         self._moments = moments or Moments()
-        self._has_probabilities = not self.of_numbers
+        self._has_probabilities = self.task == "classification"
         # Most classifiers predict the label of the highest probability, ours among them: asking for both would cost the
         # work twice.
         step = self._last_step
         self._has_own_loss = advances(step) and hasattr(step, "loss_of")
-        plain = type(step).predict_one is base.Classifier.predict_one
+        plain = getattr(type(step), "predict_one", None) is base.Classifier.predict_one
         self._predicts_by_itself = not plain and not advances(step)
         self._has_deviations = self.of_numbers and "with_dist" in inspect.signature(step.predict_one).parameters
 
@@ -120,7 +120,10 @@ class RiverLearner(Learner):
             moments = self._moments.after(target) if counts else self._moments
             if wanted:
                 loss = self._loss(target, label, given, moments.deviation if counts else None)
-            self._call.learn_one(x, target)
+            if self.task == "novelty":
+                self._call.learn_one(x)
+            else:
+                self._call.learn_one(x, target)
             self._moments = moments
             if learned.learn_seconds is None:  # one record a chunk is timed: an observation costs half a microsecond
                 learned.learn_seconds = time.perf_counter() - predicted
@@ -129,8 +132,10 @@ class RiverLearner(Learner):
         return label, given, deviation, loss
 
     def _predict(self, x: Mapping[str, Any]) -> tuple[Any, dict[Any, float] | None, float]:
-        if not self.of_numbers:
+        if self.task == "classification":
             return *self._classify(x), math.nan
+        if self.task == "novelty":
+            return float(self._call.score_one(x)), None, math.nan
         if self._has_deviations:
             found = self._call.predict_one(x, with_dist=True)
             if isinstance(found, proba.Gaussian):
@@ -169,6 +174,8 @@ class RiverLearner(Learner):
             if self._has_own_loss:
                 return float(self._last_step.loss_of(float(y), label, unit))
             return loss_of_number(_SQUARED, float(y), label, unit or 1.0)
+        if self.task in ("novelty", "density_ratio"):
+            return math.nan if label is None else float(self._last_step.loss_of(y, label))
         if self._has_own_loss and given is not None:
             return float(self._last_step.loss_of(y, given))
         if given is None:

@@ -55,7 +55,7 @@ def let_pass(source: Source, config: Config) -> None:
 
 def target_type_of(plan: Plan) -> TargetType:
     """Return what the targets of a run are: what the source that brings them says, or what the model learns."""
-    if plan.task == "regression":
+    if plan.task != "classification":
         return "float"
     source = plan.config.source if plan.config.labels is None else plan.config.labels.source
     return getattr(source, "target_type", "str")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from river import base, compose
 
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
-from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, dotted, hint, shown
@@ -193,7 +193,7 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
         last = index == len(steps) - 1
         if isinstance(step, compose.Pipeline) and not step.steps:
             builder.refuse(at, f"a Pipeline without steps: list the steps themselves under {dotted(path)}")
-        elif last and not isinstance(last_step(step), base.Classifier | base.Regressor):
+        elif last and not _has_task(step):
             builder.refuse(at, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
         elif not last and not hasattr(step, "transform_one"):
             builder.refuse(at, f"every step but the last must be a transformer, {type(step).__name__} is none")
@@ -207,6 +207,14 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequ
         return compose.Pipeline(*made)
     except Exception as error:
         raise ConfigError([f"{dotted(path)}: {error}"]) from None
+
+
+def _has_task(step: Any) -> bool:
+    try:
+        task_of(step)
+    except TypeError:
+        return False
+    return True
 
 
 def try_model(plan: Plan) -> None:

@@ -9,19 +9,19 @@ from typing import Any
 
 from connectors.ports import Source, SourceError
 from streamkernel.daemon.base.model import Model, Task, task_of
-from streamkernel.daemon.config.columns import ClassColumnsConfig
 from streamkernel.daemon.config.document import Document, read
 from streamkernel.daemon.config.files import problems as file_problems
 from streamkernel.daemon.config.overrides import Override
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.config.schema import Config, RiverSourceConfig
+from streamkernel.daemon.config.schema import Config
 from streamkernel.daemon.config.validate import validate
 from streamkernel.daemon.config.warm import problems_of_warm_source
 from streamkernel.daemon.stream.quality import REPORTS
 from streamkernel.daemon.wiring.columns import let_pass
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import build_model
+from streamkernel.daemon.wiring.tasks import problems_of_task
 
 __all__ = ["plan_of", "prepare"]
 
@@ -53,7 +53,7 @@ def plan_of(path: Path, document: Document) -> Plan:
     if models and config is not None:
         model = models[config.publish if config.publish in models else next(iter(models))]
         task = task_of(model)
-        problems += [*_task_problems(config, task), *_other_tasks(models, task)]
+        problems += [*problems_of_task(config, model), *_other_tasks(models, task)]
         if not problems:
             report = config.metrics.report if config.metrics is not None else None
             return Plan(
@@ -131,24 +131,3 @@ def _other_tasks(models: Mapping[str, Model], task: Task) -> list[str]:
         for name, model in models.items()
         if task_of(model) != task
     ]
-
-
-def _task_problems(config: Config, task: Task) -> list[str]:
-    problems = []
-    for key, source in config.sources.items():
-        # Records that bring no target of their own need no type for it.
-        if isinstance(source, RiverSourceConfig) or (config.labels is not None and source.target is None):
-            continue
-        if task == "regression" and source.target_type != "float":
-            problems.append(f"{key}.target_type: must be float for a regressor, is {source.target_type}")
-        if task == "classification" and source.target_type == "float":
-            problems.append(f"{key}.target_type: must be str, int or bool for a classifier, is float")
-    if task == "regression" and isinstance(config.predictions, ClassColumnsConfig) and config.predictions.classes:
-        problems.append("predictions.classes: not for a regressor, which has no classes")
-    if config.metrics is not None:
-        problems += [
-            f"metrics.report[{index}]: {name} does not fit a model for {task}, use {', '.join(REPORTS[task])}"
-            for index, name in enumerate(config.metrics.report or [])
-            if name not in REPORTS[task]
-        ]
-    return problems

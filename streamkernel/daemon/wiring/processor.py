@@ -23,6 +23,7 @@ from streamkernel.daemon.stream.processor import Processor, Scores, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.stream.unlabelled import UnlabelledStage
 from streamkernel.daemon.stream.warm_processor import WarmProcessor
 
 __all__ = ["feed_of", "make_learner", "make_processor", "make_warm_processor"]
@@ -34,7 +35,7 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
     scores = _make_scores(plan, start.model)
     learner = make_learner(plan, start.model, start.inputs, start.target_moments)
     challengers = _make_challengers(plan, start.several, bad)
-    stage: Stage = DirectStage()
+    stage: Stage = _direct_stage(plan)
     if start.trained is not None:
         learner = ReplaceableLearner(learner)
         if start.trained.label_key is not None:
@@ -69,7 +70,7 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
         scores.loss,
         DeadLetterRate(bad.max_rate, bad.max_rate_window, warm.recent_dead),
         warm.counts,
-        DirectStage() if plan.config.labels is None else KeylessStage(plan.config.labels.key),
+        _direct_stage(plan) if plan.config.labels is None else KeylessStage(plan.config.labels.key),
         encoding=_encoding_of(plan.config.warm_start.source),
         name=main.name,
         challengers=main.challengers,
@@ -80,6 +81,10 @@ def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Process
 def _encoding_of(source: SourceConfig) -> str:
     """Return the encoding in which the dead letters of a source can be read."""
     return getattr(source, "encoding", "utf-8")
+
+
+def _direct_stage(plan: Plan) -> DirectStage:
+    return UnlabelledStage() if plan.task == "novelty" else DirectStage()
 
 
 def _published(plan: Plan, start: resume.Start) -> str:

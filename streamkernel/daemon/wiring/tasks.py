@@ -1,0 +1,64 @@
+"""What a configuration may not say beside a model for a certain task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamkernel.daemon.base.model import Model, Task, last_step, task_of
+from streamkernel.daemon.config.columns import ClassColumnsConfig
+from streamkernel.daemon.config.schema import Config, RiverSourceConfig
+from streamkernel.daemon.stream.quality import REPORTS
+
+__all__ = ["problems_of_task"]
+
+_WITHOUT_CLASSES = {"regression": "a regressor", "novelty": "a novelty detector", "density_ratio": "a density ratio"}
+_OF_TYPE: dict[type, str] = {bool: "bool", int: "int", str: "str"}
+
+
+def problems_of_task(config: Config, model: Model) -> list[str]:
+    """Return a line for each setting that does not fit the published model."""
+    task = task_of(model)
+    problems = [*_target_problems(config, model, task)]
+    if task == "novelty" and config.labels is not None:
+        problems.append("labels: not for a novelty detector, which learns each record without a label: leave it out")
+    output = config.predictions
+    if task in _WITHOUT_CLASSES and isinstance(output, ClassColumnsConfig) and output.classes:
+        problems.append(f"predictions.classes: not for {_WITHOUT_CLASSES[task]}, which has no classes")
+    if config.metrics is not None:
+        fitting = f"use {', '.join(REPORTS[task])}" if REPORTS[task] else "for which there are none"
+        problems += [
+            f"metrics.report[{index}]: {name} does not fit a model for {task}, {fitting}"
+            for index, name in enumerate(config.metrics.report or [])
+            if name not in REPORTS[task]
+        ]
+    return problems
+
+
+def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
+    for key, source in config.sources.items():
+        # Records that bring no target of their own need no type for it.
+        if isinstance(source, RiverSourceConfig) or (config.labels is not None and source.target is None):
+            continue
+        kind = source.target_type
+        if task == "regression" and kind != "float":
+            yield f"{key}.target_type: must be float for a regressor, is {kind}"
+        if task == "classification" and kind == "float":
+            yield f"{key}.target_type: must be str, int or bool for a classifier, is float"
+        if task == "density_ratio" and source.target is not None:
+            step = last_step(model)
+            p, q = step.p, step.q  # type: ignore[attr-defined]
+            fitting = {_OF_TYPE.get(type(label), "str") for label in (p, q)}
+            if fitting != {kind}:
+                wanted = " and ".join(sorted(fitting))
+                yield f"{key}.target_type: must be {wanted} for the samples {p!r} and {q!r}, is {kind}"
+        if task in ("novelty", "density_ratio") and source.target is not None and _is_typed(config):
+            yield (
+                f"predictions: a score is a number and {key}.target a {kind}, and this output has one type for both: "
+                "write jsonl, csv or json"
+            )
+
+
+def _is_typed(config: Config) -> bool:
+    """Whether lines of predictions have a schema, in which targets have the type of predictions."""
+    output = config.predictions
+    return getattr(output, "kind", "") == "parquet" or getattr(output, "value_format", "json") != "json"

@@ -1,0 +1,238 @@
+"""Density ratios: how much more frequent a record is in one of two samples."""
+
+from typing import Any
+
+import numpy as np
+from river.optim.base import Scheduler
+
+from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.explanation import NumberExplainer
+from streamkernel.estimators.growing import KernelMachine
+from streamkernel.growth import Growth
+from streamkernel.growth.machine import Machine
+from streamkernel.kernels import Kernel
+from streamkernel.losses import KLDensityRatio
+from streamkernel.records.batches import Records
+from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
+from streamkernel.records.two_samples import TwoSamples
+from streamkernel.state import Array
+
+
+class KernelDensityRatio(KernelMachine, NumberExplainer):
+    """The log ratio log p/q of the densities of two samples, by a kernel machine that grows with its stream.
+
+    Each record belongs to the sample p or q, and they may come in any order and number: a record is weighted by 1 over
+    the share of its sample among the last ones. Minimised is E_q exp f - E_p f, whose solution is f = log p/q.
+
+    The `divergence`, by scores that were taken before their records were learnt, is an estimate of the
+    Kullback-Leibler divergence of p from q, in nats, and no more than that in expectation: where the samples are alike,
+    it is about 0 or below. With a reference as q and the live stream as p it is a drift alarm.
+
+    Parameters
+    ----------
+    p, q
+        The labels of the two samples. Default to "p" and "q".
+    clip
+        The largest log ratio told apart, above 0; exponents are cut there. Defaults to 5.
+    window
+        How many records the averages look back, those of `divergence` in either sample, those of the shares in both
+        together: older ones count the less, the older they are. Defaults to 2,000.
+    kernel
+        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+    growth
+        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    block_size
+        F, features of a block. None (the default) is 64 with `precondition`, and 32 without or where `max_features` is
+        less.
+    batch_size
+        B, labelled records of a step. Defaults to 32.
+    max_features
+        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
+        feature is one frequency.
+    step
+        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), or with
+        `precondition` / (1 + t / 500), gamma_0 taken from the first mini-batch or its size.
+    regularization
+        At least 0. Defaults to 1e-6.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 10,000.
+    cache_bytes
+        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+    dtype
+        "float32" (the default) or "float64".
+    seed
+        The stream of random features. None (the default) draws one.
+    precondition
+        Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
+        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and False
+        where it is not.
+    blocks_per_step
+        Blocks that a mini-batch updates one after the other, each fitted to what those before left. None (the default)
+        is 2 with `precondition` and 1 without.
+    average
+        Whether predictions are those of the mean of the solutions after each step, instead of the last. The divergence
+        is of the last. Defaults to False.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range.
+
+    Examples
+    --------
+    >>> import random
+    >>> from streamkernel import KernelDensityRatio
+    >>> model, rng = KernelDensityRatio(seed=1), random.Random(1)
+    >>> for _ in range(5000):
+    ...     model.learn_one({"a": rng.gauss(1, 1)}, "p")
+    ...     model.learn_one({"a": rng.gauss(0, 1)}, "q")
+    >>> 1 < model.predict_one({"a": 2.0}) < 2  # 1.5, as a - 1/2 is the logarithm of the ratio
+    True
+    >>> 0.4 < model.divergence < 0.6  # 1/2
+    True
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 4.
+    [^2]: Nguyen, Wainwright and Jordan, "Estimating divergence functionals and the likelihood ratio by convex risk
+        minimization", 2010.
+
+    """
+
+    _targets: TwoSamples
+    _supervised = True
+
+    def __init__(
+        self,
+        p: str | bool | int = "p",
+        q: str | bool | int = "q",
+        clip: float = 5.0,
+        window: int = 2000,
+        kernel: Kernel | None = None,
+        growth: Growth | None = None,
+        block_size: int | None = None,
+        batch_size: int = 32,
+        max_features: int | None = 4096,
+        step: Scheduler | None = None,
+        regularization: float = 1e-6,
+        standardize: bool | None = None,
+        max_inputs: int = 10_000,
+        cache_bytes: int = 2**26,
+        dtype: str = "float32",
+        seed: int | None = None,
+        precondition: bool | None = None,
+        blocks_per_step: int | None = None,
+        average: bool = False,
+    ) -> None:
+        self.p = p
+        self.q = q
+        self.clip = clip
+        self.window = window
+        self.kernel = kernel
+        self.growth = growth
+        self.block_size = block_size
+        self.batch_size = batch_size
+        self.max_features = max_features
+        self.step = step
+        self.regularization = regularization
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.cache_bytes = cache_bytes
+        self.dtype = dtype
+        self.seed = seed
+        self.precondition = precondition
+        self.blocks_per_step = blocks_per_step
+        self.average = average
+        for name, label in (("p", p), ("q", q)):
+            if not isinstance(label, str | bool | int | np.bool_ | np.integer):
+                raise ValueError(
+                    f"{name} must be the label of a sample, a string, boolean or whole number, got {label!r}"
+                )
+        if p == q:
+            raise ValueError(f"q must be another label than p, got {q!r} for both")
+        self._at_least("window", 1)
+        self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
+        self._machine: Machine = self._build(self._targets)
+
+    @property
+    def divergence(self) -> float:
+        """E_p f - E_q exp f + 1 over the last records, in nats: KL(p, q), or less; NaN before there were both."""
+        return self._targets.divergence
+
+    @property
+    def sample_shares(self) -> dict[Any, float]:
+        """The share of each sample among the last records, by label; 1/2 each before the first."""
+        of_q, of_p = self._targets.shares.tolist()
+        return {self.p: of_p, self.q: of_q}
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn a record.
+
+        Parameters
+        ----------
+        x
+            Inputs by name: numbers, booleans, strings (each value an indicator of its own), None where not observed.
+        y
+            The label of its sample, `p` or `q`; None changes nothing.
+        w
+            Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
+
+        """
+        super().learn_one(x, y, w)
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """log p/q of one record, at most `clip`; 0 before the first step."""
+        return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
+
+    def predict_many(self, X: Any) -> Any:
+        """log p/q of the rows of a data frame or array, equal to `predict_one` to rounding.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+
+        """
+        frame = Frame(X)
+        return frame.series(self._predicted_numbers(frame))
+
+    def loss_of(self, y: Any, prediction: float, unit: float | None = None) -> float:  # noqa: ARG002 - nats
+        """Compute the model's own loss of a prediction made before it was known which sample the record belongs to.
+
+        Parameters
+        ----------
+        y
+            The label of the sample that came.
+        prediction
+            What `predict_one` gave.
+        unit
+            Not used: log ratios have no other unit than nats.
+
+        Raises
+        ------
+        ValueError
+            The label is neither `p` nor `q`.
+
+        Examples
+        --------
+        >>> from streamkernel import KernelDensityRatio
+        >>> model = KernelDensityRatio()
+        >>> model.loss_of("p", 2.0), model.loss_of("q", 0.0)
+        (-2.0, 1.0)
+
+        """
+        ((label,), _) = self._targets.prepare([y])
+        return float(self._targets.loss(label == self.p, prediction))
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return self._targets.log_ratios(self._machine.predict(xs))
+
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        return AdvanceResult(self._targets.log_ratios(batch.predictions).tolist(), None, batch.losses)

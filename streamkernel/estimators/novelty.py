@@ -1,0 +1,261 @@
+"""Novelty detection by a one-class support vector machine, whose threshold is learnt with it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from river import base
+from river.optim.base import Scheduler
+
+from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.explanation import NumberExplainer
+from streamkernel.estimators.growing import KernelMachine
+from streamkernel.growth import Growth
+from streamkernel.growth.machine import Machine
+from streamkernel.growth.one_class_step import OneClassStep
+from streamkernel.kernels import Kernel
+from streamkernel.losses import NoveltyHinge
+from streamkernel.records.batches import Records
+from streamkernel.records.frames import Frame
+from streamkernel.records.one_class import OneClass
+from streamkernel.records.results import BatchResult
+from streamkernel.state import Array
+
+
+class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector):
+    """A one-class support vector machine for novelty detection that grows with its stream.
+
+    It learns a function f that is large where records are frequent, and the threshold tau below which a share `nu` of
+    the records falls. A record's score is tau - f(x): the higher, the more unusual; above 0 it is a novelty. Labels are
+    not asked for.
+
+    Each mini-batch is a step of doubly stochastic gradients on nu/2 |f|^2 + E max(0, tau - f(x)) - nu tau. All its
+    gradients have one sign, so that inequality (9) never lets an old block step again: `CDSG()` grows as `DSG()` does,
+    up to `max_features`.
+
+    Parameters
+    ----------
+    nu
+        The share of records to be flagged, in (0, 1]; at the least, it takes some hundreds of records over nu to find
+        the threshold. Defaults to 0.1.
+    kernel
+        The kernel. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200 records.
+    growth
+        `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
+    block_size
+        F, features of a block. None (the default) is 32.
+    batch_size
+        B, records of a step. Defaults to 32.
+    max_features
+        The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
+        feature is one frequency.
+    step
+        A River schedule of step sizes. None (the default) is 1 / (nu (t + 10 + 1 / nu)), by which f is
+        the mean over all records so far.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 10,000.
+    cache_bytes
+        Drawn frequencies kept, in bytes; changes speed only. Defaults to 64 MB.
+    dtype
+        "float32" (the default) or "float64".
+    seed
+        The stream of random features. None (the default) draws one.
+    precondition
+        None (the default) or False. True is refused: what f is follows from its regularisation alone, which
+        preconditioned steps would change.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range.
+
+    Examples
+    --------
+    >>> import random
+    >>> from streamkernel import KernelNoveltyDetector
+    >>> model, rng = KernelNoveltyDetector(nu=0.05, seed=1), random.Random(1)
+    >>> for _ in range(5000):
+    ...     model.learn_one({"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)})
+    >>> model.score_one({"a": 0.0, "b": 0.0}) < 0 < model.score_one({"a": 4.0, "b": -4.0})
+    True
+
+    River's filter makes a yes or no of it, also for metrics that take scores from 0 to 1 only. It must let flagged
+    records be learnt, too, or the threshold would not know how many there are:
+
+    >>> from river import anomaly
+    >>> novelties = anomaly.ThresholdFilter(model, threshold=0, protect_anomaly_detector=False)
+    >>> novelties.classify(novelties.score_one({"a": 4.0, "b": -4.0}))
+    True
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 4.
+    [^2]: Schoelkopf et al., "Estimating the support of a high-dimensional distribution", 2001.
+
+    """
+
+    _targets: OneClass
+    _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1}
+    blocks_per_step = None
+    average = False
+
+    def __init__(
+        self,
+        nu: float = 0.1,
+        kernel: Kernel | None = None,
+        growth: Growth | None = None,
+        block_size: int | None = None,
+        batch_size: int = 32,
+        max_features: int | None = 4096,
+        step: Scheduler | None = None,
+        standardize: bool | None = None,
+        max_inputs: int = 10_000,
+        cache_bytes: int = 2**26,
+        dtype: str = "float32",
+        seed: int | None = None,
+        precondition: bool | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.growth = growth
+        self.block_size = block_size
+        self.batch_size = batch_size
+        self.max_features = max_features
+        self.step = step
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.cache_bytes = cache_bytes
+        self.dtype = dtype
+        self.seed = seed
+        self.precondition = precondition
+        if precondition:
+            raise ValueError(
+                "precondition must be None or False: what a one-class machine learns follows from its regularisation, "
+                "which preconditioned steps would change"
+            )
+        loss = NoveltyHinge(nu)
+        self.regularization = float(nu)  # it scales f and tau, and moves neither against the other
+        self._targets = OneClass(loss)
+        self._machine: Machine = self._build(self._targets)
+
+    @property
+    def threshold(self) -> float:
+        """tau, in units of f; 0 before the first step."""
+        return self._targets.threshold
+
+    @property
+    def n_flagged(self) -> int:
+        """Records that were flagged before they were learnt."""
+        return self._targets.n_flagged
+
+    @property
+    def gamma_0(self) -> float:
+        """The first step size."""
+        gamma_0: float = self._schedule().get(0)
+        return gamma_0
+
+    def score_one(self, x: dict[Any, Any]) -> float:
+        """How unusual a record is, tau - f(x): above 0 it is a novelty; 0 before the first step."""
+        return self.threshold - float(self._machine.predict_one(x)[0, 0])
+
+    def score_many(self, X: Any) -> Any:
+        """The scores of the rows of a data frame or array, equal to `score_one` to rounding.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+
+        Returns
+        -------
+        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
+
+        """
+        frame = Frame(X)
+        return frame.series(self._predicted_numbers(frame))
+
+    def advance(
+        self, xs: Sequence[Mapping[Any, Any]], ys: Sequence[Any] | None = None, ws: Sequence[float] | None = None
+    ) -> AdvanceResult:
+        """Score records, then learn them, one after the other; the predictions of the result are the scores.
+
+        Parameters
+        ----------
+        xs
+            The records' inputs.
+        ys
+            None for each record that is to be scored only; whatever else there is means nothing. None (the default)
+            learns all.
+        ws
+            Weights. All 1 by default.
+
+        Raises
+        ------
+        ValueError
+            A record cannot be used. Nothing of the call is learnt then.
+
+        """
+        return super().advance(xs, [True] * len(xs) if ys is None else ys, ws)
+
+    def learn_one(self, x: dict[Any, Any], w: float = 1.0) -> None:  # type: ignore[override]
+        """Learn a record.
+
+        Parameters
+        ----------
+        x
+            Inputs by name: numbers, booleans, strings (each value an indicator of its own), None where not observed.
+        w
+            Weight, from 0 up; one past 1e6 counts as that. Defaults to 1.
+
+        """
+        super().learn_one(x, True, w)
+
+    def learn_many(self, X: Any, w: Sequence[float] | None = None) -> None:  # type: ignore[override]
+        """Learn the rows of a data frame or array, exactly as `learn_one` would one after the other.
+
+        Parameters
+        ----------
+        X
+            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d).
+        w
+            n weights. All 1 by default.
+
+        Raises
+        ------
+        ValueError
+            A row cannot be used, or there are not as many weights as rows. Nothing is learnt then.
+        TypeError
+            X is no frame or array.
+
+        """
+        frame = Frame(X)
+        self._machine.learn(frame, [True] * len(frame), w)
+
+    def loss_of(self, y: Any, score: float, unit: float | None = None) -> float:  # noqa: ARG002 - there is no label
+        """Compute the model's own loss of a score, max(0, score) - nu tau.
+
+        Parameters
+        ----------
+        y, unit
+            Not used: there is no label, and scores have no other unit than f.
+        score
+            What `score_one` gave.
+
+        Examples
+        --------
+        >>> from streamkernel import KernelNoveltyDetector
+        >>> KernelNoveltyDetector().loss_of(None, 0.5)
+        0.5
+
+        """
+        return float(self._targets.loss(self.threshold, self.threshold - score))
+
+    def _schedule(self) -> Scheduler:
+        return self.step or OneClassStep(self.nu)
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return self.threshold - self._machine.predict(xs)[:, 0]
+
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        return AdvanceResult(self._targets.novelty(batch.targets, batch.predictions).tolist(), None, batch.losses)

@@ -1,0 +1,90 @@
+"""The encoder of novelty detection: every record belongs to the one class, and a threshold is learnt beside scores."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from streamkernel.fields import Rules, all_finite, checked, number, whole
+from streamkernel.losses import NoveltyHinge
+from streamkernel.records.learning_targets import LearningTargets
+from streamkernel.records.targets import Encoded
+from streamkernel.state import Array, State
+
+
+class OneClass(LearningTargets):
+    """The encoder of records without labels, with the threshold tau below which a score is that of a novelty.
+
+    Parameters
+    ----------
+    loss
+        The one-class hinge loss of thresholds and scores.
+
+    Attributes
+    ----------
+    threshold
+        tau.
+    n_flagged
+        Records learnt whose score had been below the threshold.
+
+    """
+
+    n_outputs = 1
+    n_limited = 0
+    limit_warning = ""
+    rules: ClassVar[Rules] = {"threshold": all_finite}
+
+    def __init__(self, loss: NoveltyHinge) -> None:
+        self.loss: Any = loss
+        self.threshold = 0.0
+        self.n_flagged = 0
+
+    def prepare(self, ys: Sequence[Any]) -> tuple[list[Any], int]:
+        return [None if y is None else True for y in ys], 0
+
+    def known(self, y: Any) -> float | None:
+        return None if y is None else 1.0
+
+    def admit_known(self, value: float) -> float:
+        return value
+
+    def admit(self, ys: Sequence[Any]) -> Encoded:
+        before = np.zeros((len(ys), 2))
+        before[:, 0] = self.threshold
+        return Encoded(np.array([math.nan if y is None else 1.0 for y in ys]), before)
+
+    def losses(self, encoded: Encoded, scores: Array) -> Array:
+        values = np.asarray(self.loss(encoded.before[:, 0], scores[:, 0]), np.float64)
+        return np.where(encoded.labelled, values, np.nan)
+
+    def gradient(self, y: Array, scores: Array) -> Array:  # noqa: ARG002 - there is no target
+        return np.asarray(self.loss.gradient(self.threshold, scores[:, 0]), np.float64)[:, None]
+
+    def observe(self, y: Array, scores: Array, weights: Array) -> None:  # noqa: ARG002 - each record counts once
+        self.n_flagged += int((scores[:, 0] < self.threshold).sum())
+
+    def take_step(self, size: float, scores: Array, weights: Array) -> None:
+        slopes = self.loss.threshold_gradient(self.threshold, scores[:, 0])
+        moved = self.threshold - size * float(np.mean(weights * slopes))
+        self.threshold = min(max(moved, -LARGEST_THRESHOLD), LARGEST_THRESHOLD)
+
+    def novelty(self, encoded: Encoded, scores: Array) -> Array:
+        """By how much each score is below the threshold that there was before its record, shape (n,)."""
+        return np.asarray(encoded.before[:, 0] - scores[:, 0])
+
+    def state(self) -> State:
+        return checked({"threshold": self.threshold, "n_flagged": self.n_flagged}, self.rules)
+
+    def load_state(self, state: State) -> None:
+        checked(state, self.rules)
+        self.threshold = number(state, "threshold")
+        self.n_flagged = whole(state, "n_flagged")
+
+    def forget(self) -> None:
+        self.threshold = 0.0
+        self.n_flagged = 0
+
+
+#: The threshold is cut here, as coefficients are.
+LARGEST_THRESHOLD = 1e30

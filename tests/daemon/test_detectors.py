@@ -1,0 +1,146 @@
+"""Novelty detectors and density ratios in the daemon: from a configuration into lines, metrics and checkpoints."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from river import preprocessing
+
+from streamkernel import KernelDensityRatio, KernelNoveltyDetector
+from streamkernel.daemon.monitoring.model_metrics import metrics_of
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import lines_of
+from tests.daemon.conftest import Home
+
+NOVELTY = {"streamkernel.KernelNoveltyDetector": {"nu": 0.1, "batch_size": 8, "seed": 1}}
+RATIO = {"streamkernel.KernelDensityRatio": {"p": "live", "q": "reference", "batch_size": 8, "seed": 1}}
+
+
+def rows(n: int) -> list[dict[str, Any]]:
+    rng = random.Random(1)
+    samples = [rng.choice(["live", "reference", None]) for _ in range(400)]
+    return [{"a": rng.gauss(sample == "live", 1), "b": rng.gauss(0, 1), "y": sample} for sample in samples][:n]
+
+
+def configured(home: Home, n: int, *steps: Any, **sections: Any) -> Any:
+    with (home.folder / "stream.jsonl").open("w") as stream:
+        stream.writelines(json.dumps(row) + "\n" for row in rows(n))
+    config = home.configure(
+        **{
+            "source": {"kind": "jsonl", "path": str(home.folder / "stream.jsonl"), "target": "y"},
+            "model": list(steps),
+            "predictions": {"kind": "jsonl", "path": str(home.folder / "out/predictions.jsonl")},
+            "dead_letters": {"kind": "jsonl", "path": str(home.folder / "out/dead.jsonl")},
+            "checkpoint": {"directory": str(home.folder / "out/state")},
+            **sections,
+        }
+    )
+    return prepare(config)
+
+
+def inputs(n: int) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in "ab"} for row in rows(n)]
+
+
+def test_a_novelty_detector_learns_every_record_and_goes_on_after_a_restart(home: Home) -> None:
+    run(configured(home, 230, NOVELTY))
+    account = dict(run(configured(home, 400, NOVELTY)).account)
+    assert (account["learnt"], account["unlabelled"]) == (400, 0)
+    alone = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
+    scores = alone.advance(inputs(400)).predictions
+    lines = home.lines("out/predictions.jsonl")
+    assert [line["prediction"] for line in lines] == scores
+    assert [line["target"] for line in lines] == [row["y"] for row in rows(400)]
+    assert home.header()["model"]["state_digest"] == alone.state_digest()
+
+
+def test_a_novelty_detector_behind_a_scaler(home: Home) -> None:
+    account = dict(run(configured(home, 60, "river.preprocessing.StandardScaler", NOVELTY)).account)
+    assert account["learnt"] == 60
+    model = preprocessing.StandardScaler() | KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
+    for x, line in zip(inputs(60), home.lines("out/predictions.jsonl"), strict=True):
+        assert line["prediction"] == model.score_one(x)
+        model.learn_one(x)
+
+
+def test_a_density_ratio_learns_the_records_whose_sample_is_known(home: Home) -> None:
+    run(configured(home, 230, RATIO))
+    account = dict(run(configured(home, 400, RATIO)).account)
+    samples = [row["y"] for row in rows(400)]
+    assert (account["learnt"], account["unlabelled"]) == (400 - samples.count(None), samples.count(None))
+    alone = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
+    assert [line["prediction"] for line in home.lines("out/predictions.jsonl")] == alone.advance(
+        inputs(400), samples
+    ).predictions
+    assert home.header()["model"]["state_digest"] == alone.state_digest()
+
+
+def test_a_density_ratio_behind_a_scaler(home: Home) -> None:
+    account = dict(run(configured(home, 60, "river.preprocessing.StandardScaler", RATIO)).account)
+    assert account["learnt"] == 60 - [row["y"] for row in rows(60)].count(None)
+    assert all(math.isfinite(line["prediction"]) for line in home.lines("out/predictions.jsonl"))
+
+
+def test_their_metrics() -> None:
+    registry = CollectorRegistry()
+    value = registry.get_sample_value
+    model = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
+    shown = metrics_of(model, "novel", registry)
+    assert shown is not None
+    model.advance(inputs(400))
+    shown.refresh()
+    assert value("novel_novelty_threshold") == model.threshold
+    assert value("novel_novelties_total") == model.n_flagged > 0
+    ratio = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
+    shown = metrics_of(ratio, "ratio", registry)
+    assert shown is not None
+    assert math.isnan(value("ratio_divergence_nats") or 0)
+    ratio.advance(inputs(400), [row["y"] for row in rows(400)])
+    shown.refresh()
+    assert value("ratio_divergence_nats") == ratio.divergence
+    assert value("ratio_sample_share", {"sample": "p"}) == pytest.approx(0.5, abs=0.1)
+
+
+CSV = "source: {kind: csv, path: a.csv, target: y}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "source: {kind: csv, path: a.csv}\nmodel: [streamkernel.KernelNoveltyDetector]\n"
+            "labels: {key: id, source: {kind: csv, path: b.csv, target: y}}",
+            "labels: not for a novelty detector, which learns each record without a label: leave it out",
+        ),
+        (
+            CSV + "model: [streamkernel.KernelNoveltyDetector]\nmetrics: {report: [mae]}",
+            "metrics.report[0]: mae does not fit a model for novelty, use flagged",
+        ),
+        (
+            CSV + "model: [streamkernel.KernelDensityRatio]\nmetrics: {report: [mae]}",
+            "metrics.report[0]: mae does not fit a model for density_ratio, for which there are none",
+        ),
+        (
+            CSV + "model: [{streamkernel.KernelDensityRatio: {p: true, q: false}}]",
+            "source.target_type: must be bool for the samples True and False, is str",
+        ),
+        (
+            CSV + "model: [streamkernel.KernelNoveltyDetector]\npredictions: {kind: parquet, path: p}",
+            "predictions: a score is a number and source.target a str, and this output has one type for both: "
+            "write jsonl, csv or json",
+        ),
+        (
+            CSV + "model: [{streamkernel.KernelNoveltyDetector: {nu: 0}}]",
+            "model[0].nu: must be in (0, 1], the share of records to flag, got 0",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told(tmp_path: Path, text: str, line: str) -> None:
+    assert line in lines_of(tmp_path, text)

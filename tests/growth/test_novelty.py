@@ -1,0 +1,195 @@
+"""Novelty detection: what is flagged, how well it ranks, and a threshold that is learnt as the formulas say."""
+
+import math
+
+import numpy as np
+import pytest
+from river import anomaly, compose, evaluate, metrics, optim, preprocessing
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import OneClassSVM
+
+from streamkernel import KernelNoveltyDetector
+from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
+
+
+def clusters(n, seed=1, share=0.05):
+    """Three clusters in the plane and, for a share of the rows, what is anywhere; rows, and which are anywhere."""
+    rng = np.random.default_rng(seed)
+    X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 5.0]])[rng.integers(0, 3, n)] + 0.6 * rng.normal(size=(n, 2))
+    strange = rng.random(n) < share
+    X[strange] = rng.uniform(-6, 10, (int(strange.sum()), 2))
+    return X, strange
+
+
+def dicts(X):
+    return [dict(enumerate(row)) for row in X.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("nu", "growth"), [(0.05, None), (0.2, None), (0.1, DSG()), (0.1, UDSG()), (0.1, CDSG(cap=3.0)), (0.02, None)]
+)
+def test_the_share_flagged_is_nu_after_the_burn_in(nu, growth):
+    model = KernelNoveltyDetector(nu=nu, growth=growth, max_features=1024, seed=1)
+    X, _ = clusters(16_000)
+    burn_in = 6000
+    model.learn_many(X[:burn_in])
+    flagged = np.array(model.advance(dicts(X[burn_in:])).predictions) > 0
+    assert flagged.mean() == pytest.approx(nu, abs=0.01)
+
+
+def test_it_ranks_as_the_exact_machine_does():
+    X, strange = clusters(12_000)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = KernelNoveltyDetector(nu=0.1, kernel=Gaussian(0.5), standardize=False, seed=1)
+    model.learn_many(X[:9000])
+    exact = OneClassSVM(nu=0.1, gamma=2.0).fit(X[:9000:3])
+    ours = roc_auc_score(strange[9000:], model.score_many(X[9000:]))
+    theirs = roc_auc_score(strange[9000:], -exact.decision_function(X[9000:]))
+    assert ours == pytest.approx(theirs, abs=0.03)
+    assert ours > 0.95
+
+
+def test_it_learns_as_the_formulas_say():
+    """f and tau of a plain twin: alpha += gamma phi where f < tau, tau += gamma (nu - the share that is below)."""
+    nu, B = 0.3, 8
+    model = KernelNoveltyDetector(
+        nu=nu, kernel=Gaussian(1.0), growth=DSG(), batch_size=B, standardize=False, dtype="float64", seed=1
+    )
+    X, _ = clusters(25 * B)
+    keys_model = KernelNoveltyDetector(kernel=Gaussian(1.0), standardize=False, dtype="float64", seed=1)
+    keys_model.learn_many(X[:1])
+    expansion, keys = keys_model._machine.expansion, keys_model._machine.inputs.columns.keys
+    phi, alphas, tau, flagged = [], [], 0.0, 0
+    for t in range(25):
+        rows = X[t * B : (t + 1) * B]
+        f = sum((expansion.features(k, rows, keys) @ alpha for k, alpha in zip(phi, alphas, strict=True)), np.zeros(B))
+        model.learn_many(rows)
+        below = f < tau
+        flagged += int(below.sum())
+        gamma = 1 / (nu * (t + 10 + 1 / nu))
+        alphas = [alpha * (1 - gamma * nu) for alpha in alphas]
+        if below.any():
+            block = len(phi)
+            phi.append(block)
+            alphas.append(gamma * (expansion.features(block, rows, keys).T @ below) / B)
+        tau += gamma * (nu - below.mean())
+        assert model.threshold == pytest.approx(tau, abs=1e-9)
+    assert model.n_blocks == len(phi) > 5
+    assert model.n_flagged == flagged
+    f = sum(expansion.features(k, X[:20], keys) @ alpha for k, alpha in zip(phi, alphas, strict=True))
+    assert np.allclose(model.score_many(X[:20]), tau - f, atol=1e-9)
+
+
+def test_a_multiple_of_the_kernel_flags_the_same_records():
+    X, _ = clusters(3000)
+    one, three = (
+        KernelNoveltyDetector(kernel=kernel, dtype="float64", seed=1) for kernel in (Gaussian(1.0), 3 * Gaussian(1.0))
+    )
+    scores = [np.array(model.advance(dicts(X)).predictions) for model in (one, three)]
+    assert np.allclose(3 * scores[0], scores[1], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [150, 230, 900])
+def test_how_a_stream_is_cut_changes_nothing(n):
+    X, _ = clusters(n)
+    one, many, advanced = (KernelNoveltyDetector(batch_size=7, seed=1) for _ in range(3))
+    scores = []
+    for x in dicts(X):
+        scores.append(one.score_one(x))
+        one.learn_one(x)
+    many.learn_many(X)
+    result = advanced.advance(dicts(X), ["anything"] * n)
+    assert result.predictions == scores
+    assert one.state_digest() == many.state_digest() == advanced.state_digest()
+    if n > 200:  # the bandwidth is fixed at the 200th, and those before are learnt again
+        assert one.n_flagged >= sum(score > 0 for score in scores[200 : n - n % 7])
+
+
+def test_what_is_only_scored_changes_nothing():
+    X, _ = clusters(300)
+    model = KernelNoveltyDetector(seed=1)
+    model.learn_many(X)
+    before = model.state_digest()
+    scores = model.advance(dicts(X[:5]), [None] * 5)
+    assert scores.predictions == [model.score_one(x) for x in dicts(X[:5])]
+    assert np.isnan(scores.losses).all()
+    assert model.state_digest() == before
+
+
+def test_a_weight_counts_so_often():
+    X, _ = clusters(400)
+    model, heavy = (KernelNoveltyDetector(kernel=Gaussian(1.0), batch_size=4, seed=1) for _ in range(2))
+    model.learn_many(X, np.ones(400))
+    heavy.learn_many(X, np.full(400, 2.0))
+    assert heavy.threshold != model.threshold
+    heavy.learn_one({0: 1.0, 1: 1.0}, w=1e300)
+    assert math.isfinite(heavy.score_one({0: 0.0, 1: 0.0}))
+
+
+def test_in_rivers_pipeline_and_validation():
+    X, strange = clusters(3000)
+    model = compose.Pipeline(preprocessing.StandardScaler(), KernelNoveltyDetector(nu=0.05, seed=1))
+    # River's curve takes scores from 0 to 1, as a filter gives.
+    novelties = anomaly.ThresholdFilter(
+        KernelNoveltyDetector(nu=0.05, seed=1), threshold=0, protect_anomaly_detector=False
+    )
+    stream = list(zip(dicts(X), strange.tolist(), strict=True))
+    assert evaluate.progressive_val_score(stream, novelties, metrics.ROCAUC()).get() > 0.6
+    scores = []
+    for x, _ in stream:
+        scores.append(model.score_one(x))
+        model.learn_one(x)
+    assert roc_auc_score(strange, scores) > 0.9
+    assert novelties.classify(novelties.score_one({0: 30.0, 1: -30.0}))
+
+
+def test_contributions_add_up_to_the_score():
+    X, _ = clusters(600)
+    model = KernelNoveltyDetector(seed=1)
+    model.learn_many(X)
+    x = {0: 9.0, 1: 9.0}
+    assert sum(model.explain_one(x).values()) == pytest.approx(model.score_one(x) - model.score_one({}), abs=1e-6)
+    assert set(model.feature_importances_) == {"0", "1"}
+
+
+@pytest.mark.parametrize("nu", [0, -0.1, 1.1, math.nan, math.inf, "a", True])
+def test_nu_is_a_share(nu):
+    with pytest.raises(ValueError, match=r"^nu must be in \(0, 1\], the share of records to flag, got "):
+        KernelNoveltyDetector(nu=nu)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"precondition": True}, "precondition must be None or False: what a one-class machine learns follows from"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"max_features": 3}, "max_features must be a whole number of at least 32, got 3"),
+        ({"kernel": "gaussian"}, "kernel must be None or a Kernel, got 'gaussian'"),
+        ({"step": 0.1}, "step must be None or a Scheduler, got 0.1"),
+    ],
+)
+def test_other_arguments_out_of_range(given, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        KernelNoveltyDetector(**given)
+
+
+def test_a_state_of_another_nu_is_refused():
+    model = KernelNoveltyDetector(nu=0.2, seed=1)
+    with pytest.raises(ValueError, match=r"this state is of a model with nu=0\.1, and this one has 0.2"):
+        model.__setstate__(KernelNoveltyDetector(seed=1).__getstate__())
+
+
+@pytest.mark.parametrize(("field", "value"), [("threshold", math.inf), ("threshold", None), ("n_flagged", -1)])
+def test_an_impossible_threshold_is_refused(field, value):
+    model = KernelNoveltyDetector(seed=1)
+    model.learn_many(clusters(300)[0])
+    with pytest.raises(ValueError, match=f"its field '{field}' is missing or impossible"):
+        KernelNoveltyDetector(seed=1).__setstate__({**model.__getstate__(), field: value})
+
+
+def test_a_schedule_of_steps_is_used():
+    model = KernelNoveltyDetector(step=optim.schedulers.Constant(0.05), kernel=Gaussian(1.0), batch_size=10, seed=1)
+    assert model.gamma_0 == 0.05
+    model.learn_many(clusters(10)[0])
+    assert model.threshold == pytest.approx(0.05 * 0.1)
