@@ -152,7 +152,8 @@ def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - it
         "\n\n".join(
             [
                 "# Kernel ridge regression in the plane (DSG paper, 7.1)",
-                f"`python -m benchmarks.paper ridge{' --quick' if quick else ''}` on {machine()}; one thread, {seeds} {'seed' if seeds == 1 else 'seeds'}.",
+                f"`python -m benchmarks.paper ridge{' --quick' if quick else ''}` on {machine()}; one thread, "
+                f"{seeds} {'seed' if seeds == 1 else 'seeds'}.",
                 f"B = F = {size:,}, nu = 1e-6, bandwidth a tenth of the median distance, new points in every step. The "
                 "distance is the mean square of f - f* over 4,096 points, f* the function without its noise; the "
                 f"slope is that of its logarithm from step {first} to {n_steps}, the mean of the seeds.",
