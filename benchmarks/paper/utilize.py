@@ -11,7 +11,8 @@ from benchmarks.paper.baselines.svrg import Svrg
 from benchmarks.paper.contenders import fourier
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, digits, mnist
-from benchmarks.paper.runs import Look, Make, follow
+from benchmarks.paper.runs import Make, follow
+from benchmarks.paper.svm import Runs, of
 from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -22,7 +23,6 @@ from streamkernel.losses import Log
 #: What the paper claims CDSG to be faster than DSG.
 CLAIM = 1.1
 POLICIES: dict[str, Callable[[], Growth]] = {"DSG": DSG, "UDSG": UDSG, "CDSG": CDSG}
-Runs = dict[tuple[str, str, int], list[Look]]
 
 
 class Setting(NamedTuple):
@@ -178,11 +178,6 @@ def shortfall(runs: Runs, problem: Problem, setting: Setting) -> str | None:
         f"{problem.name} is below the claim: CDSG reused a block in {100 * (1 - grown / steps):.0f}% of its steps; the "
         f"ratios are {told}; its last error is {100 * last['CDSG']:.2f}%, DSG's {100 * last['DSG']:.2f}%."
     )
-
-
-def of(runs: Runs, problem: Problem, name: str) -> list[list[Look]]:
-    """The runs of an algorithm, one a seed."""
-    return [looks for (title, other, _), looks in runs.items() if (title, other) == (problem.name, name)]
 
 
 def ends(runs: Runs, problem: Problem, passes: float) -> list[list[str]]:
