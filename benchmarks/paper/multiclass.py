@@ -138,7 +138,7 @@ def run(data: Path | None, quick: bool, out: Path) -> None:
             [
                 "# MNIST's ten classes (DSG paper, 7.4)",
                 f"`python -m benchmarks.paper mnist{' --quick' if quick else ''} --data DIR` on {machine()}; one "
-                f"thread, mean ± deviation of {len(seeds)} seeds of ours.",
+                f"thread, mean ± deviation of ours over the seeds 1 to {len(seeds)}.",
                 "The paper's .5% is of another problem: 8.1 million deformed digits, described by the last "
                 "max-pooling layer of a trained convolutional net (1,568 numbers, its Table 4), with sigma four "
                 "median distances. These are the 60,000 digits themselves, by their pixels. The authors of "

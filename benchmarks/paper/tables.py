@@ -24,6 +24,9 @@ _COLOURS = [
     "#7F0000",
 ]
 
+#: What is shown of a test set without an error, which a logarithm does not have.
+_LEAST = 1e-7
+
 
 def percent(values: Sequence[float]) -> str:
     """Mean and deviation in percent."""
@@ -86,7 +89,7 @@ def plot_curves(
     figure, axes = pyplot.subplots(1, len(panels), figsize=(5.4 * len(panels), 4.4), squeeze=False)
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
         for (name, (x, y)), colour in zip(lines.items(), _COLOURS * 3, strict=False):
-            axis.plot(x, y, color=colour, label=name, linewidth=2, marker="o", markersize=2.5)
+            axis.plot(x, np.maximum(y, _LEAST), color=colour, label=name, linewidth=2, marker="o", markersize=2.5)
         if guide is not None:
             u, v = (np.array(part) for part in next(iter(lines.values())))
             middle = len(u) // 2

@@ -233,8 +233,8 @@ def run(data: Path | None, quick: bool, out: Path) -> None:
     parts = [
         "# DSG, UDSG, CDSG and SVRG (CDSG paper, figure 1)",
         f"`python -m benchmarks.paper cdsg{' --quick' if quick else ''} --data DIR` on {machine()}; one thread, "
-        f"mean ± deviation of {len(seeds)} seeds. {'; '.join(described)}. Plain steps with their default size, nu = "
-        "1e-6, cap = 2. The digits are scikit-learn's 1,797.",
+        f"mean ± deviation over the seeds 1 to {len(seeds)}. {'; '.join(described)}. Plain steps with their default "
+        "size, nu = 1e-6, cap = 2. The digits are scikit-learn's 1,797.",
         "How many times as long DSG takes to come to its final error, or objective, as another does to come to the "
         "same; of seconds, and of work, records x features, which does not hang on the machine. Over 1, the other "
         f"is faster; a dash: it did not come there in DSG's seconds. The paper's claim for CDSG is {CLAIM} to 3.",
