@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine, labels
 from benchmarks.paper.problems import Problem, mnist
-from benchmarks.paper.runs import Look, Make, after_passes, chosen, follow
-from benchmarks.paper.svm import HEADER, STRONG, Runs, cells, of
+from benchmarks.paper.runs import Look, Make, Runs, after_passes, chosen, enter, follow
+from benchmarks.paper.svm import HEADER, STRONG, cells, of
 from benchmarks.paper.tables import percent, plot_curves, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -68,12 +68,12 @@ def compare(problem: Problem, seeds: range, quick: bool) -> Runs:
         follow(make, problem, size, 0, passes=2 * size / problem.n)
     for seed in seeds:
         for name, (make, size, passes) in machines(seed, batch_size, block_size).items():
-            runs[problem.name, name, seed] = follow(make, problem, size, seed, 2 if quick else passes)
+            enter(runs, problem, name, seed, follow(make, problem, size, seed, 2 if quick else passes))
     for name, makes in contenders(REGULARIZATION, rank, False, (1.0, 10.0, 100.0)):
         label, make = chosen(makes, problem, 256)
         title = f"{name}, {label}" if len(makes) > 1 else name
-        runs[problem.name, title, 1] = follow(make, problem, 256, 1, looks=4)
-    runs[problem.name, "scikit-learn's SVC, C = 10", 1] = [exact(problem, 10)]
+        enter(runs, problem, title, 1, follow(make, problem, 256, 1, looks=4))
+    enter(runs, problem, "scikit-learn's SVC, C = 10", 1, [exact(problem, 10)])
     return runs
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem, median_distance, surface, true_surface
-from benchmarks.paper.runs import Look, Make, chosen, follow, squared, within
+from benchmarks.paper.runs import Make, Runs, chosen, enter, follow, squared, within
 from benchmarks.paper.tables import megabytes, plot_curves, write_looks, write_rows
 from benchmarks.report import machine, table, write
 from streamkernel import KernelRegressor
@@ -74,7 +74,7 @@ def bandwidth() -> float:
 def converge(size: int, n_steps: int, seed: int) -> Convergence:
     """Learn new points in every step, by two machines that differ in `average` alone."""
     rng = np.random.default_rng(seed)
-    points = rng.uniform(-5, 5, size=(4_096, 2))
+    points = rng.uniform(-5, 5, size=(1_024, 2))
     truth = true_surface(points)
     models = [regressor(bandwidth(), size, seed, average) for average in (False, True)]
     looks = sorted({round(2 ** (half / 2)) for half in range(2 * n_steps.bit_length())} & set(range(n_steps + 1)))
@@ -88,6 +88,8 @@ def converge(size: int, n_steps: int, seed: int) -> Convergence:
             seconds[i] += time.process_time() - before
             if step in looks:
                 errors[i].append(float(np.mean((model.predict_many(points) - truth) ** 2)))
+        if step in looks:
+            print(f"seed {seed}: step {step}, last {errors[0][-1]:.2e}, averaged {errors[1][-1]:.2e}")
     return Convergence(looks, errors[0], errors[1], (seconds[0], seconds[1]))
 
 
@@ -95,17 +97,17 @@ def problem(n: int) -> Problem:
     """So many points to learn from; those to test on have no noise."""
     rng = np.random.default_rng(5)
     X, y = surface(rng, n)
-    points = rng.uniform(-5, 5, size=(4_096, 2)).astype(np.float32)
+    points = rng.uniform(-5, 5, size=(1_024, 2)).astype(np.float32)
     return Problem("2-D ridge", X.astype(np.float32), y[:, None], points, true_surface(points)[:, None], bandwidth())
 
 
-def compare(part: Problem, size: int, rank: int) -> dict[tuple[str, str, int], list[Look]]:
+def compare(part: Problem, size: int, rank: int) -> Runs:
     """A pass of every algorithm of the paper's figure 4 (3), or as many seconds as DSG takes."""
 
     def ours(average: bool, growth: Growth) -> Make:
         return lambda _: GrowingMachine(regressor(part.bandwidth, size, 1, average, growth))
 
-    runs: dict[tuple[str, str, int], list[Look]] = {}
+    runs: Runs = {}
     for growth in (DSG(), CDSG()):  # compiles
         follow(ours(True, growth), part, size, 1, passes=3 * size / part.n)
     for name, make in {
@@ -113,12 +115,12 @@ def compare(part: Problem, size: int, rank: int) -> dict[tuple[str, str, int], l
         "DSG, averaged": ours(True, DSG()),
         "CDSG": ours(False, CDSG()),
     }.items():
-        runs[part.name, name, 1] = follow(make, part, size, 1, score=squared)
+        enter(runs, part, name, 1, follow(make, part, size, 1, score=squared))
     budget = runs[part.name, "DSG", 1][-1].seconds
     for name, makes in contenders(REGULARIZATION, rank, regression=True):
         label, make = chosen(makes, part, size, score=squared)
         title = f"{name}, {label}" if len(makes) > 1 else name
-        runs[part.name, title, 1] = follow(make, part, size, 1, seconds=budget, score=squared)
+        enter(runs, part, title, 1, follow(make, part, size, 1, seconds=budget, score=squared))
     return runs
 
 
@@ -155,7 +157,7 @@ def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - it
                 f"`python -m benchmarks.paper ridge{' --quick' if quick else ''}` on {machine()}; one thread, "
                 f"{seeds} {'seed' if seeds == 1 else 'seeds'}.",
                 f"B = F = {size:,}, nu = 1e-6, bandwidth a tenth of the median distance, new points in every step. The "
-                "distance is the mean square of f - f* over 4,096 points, f* the function without its noise; the "
+                "distance is the mean square of f - f* over 1,024 points, f* the function without its noise; the "
                 f"slope is that of its logarithm from step {first} to {n_steps}, the mean of the seeds.",
                 table(
                     ["solution", f"distance after {first} steps", f"after {n_steps}", "slope", "target", ""],
@@ -196,7 +198,7 @@ def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - it
     )
 
 
-def compared(runs: dict[tuple[str, str, int], list[Look]], part: Problem) -> list[list[str]]:
+def compared(runs: Runs, part: Problem) -> list[list[str]]:
     """A row each algorithm."""
     budget = runs[part.name, "DSG", 1][-1].seconds
     rows = []

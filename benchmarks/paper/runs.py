@@ -14,6 +14,8 @@ from benchmarks.paper.baselines.learner import Array, Learner
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem
 
+#: Looks of each run, by problem, algorithm and seed.
+Runs = dict[tuple[str, str, int], list["Look"]]
 #: A learner that has learnt nothing, of a problem.
 Make = Callable[[Problem], Learner]
 #: From scores and targets of the test set to what is shown.
@@ -128,6 +130,13 @@ def follow(
                 )
             )
     return found
+
+
+def enter(runs: Runs, problem: Problem, name: str, seed: int, looks: list[Look]) -> None:
+    """Put a run beside the others and print its end, for a whole experiment takes long."""
+    runs[problem.name, name, seed] = looks
+    last = looks[-1]
+    print(f"{problem.name}; {name}; seed {seed}: {last.error:.4g} after {last.records:,} records, {last.seconds:.1f} s")
 
 
 def features_of(learner: Learner) -> int:

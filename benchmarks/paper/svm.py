@@ -13,7 +13,7 @@ from benchmarks.paper.baselines.learner import Array
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, eights_and_sixes
-from benchmarks.paper.runs import Look, Make, after_passes, chosen, follow, misclassified, within
+from benchmarks.paper.runs import Look, Make, Runs, after_passes, chosen, enter, follow, misclassified, within
 from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -83,7 +83,6 @@ SETTINGS = [
         "0.26% of 1.6 million rows",
     ),
 ]
-Runs = dict[tuple[str, str, int], list[Look]]
 
 
 def machines(setting: Setting, seed: int) -> dict[str, tuple[Make, int]]:
@@ -148,7 +147,7 @@ def compare(setting: Setting, problem: Problem, seeds: range, rank: int, weights
     for seed in seeds:
         for name, (make, batch_size) in machines(setting, seed).items():
             looks = follow(make, problem, min(batch_size, problem.n), seed, setting.passes)
-            runs[problem.name, name, seed] = looks
+            enter(runs, problem, name, seed, looks)
             if name == DSG_NAME:
                 budget = after_passes(looks, problem, 1).seconds
     size = min(setting.batch_size, problem.n)
@@ -156,9 +155,9 @@ def compare(setting: Setting, problem: Problem, seeds: range, rank: int, weights
         label, make = chosen(makes, problem, size)
         for seed in seeds:
             title = f"{name}, {label}" if len(makes) > 1 else name
-            runs[problem.name, title, seed] = follow(make, problem, size, seed, seconds=budget)
+            enter(runs, problem, title, seed, follow(make, problem, size, seed, seconds=budget))
     for cost in setting.costs:
-        runs[problem.name, f"scikit-learn's SVC, C = {cost:g}", 1] = [exact(problem, cost)]
+        enter(runs, problem, f"scikit-learn's SVC, C = {cost:g}", 1, [exact(problem, cost)])
     return runs
 
 

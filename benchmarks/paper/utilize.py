@@ -11,8 +11,8 @@ from benchmarks.paper.baselines.svrg import Svrg
 from benchmarks.paper.contenders import fourier
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, digits, mnist
-from benchmarks.paper.runs import Make, follow
-from benchmarks.paper.svm import Runs, of
+from benchmarks.paper.runs import Make, Runs, enter, follow
+from benchmarks.paper.svm import of
 from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -97,12 +97,11 @@ def compare(setting: Setting, problem: Problem, seeds: range) -> Runs:
         for name, policy in POLICIES.items():
             make = growing(setting, policy(), seed)
             found = follow(make, problem, B, seed, setting.passes, budget, looks, objective=mean_loss)
-            runs[problem.name, name, seed] = found
+            enter(runs, problem, name, seed, found)
             if name == "DSG":
                 budget = found[-1].seconds
-        runs[problem.name, "SVRG", seed] = follow(
-            svrg(setting), problem, B, seed, setting.passes, budget, looks, objective=mean_loss
-        )
+        found = follow(svrg(setting), problem, B, seed, setting.passes, budget, looks, objective=mean_loss)
+        enter(runs, problem, "SVRG", seed, found)
     return runs
 
 
