@@ -14,14 +14,14 @@ from benchmarks.paper.__main__ import EXPERIMENTS, main, overview
 from benchmarks.paper.baselines.learner import hinge
 from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.problems import digits, signs, true_surface
-from benchmarks.paper.runs import Look, after_passes, chosen, follow, mini_batches, misclassified, within
+from benchmarks.paper.runs import CurvePoint, after_passes, chosen, follow, mini_batches, misclassified, within
 from tests.test_benchmarks import tables
 
 ROOT = Path(__file__).parent.parent
 
 
 def looks(records, seconds, error):
-    return [Look(r, s, e, 8, 16, r, 4, e) for r, s, e in zip(records, seconds, error, strict=True)]
+    return [CurvePoint(r, s, e, 8, 16, r, 4, e) for r, s, e in zip(records, seconds, error, strict=True)]
 
 
 def test_mini_batches_pass_over_all_rows_again_and_again():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.paper.baselines.fogd import Fogd
-from benchmarks.paper.baselines.gaussian import FeatureMap, FourierMap, NystromMap
+from benchmarks.paper.baselines.gaussian import FourierMap, KernelMap, NystromMap
 from benchmarks.paper.baselines.learner import hinge, square
 from benchmarks.paper.baselines.nogd import Nogd
 from benchmarks.paper.baselines.norma import Norma
@@ -46,14 +46,14 @@ def contenders(
     derivative, step = (square, square_step) if regression else (hinge, hinge_step)
     nus = [(f"nu x {w:g}", w * regularization) for w in weights]
 
-    def pegasos(nu: float, map_of: Callable[[Problem, int], FeatureMap]) -> Make:
+    def pegasos(nu: float, map_of: Callable[[Problem, int], KernelMap]) -> Make:
         def make(problem: Problem) -> Pegasos:
             features = map_of(problem, rank)
             return Pegasos(features, nu, derivative, longest_step(problem, features) if regression else np.inf)
 
         return make
 
-    def sdca(nu: float, map_of: Callable[[Problem, int], FeatureMap]) -> Make:
+    def sdca(nu: float, map_of: Callable[[Problem, int], KernelMap]) -> Make:
         return lambda problem: FeatureSDCA(problem.n, map_of(problem, rank), nu, step)
 
     def k_sdca(nu: float) -> Make:
@@ -87,7 +87,7 @@ def nystrom(problem: Problem, r: int) -> NystromMap:
     return NystromMap(problem.X, r, problem.bandwidth, seed=1)
 
 
-def longest_step(problem: Problem, features: FeatureMap) -> float:
+def longest_step(problem: Problem, features: KernelMap) -> float:
     """1 / lambda_1 of the features' covariance on the first 1,024 rows."""
     phi = features(problem.X[:1_024]).astype(np.float64)
     return float(1 / np.linalg.eigvalsh(phi.T @ phi / len(phi))[-1])

@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine, labels
 from benchmarks.paper.problems import Problem, mnist
-from benchmarks.paper.runs import Look, Make, Runs, after_passes, chosen, enter, follow
+from benchmarks.paper.runs import CurvePoint, Make, Runs, after_passes, chosen, enter, follow
 from benchmarks.paper.svm import HEADER, STRONG, cells, of
 from benchmarks.paper.tables import percent, plot_curves, write_looks
 from benchmarks.report import machine, table, write
@@ -50,14 +50,14 @@ def machines(seed: int, batch_size: int, block_size: int) -> dict[str, tuple[Mak
     }
 
 
-def exact(problem: Problem, cost: float) -> Look:
+def exact(problem: Problem, cost: float) -> CurvePoint:
     """scikit-learn's SVC, one machine for each pair of classes."""
     began = time.process_time()
     y = labels(problem.T)
     model = SVC(C=cost, gamma=0.5 / problem.bandwidth**2, cache_size=2_000).fit(problem.X, y)
     spent = time.process_time() - began
     error = float(np.mean(model.predict(problem.X_test) != labels(problem.T_test)))
-    return Look(problem.n, spent, error, 4 * len(model.support_) * (problem.X.shape[1] + 9), 0)
+    return CurvePoint(problem.n, spent, error, 4 * len(model.support_) * (problem.X.shape[1] + 9), 0)
 
 
 def compare(problem: Problem, seeds: range, quick: bool) -> Runs:

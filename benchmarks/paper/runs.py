@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.paper.baselines.learner import Array, Learner
+from benchmarks.paper.baselines.learner import Array, BatchLearner
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem
 
 #: Looks of each run, by problem, algorithm and seed.
-Runs = dict[tuple[str, str, int], list["Look"]]
+Runs = dict[tuple[str, str, int], list["CurvePoint"]]
 #: A learner that has learnt nothing, of a problem.
-Make = Callable[[Problem], Learner]
+Make = Callable[[Problem], BatchLearner]
 #: From scores and targets of the test set to what is shown.
 Score = Callable[[Array, Array], float]
 #: Passes after which a run ends whatever its seconds.
@@ -25,7 +25,7 @@ _MOST_PASSES = 30
 
 
 @dataclass(frozen=True)
-class Look:
+class CurvePoint:
     """What a learner had come to at a moment of its run.
 
     Attributes
@@ -77,7 +77,7 @@ def follow(
     looks: int = 16,
     score: Score = misclassified,
     objective: Score | None = None,
-) -> list[Look]:
+) -> list[CurvePoint]:
     """Learn until so many passes are done and so many seconds have passed; a look at each share of a pass.
 
     Parameters
@@ -103,7 +103,7 @@ def follow(
     began = time.process_time()
     learner = make(problem)
     spent = time.process_time() - began
-    found: list[Look] = []
+    found: list[CurvePoint] = []
     steps, work = 0, 0
     per_pass = max(problem.n // batch_size, 1)
     batches = mini_batches(problem.n, batch_size, seed)
@@ -118,7 +118,7 @@ def follow(
         work += batch_size * n_features
         if steps * looks // per_pass > (steps - 1) * looks // per_pass:
             found.append(
-                Look(
+                CurvePoint(
                     steps * batch_size,
                     spent,
                     score(learner.scores(problem.X_test), problem.T_test),
@@ -132,14 +132,14 @@ def follow(
     return found
 
 
-def enter(runs: Runs, problem: Problem, name: str, seed: int, looks: list[Look]) -> None:
+def enter(runs: Runs, problem: Problem, name: str, seed: int, looks: list[CurvePoint]) -> None:
     """Put a run beside the others and print its end, for a whole experiment takes long."""
     runs[problem.name, name, seed] = looks
     last = looks[-1]
     print(f"{problem.name}; {name}; seed {seed}: {last.error:.4g} after {last.records:,} records, {last.seconds:.1f} s")
 
 
-def features_of(learner: Learner) -> int:
+def features_of(learner: BatchLearner) -> int:
     """Features of a growing machine; 0 of other learners."""
     return learner.model.n_features if isinstance(learner, GrowingMachine) else 0
 
@@ -155,12 +155,12 @@ def mini_batches(n: int, batch_size: int, seed: int) -> Iterator[Array]:
         order = order[batch_size:]
 
 
-def after_passes(looks: Sequence[Look], problem: Problem, passes: float) -> Look:
+def after_passes(looks: Sequence[CurvePoint], problem: Problem, passes: float) -> CurvePoint:
     """The first look after so many passes, or the last there is."""
     return next((look for look in looks if look.records > (passes - 0.01) * problem.n - 1), looks[-1])
 
 
-def within(looks: Sequence[Look], seconds: float) -> Look | None:
+def within(looks: Sequence[CurvePoint], seconds: float) -> CurvePoint | None:
     """The last look within a time, or None."""
     found = [look for look in looks if look.seconds <= seconds]
     return found[-1] if found else None

@@ -15,7 +15,7 @@ from benchmarks.paper.baselines.learner import Array
 from benchmarks.paper.contenders import contenders
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, eights_and_sixes
-from benchmarks.paper.runs import Look, Make, Runs, after_passes, chosen, enter, follow, misclassified, within
+from benchmarks.paper.runs import CurvePoint, Make, Runs, after_passes, chosen, enter, follow, misclassified, within
 from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -30,7 +30,7 @@ _THETAS = (1.0, 4.0, 16.0, 64.0)
 STRONG = "preconditioned blocks"
 
 
-class Setting(NamedTuple):
+class SupportVectorSetting(NamedTuple):
     """An experiment of the section.
 
     Attributes
@@ -69,10 +69,10 @@ class Setting(NamedTuple):
 
 
 SETTINGS = [
-    Setting(
+    SupportVectorSetting(
         adult, 64, 32, lambda n: 1 / (100 * n), (1, 100), 256, 256, 1, 1.0, 0.153, 1, "15.3% after a pass (NORMA 15%)"
     ),
-    Setting(
+    SupportVectorSetting(
         eights_and_sixes,
         1_024,
         256,
@@ -89,7 +89,9 @@ SETTINGS = [
 ]
 
 
-def plain(setting: Setting, seed: int, growth: Growth, average: bool = False, step: Scheduler | None = None) -> Make:
+def plain(
+    setting: SupportVectorSetting, seed: int, growth: Growth, average: bool = False, step: Scheduler | None = None
+) -> Make:
     """A support vector machine with B, F and nu of the paper, and plain steps."""
     return lambda problem: GrowingMachine(
         KernelClassifier(
@@ -109,7 +111,7 @@ def plain(setting: Setting, seed: int, growth: Growth, average: bool = False, st
     )
 
 
-def preconditioned(setting: Setting, seed: int) -> Make:
+def preconditioned(setting: SupportVectorSetting, seed: int) -> Make:
     """The machine that is to reach the target: softmax, and blocks that are preconditioned."""
     return lambda problem: GrowingMachine(
         KernelClassifier(
@@ -126,7 +128,7 @@ def preconditioned(setting: Setting, seed: int) -> Make:
     )
 
 
-def machines(setting: Setting, seed: int) -> dict[str, tuple[Make, int]]:
+def machines(setting: SupportVectorSetting, seed: int) -> dict[str, tuple[Make, int]]:
     """Our machines with nothing to choose, by name, with the size of their mini-batches."""
     B = setting.batch_size
     return {
@@ -137,7 +139,7 @@ def machines(setting: Setting, seed: int) -> dict[str, tuple[Make, int]]:
     }
 
 
-def stepped(setting: Setting, seed: int) -> dict[str, Make]:
+def stepped(setting: SupportVectorSetting, seed: int) -> dict[str, Make]:
     """DSG with steps of theta / sqrt(t), by name."""
     return {
         f"DSG, step {theta:g} / sqrt(t)": plain(setting, seed, DSG(), step=InverseScaling(theta, power=0.5))
@@ -145,17 +147,19 @@ def stepped(setting: Setting, seed: int) -> dict[str, Make]:
     }
 
 
-def exact(problem: Problem, cost: float) -> Look:
+def exact(problem: Problem, cost: float) -> CurvePoint:
     """scikit-learn's SVC: LIBSVM on the whole training set."""
     began = time.process_time()
     model = SVC(C=cost, gamma=0.5 / problem.bandwidth**2, cache_size=1_000).fit(problem.X, problem.T[:, 0])
     spent = time.process_time() - began
     scores: Array = model.decision_function(problem.X_test)[:, None]
     nbytes = 4 * len(model.support_) * (problem.X.shape[1] + 1)
-    return Look(problem.n, spent, misclassified(scores, problem.T_test), nbytes, 0)
+    return CurvePoint(problem.n, spent, misclassified(scores, problem.T_test), nbytes, 0)
 
 
-def compare(setting: Setting, problem: Problem, seeds: range, rank: int, weights: tuple[float, ...]) -> Runs:
+def compare(
+    setting: SupportVectorSetting, problem: Problem, seeds: range, rank: int, weights: tuple[float, ...]
+) -> Runs:
     """Every algorithm by name and seed, for a pass and for as many seconds as DSG takes for it."""
     runs: Runs = {}
     budget = 0.0
@@ -195,12 +199,12 @@ def rows_of(runs: Runs, problem: Problem, passes: int) -> list[list[str]]:
     return rows + later
 
 
-def of(runs: Runs, problem: Problem, name: str) -> list[list[Look]]:
+def of(runs: Runs, problem: Problem, name: str) -> list[list[CurvePoint]]:
     """The runs of an algorithm, one a seed."""
     return [looks for (title, other, _), looks in runs.items() if (title, other) == (problem.name, name)]
 
 
-def cells(name: str, looks: list[Look]) -> list[str]:
+def cells(name: str, looks: list[CurvePoint]) -> list[str]:
     """Name, error, seconds and memory of looks at the same moment, one a seed."""
     return [
         name,

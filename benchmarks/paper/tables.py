@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.paper.runs import Look
+from benchmarks.paper.runs import CurvePoint
 
 _COLOURS = [
     "#0072B2",
@@ -44,9 +44,9 @@ def megabytes(nbytes: float) -> str:
     return f"{nbytes / 1e6:,.0f}" if nbytes >= 1e8 else f"{nbytes / 1e6:.3g}" if nbytes else "-"
 
 
-def write_looks(path: Path, runs: Mapping[tuple[str, str, int], Sequence[Look]]) -> None:
+def write_looks(path: Path, runs: Mapping[tuple[str, str, int], Sequence[CurvePoint]]) -> None:
     """Every look of every run, by problem, algorithm and seed."""
-    names = [*Look.__dataclass_fields__]
+    names = [*CurvePoint.__dataclass_fields__]
     rows = ([*key, *(getattr(look, name) for name in names)] for key, looks in runs.items() for look in looks)
     write_rows(path, ["problem", "algorithm", "seed", *names], rows)
 

@@ -25,7 +25,7 @@ CLAIM = 1.1
 POLICIES: dict[str, Callable[[], Growth]] = {"DSG": DSG, "UDSG": UDSG, "CDSG": CDSG}
 
 
-class Setting(NamedTuple):
+class CurveSetting(NamedTuple):
     """A problem with B, F, the bandwidth in median distances, the passes of DSG and the looks in one."""
 
     load: Load
@@ -37,14 +37,14 @@ class Setting(NamedTuple):
 
 
 SETTINGS = [
-    Setting(mnist, 256, 64, 0.4, 2, 8),
-    Setting(digits, 64, 64, 1.0, 12, 4),
-    Setting(adult, 64, 32, 1.0, 3, 8),
+    CurveSetting(mnist, 256, 64, 0.4, 2, 8),
+    CurveSetting(digits, 64, 64, 1.0, 12, 4),
+    CurveSetting(adult, 64, 32, 1.0, 3, 8),
 ]
 REGULARIZATION = 1e-6
 
 
-def growing(setting: Setting, growth: Growth, seed: int) -> Make:
+def growing(setting: CurveSetting, growth: Growth, seed: int) -> Make:
     """A growing machine with plain steps, as the paper has them: softmax, or the logistic loss of two classes."""
     return lambda problem: GrowingMachine(
         KernelClassifier(
@@ -62,7 +62,7 @@ def growing(setting: Setting, growth: Growth, seed: int) -> Make:
     )
 
 
-def svrg(setting: Setting) -> Make:
+def svrg(setting: CurveSetting) -> Make:
     """SVRG on 4 F stored frequencies."""
 
     def make(problem: Problem) -> Svrg:
@@ -86,7 +86,7 @@ def mean_loss(scores: Array, T: Array) -> float:
     return float(np.mean(highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)) - scores[T > 0]))
 
 
-def compare(setting: Setting, problem: Problem, seeds: range) -> Runs:
+def compare(setting: CurveSetting, problem: Problem, seeds: range) -> Runs:
     """All curves; the others go on for as many seconds as DSG took for its passes, and for as many passes."""
     runs: Runs = {}
     B, looks = setting.batch_size, setting.looks
@@ -158,7 +158,7 @@ def ratios(runs: Runs, problem: Problem) -> list[list[str]]:
     return rows
 
 
-def shortfall(runs: Runs, problem: Problem, setting: Setting) -> str | None:
+def shortfall(runs: Runs, problem: Problem, setting: CurveSetting) -> str | None:
     """What was measured where CDSG is not faster than DSG by the paper's claim; None where it is.
 
     It names no cause: the ratios tell apart whether features, the step's own cost or the error of classes is behind it,

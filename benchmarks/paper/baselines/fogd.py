@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.paper.baselines.gaussian import FeatureMap
+from benchmarks.paper.baselines.gaussian import KernelMap
 from benchmarks.paper.baselines.learner import Array, Derivative, hinge
 
 
@@ -20,7 +20,7 @@ class Fogd:
 
     """
 
-    def __init__(self, features: FeatureMap, eta: float, derivative: Derivative = hinge) -> None:
+    def __init__(self, features: KernelMap, eta: float, derivative: Derivative = hinge) -> None:
         self._features = features
         self._eta = eta
         self._derivative = derivative

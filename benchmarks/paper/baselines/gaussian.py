@@ -29,7 +29,7 @@ def kernel_sums(X: Array, Z: Array, coefficients: Array, bandwidth: float) -> Ar
     return out
 
 
-class FeatureMap(Protocol):
+class KernelMap(Protocol):
     """Features whose products approximate the kernel."""
 
     @property

@@ -10,7 +10,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Derivative = Callable[[Array, Array], Array]
 
 
-class Learner(Protocol):
+class BatchLearner(Protocol):
     """A learner of f: R^d -> R^K."""
 
     def learn(self, X: Array, T: Array, rows: Array) -> None:

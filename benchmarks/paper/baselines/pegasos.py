@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.paper.baselines.gaussian import FeatureMap
+from benchmarks.paper.baselines.gaussian import KernelMap
 from benchmarks.paper.baselines.learner import Array, Derivative, hinge
 
 
@@ -26,7 +26,7 @@ class Pegasos:
     """
 
     def __init__(
-        self, features: FeatureMap, regularization: float, derivative: Derivative = hinge, longest: float = np.inf
+        self, features: KernelMap, regularization: float, derivative: Derivative = hinge, longest: float = np.inf
     ) -> None:
         self._features = features
         self._nu = regularization

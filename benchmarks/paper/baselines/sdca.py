@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.paper.baselines.gaussian import FeatureMap, gaussian, kernel_sums
+from benchmarks.paper.baselines.gaussian import KernelMap, gaussian, kernel_sums
 from benchmarks.paper.baselines.learner import Array
 
 #: The row's best dual variables: of scores, targets and dual variables, each (K,), and q = k(x, x) / (nu n).
@@ -81,7 +81,7 @@ class FeatureSDCA:
 
     """
 
-    def __init__(self, n: int, features: FeatureMap, regularization: float, step: DualStep = hinge_step) -> None:
+    def __init__(self, n: int, features: KernelMap, regularization: float, step: DualStep = hinge_step) -> None:
         self._per_alpha = 1 / (regularization * n)
         self._features = features
         self._step = step

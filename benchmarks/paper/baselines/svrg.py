@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.paper.baselines.gaussian import FeatureMap
+from benchmarks.paper.baselines.gaussian import KernelMap
 from benchmarks.paper.baselines.learner import Array, Derivative, softmax
 
 
@@ -30,7 +30,7 @@ class Svrg:
         self,
         X: Array,
         T: Array,
-        features: FeatureMap,
+        features: KernelMap,
         regularization: float,
         derivative: Derivative = softmax,
         curvature: float = 0.5,
