@@ -97,7 +97,7 @@ def plot_curves(
         axis.set(title=title, xscale="log", yscale="log", xlabel=x_label)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25, which="both")
-        axis.legend(fontsize=7, framealpha=0.6)
+        axis.legend(fontsize=7, framealpha=0.6, loc="lower left")  # "best" looks at every point
     axes[0][0].set_ylabel(y_label)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
