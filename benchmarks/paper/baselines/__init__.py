@@ -1,0 +1,1 @@
+"""The published algorithms that the two papers compare with, in numpy, a file each."""

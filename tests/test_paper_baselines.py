@@ -1,0 +1,171 @@
+"""The baselines of the papers' experiments, each against a closed form or a plain twin."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
+
+from benchmarks.paper.baselines.fogd import Fogd
+from benchmarks.paper.baselines.gaussian import FourierMap, NystromMap, gaussian, kernel_sums
+from benchmarks.paper.baselines.learner import hinge, logistic, softmax, square
+from benchmarks.paper.baselines.nogd import Nogd
+from benchmarks.paper.baselines.norma import Norma
+from benchmarks.paper.baselines.pegasos import Pegasos
+from benchmarks.paper.baselines.sdca import FeatureSDCA, KernelSDCA, square_step
+from benchmarks.paper.baselines.svrg import Svrg
+
+N, D, S = 60, 3, 1.3
+ROWS = np.arange(N)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)).astype(np.float32)
+    return X, np.sign(X[:, :1] * X[:, 1:2] + 0.1)
+
+
+def test_the_kernel_and_its_sums(data):
+    X, T = data
+    K = rbf_kernel(X, X[:7], gamma=0.5 / S**2)
+    np.testing.assert_allclose(gaussian(X, X[:7], S), K, atol=1e-6)
+    np.testing.assert_allclose(kernel_sums(X, X[:7], T[:7], S), K @ T[:7], atol=1e-5)
+    assert not kernel_sums(X, X[:0], T[:0], S).any()
+
+
+def test_features_whose_products_are_the_kernel(data):
+    X, _ = data
+    K = gaussian(X, X, S)
+    fourier, nystrom = FourierMap(D, 20_000, S, seed=1)(X), NystromMap(X, N, S, seed=1)(X)
+    assert np.abs(fourier @ fourier.T - K).max() < 0.05
+    np.testing.assert_allclose(nystrom @ nystrom.T, K, atol=1e-2)  # 1e-10 of the eigenvalues is cut
+
+
+@pytest.mark.parametrize("derivative", [square, logistic, softmax])
+def test_derivatives_are_those_of_the_losses(derivative):
+    values = {
+        square: lambda f, T: 0.5 * (f - T) ** 2,
+        logistic: lambda f, T: np.logaddexp(0, -T * f),
+        softmax: lambda f, T: (np.log(np.exp(f).sum(axis=1)) - f[T > 0])[:, None],
+    }[derivative]
+    rng = np.random.default_rng(1)
+    f, T = rng.normal(size=(5, 3)), np.where(np.eye(3)[[0, 1, 2, 0, 1]] > 0, 1.0, -1.0)
+    e = 1e-6
+    slopes = [(values(f + e * unit, T) - values(f - e * unit, T)).sum(axis=1) / (2 * e) for unit in np.eye(3)]
+    np.testing.assert_allclose(derivative(f, T), np.stack(slopes, axis=1), atol=1e-6)
+
+
+def test_norma_is_the_recursion_on_the_kernel_matrix(data):
+    X, T = data
+    B, nu = 10, 0.01
+    K = rbf_kernel(X, gamma=0.5 / S**2)
+    model = Norma(S, nu, hinge)
+    c = np.zeros((N, 1))
+    gamma_0 = 1 / (np.linalg.eigvalsh(K[:B, :B])[-1] / B + 1 / B)
+    for t in range(18):
+        rows = np.arange(t * B, (t + 1) * B) % N
+        model.learn(X[rows], T[rows], rows)
+        gamma = gamma_0 / (1 + t / 200)
+        g = hinge(K[rows] @ c, T[rows])
+        c *= 1 - gamma * nu
+        c[rows] -= gamma / B * g
+    np.testing.assert_allclose(model.scores(X), K @ c, rtol=1e-4, atol=1e-4)
+    assert model.nbytes % (4 * (D + 1)) == 0
+
+
+def test_pegasos_without_a_ball_is_the_mean_of_its_gradients_over_nu(data):
+    X, T = data
+    features = FourierMap(D, 8, S, seed=1)
+    model, nu = Pegasos(features, 0.05, logistic), 0.05
+    total = np.zeros((16, 1))
+    for t in range(1, 7):
+        rows = ROWS[10 * (t - 1) : 10 * t]
+        total += features(X[rows]).T @ logistic(model.scores(X[rows]) if t > 1 else 0 * T[rows], T[rows]) / 10
+        model.learn(X[rows], T[rows], rows)
+        w = -total / (nu * t)
+        np.testing.assert_allclose(model.scores(X), features(X) @ w, atol=1e-5)
+
+
+def test_pegasos_stays_in_its_ball(data):
+    X, T = data
+    model = Pegasos(lambda X: X, 1e-4)
+    model._features.nbytes = 0
+    model.learn(1_000 * X, T, ROWS)
+    unit = np.eye(D, dtype=np.float32)
+    assert np.linalg.norm(model.scores(unit)) == pytest.approx(100)
+
+
+def test_sdca_comes_to_ridge_regression(data):
+    X, T = data
+    nu = 0.01
+    K = rbf_kernel(X, gamma=0.5 / S**2).astype(np.float64)
+    expected = K @ np.linalg.solve(K + nu * N * np.eye(N), T)
+    features = NystromMap(X, N, S, seed=1)
+    for model in (KernelSDCA(N, S, nu, square_step), FeatureSDCA(N, features, nu, square_step)):
+        for _ in range(300):
+            for rows in np.split(ROWS, 3):
+                model.learn(X[rows], T[rows], rows)
+        np.testing.assert_allclose(model.scores(X), expected, atol=2e-2)
+
+
+def test_sdca_comes_to_the_support_vector_machine(data):
+    X, T = data
+    nu = 0.02
+    features = FourierMap(D, 8, S, seed=1)
+    model = FeatureSDCA(N, features, nu)
+    kernel = KernelSDCA(N, S, nu)
+    for _ in range(300):
+        model.learn(X, T, ROWS)
+        kernel.learn(X, T, ROWS)
+    phi = features(X).astype(np.float64)
+    other = LinearSVC(C=1 / (nu * N), loss="hinge", fit_intercept=False, max_iter=100_000, tol=1e-8).fit(phi, T[:, 0])
+    np.testing.assert_allclose(model.scores(X)[:, 0], phi @ other.coef_[0], atol=2e-3)
+    # Of the kernel machine: its dual variables are in the box, and those at margins beyond 1 are 0.
+    a = (T * kernel._alpha)[:, 0]
+    assert a.min() >= 0
+    assert a.max() <= 1
+    assert not a[(T * kernel.scores(X))[:, 0] > 1.01].any()
+    assert (a[(T * kernel.scores(X))[:, 0] < 0.99] == 1).all()
+
+
+def test_fogd_is_a_step_for_every_record(data):
+    X, T = data
+    features = FourierMap(D, 8, S, seed=1)
+    model, w = Fogd(features, 0.3), np.zeros(16)
+    model.learn(X[:40], T[:40], ROWS[:40])
+    model.learn(X[40:], T[40:], ROWS[40:])
+    for phi, t in zip(features(X).astype(np.float64), T[:, 0], strict=True):
+        if t * (phi @ w) < 1:
+            w += 0.3 * t * phi
+    np.testing.assert_allclose(model.scores(X)[:, 0], features(X) @ w, atol=1e-5)
+
+
+def test_nogd_takes_the_leading_share_of_its_support_vectors(data):
+    X, T = data
+    budget = 20
+    model = Nogd(S, 0.1, budget)  # the step is so short that every record is inside the margin
+    model.learn(X[: budget - 1], T[: budget - 1], ROWS[: budget - 1])
+    K = rbf_kernel(X[:budget], gamma=0.5 / S**2)
+    np.testing.assert_allclose(model.scores(X[:budget]), K[:, : budget - 1] @ (0.1 * T[: budget - 1]), atol=1e-5)
+    model.learn(X[budget - 1 : budget], T[budget - 1 : budget], ROWS[:1])
+    V = np.linalg.eigh(K)[1][:, -budget // 5 :]
+    np.testing.assert_allclose(model.scores(X[:budget]), V @ V.T @ K @ (0.1 * T[:budget]), atol=1e-4)
+    before = model.scores(X)
+    model.learn(X[budget:], T[budget:], ROWS[budget:])
+    assert np.abs(model.scores(X) - before).max() > 0.01
+
+
+def test_svrg_on_all_rows_at_once_is_gradient_descent(data):
+    X, T = data
+    features, nu = FourierMap(D, 8, S, seed=1), 0.01
+    model = Svrg(X, T, features, nu, logistic, 0.25)
+    phi, w = features(X).astype(np.float64), np.zeros((16, 1))
+    eta = 4 / np.linalg.eigvalsh(phi.T @ phi / N)[-1]
+    for _ in range(5):
+        model.learn(X, T, ROWS)
+        w -= eta * (phi.T @ logistic(phi @ w, T) / N + nu * w)
+    np.testing.assert_allclose(model.scores(X), phi @ w, atol=1e-4)
+    few = Svrg(X, T, features, nu, logistic, 0.25)
+    few.learn(X[:10], T[:10], ROWS[:10])
+    few.learn(X[10:20], T[10:20], ROWS[10:20])
+    assert few._left == N - 20

@@ -1,0 +1,166 @@
+"""The experiments of the papers: how runs are cut and compared, and that a quick run of each fills its page."""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.paper import ridge, utilize
+from benchmarks.paper.__main__ import EXPERIMENTS, main, overview
+from benchmarks.paper.baselines.learner import hinge
+from benchmarks.paper.baselines.norma import Norma
+from benchmarks.paper.problems import digits, signs, true_surface
+from benchmarks.paper.runs import CurvePoint, after_passes, chosen, follow, mini_batches, misclassified, within
+from tests.test_benchmarks import tables
+
+ROOT = Path(__file__).parent.parent
+
+
+def looks(records, seconds, error):
+    return [CurvePoint(r, s, e, 8, 16, r, 4, e) for r, s, e in zip(records, seconds, error, strict=True)]
+
+
+def test_mini_batches_pass_over_all_rows_again_and_again():
+    batches = mini_batches(10, 4, seed=1)
+    rows = np.concatenate([next(batches) for _ in range(5)])
+    assert sorted(rows[:10]) == sorted(rows[10:]) == list(range(10))
+    assert rows[:10].tolist() != rows[10:].tolist()
+
+
+def test_errors_of_signs_and_of_classes():
+    assert signs(np.array([8, 6, 8]), [8, 6]).tolist() == [[1], [-1], [1]]
+    T = signs(np.array([0, 2]), [0, 1, 2])
+    assert T.tolist() == [[1, -1, -1], [-1, -1, 1]]
+    assert misclassified(np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0]]), T) == 0.5
+    assert misclassified(np.array([[3.0], [0.0]]), np.array([[1.0], [1.0]])) == 0.5
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A second passes from each look at the clock to the next."""
+    monkeypatch.setattr("benchmarks.paper.runs.time.process_time", itertools.count().__next__)
+
+
+def norma(problem):
+    return Norma(problem.bandwidth, 1e-3, hinge)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_run_looks_at_every_share_of_a_pass_and_goes_on_for_a_time():
+    problem = digits(quick=True)
+    found = follow(norma, problem, 100, 1, looks=4)
+    assert [(look.records, look.seconds) for look in found] == [(300, 4), (600, 7), (900, 10), (1200, 13)]
+    assert found[-1].error < 0.2 < found[-1].nbytes
+    assert [(look.work, look.stored) for look in found] == [(0, 0)] * 4
+    longer = follow(norma, problem, 100, 1, seconds=20, looks=4)
+    assert longer[:4] == found
+    assert [(look.records, look.seconds) for look in longer[4:]] == [(1500, 16), (1800, 19)]
+    assert after_passes(found, problem, 0.5).records == 600
+    assert within(found, 3) is None
+    assert within(found, 9) == found[1]
+
+
+def test_the_parameter_with_the_least_error_on_rows_kept_apart_is_chosen():
+    problem = digits(quick=True)
+    makes = [("narrow", lambda part: norma(part.with_bandwidth(1e-3))), ("wide", norma)]
+    assert chosen(makes, problem, 100)[0] == "wide"
+
+
+def test_the_time_to_a_level_is_between_two_looks():
+    assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.2) == pytest.approx(2.5)
+    assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.6) == 1
+    assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.05) is None
+
+
+def test_a_ratio_is_dsgs_time_to_its_final_error_over_anothers():
+    problem = digits(quick=True)
+    runs = {
+        (problem.name, "DSG", 1): looks([1, 2, 3], [1.0, 2.0, 4.0], [0.5, 0.4, 0.2]),
+        (problem.name, "CDSG", 1): looks([1, 2, 3], [1.0, 2.0, 3.0], [0.5, 0.2, 0.1]),
+        (problem.name, "UDSG", 1): looks([1, 2], [1.0, 2.0], [0.5, 0.4]),
+    }
+    assert utilize.ratio(runs, problem, "seconds", "error", "CDSG") == pytest.approx(2.5)  # means of three
+    assert utilize.ratio(runs, problem, "seconds", "error", "UDSG") is None
+
+
+def test_a_slope_is_that_from_a_step_on():
+    steps = [1, 2, 4, 8, 16, 32, 64]
+    found = ridge.Convergence(steps, [9.0] * 7, [9.0] * 4 + [1 / step for step in steps[4:]], (0.0, 0.0))
+    assert found.slope(found.averaged) == pytest.approx(-1)
+    assert found.slope(found.last) == pytest.approx(0)
+
+
+def test_the_average_comes_closer_to_the_function():
+    found = ridge.converge(64, 16, seed=1)
+    assert found.steps == [1, 2, 3, 4, 6, 8, 11, 16]
+    points = np.random.default_rng(0).uniform(-5, 5, size=(1_000, 2))
+    assert found.averaged[-1] < 0.5 * np.mean(true_surface(points) ** 2)
+
+
+def test_a_quick_run_without_files_says_what_it_left_out(tmp_path):
+    utilize.run(None, True, tmp_path)
+    text = (tmp_path / "paper_cdsg.md").read_text()
+    ratios, ends = tables(text)
+    assert [row[1] for row in ratios[2:]] == ["UDSG", "CDSG", "SVRG"]
+    assert [row[1] for row in ends[2:]] == ["DSG", "UDSG", "CDSG", "SVRG"]
+    assert "not in --data: mnist, adult" in text
+    assert (tmp_path / "paper_cdsg.png").stat().st_size > 10_000
+    assert (tmp_path / "paper_cdsg.csv").read_text().count("\n") > 30
+
+
+def test_the_overview_leads_to_every_page():
+    text = overview()
+    assert all(f"(paper_{name}.md)" in text for name in EXPERIMENTS)
+    assert "trained convolutional net" in text
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Files like a9a and mnist.npz, of some hundred rows."""
+    rng = np.random.default_rng(0)
+    rows = [np.flatnonzero(rng.random(123) < 0.1) for _ in range(1_500)]
+    lines = [f"{1 if (r < 40).sum() > 4 else -1} " + " ".join(f"{i + 1}:1" for i in r) for r in rows]
+    (tmp_path / "a9a").write_text("\n".join(lines) + "\n")
+    y = rng.integers(0, 10, size=1_800)
+    X = rng.integers(0, 60, size=(1_800, 28, 28))
+    X[np.arange(1_800), 2 * y] = 200
+    X = X.astype(np.uint8)
+    np.savez(tmp_path / "mnist.npz", X_train=X[:1_400], y_train=y[:1_400], X_test=X[1_400:], y_test=y[1_400:])
+    return tmp_path
+
+
+@pytest.mark.long
+def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.paper", "--quick", "--data", str(folder), "--out", str(out)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {name: (out / f"paper_{name}.md").read_text() for name in EXPERIMENTS}
+    assert not any("Not run" in text for text in pages.values())
+    for name, text in pages.items():
+        assert (out / f"paper_{name}.csv").read_text().startswith("problem,algorithm,seed,records,seconds,error")
+        assert (out / f"paper_{name}.png").exists()
+        found = tables(text)
+        assert all(len(row) == len(table[0]) for table in found for row in table)
+    algorithms = {row[0].split(",")[0] for table in tables(pages["svm"]) for row in table}
+    assert {"NORMA", "k-SDCA", "r-SDCA", "n-SDCA", "r-Pegasos", "n-Pegasos", "FOGD", "NOGD"} <= algorithms
+    assert {"scikit-learn's SVC", "DSG", "CDSG", "preconditioned blocks"} <= algorithms
+    assert len(tables(pages["cdsg"])[0]) == 2 + 9
+
+
+def test_an_unknown_experiment_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["paper", "ridge", "imagenet"])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
+    assert "no experiment imagenet: there are ridge, svm, mnist, cdsg" in capsys.readouterr().err
