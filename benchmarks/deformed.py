@@ -92,17 +92,20 @@ class DeformedImages:
         shear, angle = (rng.uniform(-most, most, CHUNK) for most in (how.shear, how.rotation))
         grid = rng.normal(scale=how.displacement, size=(2, CHUNK, GRID, GRID))
         cos, sin = np.cos(angle), np.sin(angle)
-        # Rotation times shear times scale, row by row.
-        down = factor[0] * (cos + sin * shear), factor[1] * sin
-        right = factor[0] * (cos * shear - sin), factor[1] * cos
+        # Rotation times shear times scale.
+        matrix = (
+            (factor[0] * (cos + sin * shear), factor[1] * sin),
+            (factor[0] * (cos * shear - sin), factor[1] * cos),
+        )
         centre = (self._side - 1) / 2
         place = np.arange(self._side, dtype=np.float32) - np.float32(centre)
-        return tuple(
-            displaced(own, self._bumps)
-            + (own_down[:, None] * place)[:, :, None].astype(np.float32)
-            + (own_right[:, None] * place + own_shift[:, None] + centre)[:, None, :].astype(np.float32)
-            for own, own_down, own_right, own_shift in zip(grid, *zip(down, right, strict=True), shift, strict=True)
-        )  # type: ignore[return-value]
+        rows, columns = (
+            displaced(grid[axis], self._bumps)
+            + (matrix[axis][0][:, None] * place)[:, :, None].astype(np.float32)
+            + (matrix[axis][1][:, None] * place + shift[axis][:, None] + centre)[:, None, :].astype(np.float32)
+            for axis in (0, 1)
+        )
+        return rows, columns
 
 
 def bumps(side: int) -> Array:
@@ -116,8 +119,13 @@ def bumps(side: int) -> Array:
 def displaced(grid: Array, bumps: Array) -> Array:
     """Sums of bumps over both axes, float32 of shape (n, side, side), weighted by a grid (n, GRID, GRID)."""
     grid = grid.astype(np.float32)
-    rows = sum(grid[:, :, j, None] * bumps[:, j] for j in range(GRID))
-    return np.asarray(sum(rows[:, i, None, :] * bumps[:, i, None] for i in range(GRID)))
+    rows = np.zeros((*grid.shape[:2], len(bumps)), np.float32)
+    for j in range(GRID):
+        rows += grid[:, :, j, None] * bumps[:, j]
+    out = np.zeros((len(grid), len(bumps), len(bumps)), np.float32)
+    for i in range(GRID):
+        out += rows[:, i, None, :] * bumps[:, i, None]
+    return out
 
 
 def sampled(padded: Array, at: Array, rows: Array, columns: Array) -> Array:
