@@ -1,15 +1,15 @@
-"""Predictions over HTTP beside a run that learns: requests a second and how long they take.
+"""Predictions over HTTP beside a run that learns: how long requests take, and how many a second can be answered.
 
-    python -m benchmarks.serving [--seconds N] [--rate N] [--cores N] [--out DIR]
+    python -m benchmarks.serving [--seconds N] [--rate N] [--cores N] [--quick] [--out DIR]
 
-`streamkernel run` learns labelled records from a file that is followed and grows all the time, `streamkernel serve`
-answers from its checkpoints, and a client sends requests of one record at fixed times over connections that stay open,
-so that an answer that is late does not hold up the clock of the next. All of them share the same cores. Then the same
-with a journal: each request is a record with a key, acknowledged when it is durable, and the run reads them.
+`streamkernel run` learns without a pause, `streamkernel serve` answers from its checkpoints, and a client sends
+requests of one record at fixed times, so that an answer that is late does not hold up the clock of the next. All three
+share the same cores. Then the same with a journal: each request is a record with a key, acknowledged when it is
+durable, and its label follows a second later; the run learns them from the journals, and at the end it must have learnt
+each of them once.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import random
@@ -19,33 +19,52 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# NumPy reads these when it is imported, here and in the processes started from here.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
+
 import yaml
 
 from benchmarks.report import machine, table, write
+from benchmarks.serving_load import Connections, Load, Request, ask, to_request
+from streamkernel.daemon.checkpoints.file import read
 
-CONNECTIONS = 16
-ROWS_A_WRITE, WRITE_SECONDS = 100, 0.1
+CONNECTIONS = 32
+CHECKPOINT_SECONDS = 5
+KNOWN_ROWS, REPEATS = 20_000, 50
+LABELS_A_REQUEST = 50
+LABELS_AFTER = 1000  # records, where these are sent as fast as they are answered
+WARM_UP_SECONDS = 2.0
 MODEL = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}]
+WANTED_MS = {False: 10, True: 50}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a client saw: requests answered as they should be, those that were not, and the seconds of each."""
+    """What was measured in one phase.
 
-    seconds: float
-    waits: list[float]
-    n_failed: int
+    Attributes
+    ----------
+    load
+        What the client saw of the requests of one record.
+    cores
+        Of the run, the service and the client: processor seconds a second.
 
-    def percentile(self, share: float) -> float:
-        """Return so many of the waits are shorter, in milliseconds."""
-        ordered = sorted(self.waits)
-        return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    """
+
+    load: Load
+    cores: Sequence[float]
+
+    def cells(self) -> list[str]:
+        """Return the cells of a table."""
+        waits = [f"{self.load.percentile(share):.1f}" for share in (0.5, 0.99, 0.999, 1.0)]
+        rate = len(self.load.waits) / self.load.seconds
+        return [f"{rate:,.0f}", *waits, f"{len(self.load.failed):,}", *(f"{one:.2f}" for one in self.cores)]
 
 
 def row(draw: random.Random) -> dict[str, Any]:
@@ -59,20 +78,26 @@ def label(x: dict[str, Any]) -> str:
 
 
 def configure(folder: Path, journalled: bool) -> None:
-    """Write the configuration of both processes."""
-    source: dict[str, Any] = {"kind": "jsonl", "path": "stream.jsonl", "target": "y", "follow": True}
+    """Write the configuration of both processes, and what the run learns where it learns from a file."""
+    source: dict[str, Any] = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
     sections: dict[str, Any] = {}
     if journalled:
         source = {"kind": "journal", "directory": "records"}
         late = {"kind": "journal", "directory": "labels", "target": "y"}
         sections = {"labels": {"source": late, "key": "id"}}
+    else:
+        draw = random.Random(0)
+        rows = [row(draw) for _ in range(KNOWN_ROWS)]
+        text = "".join(json.dumps({**x, "y": label(x)}) + "\n" for x in rows)
+        with (folder / "stream.jsonl").open("w") as file:
+            file.writelines(text for _ in range(REPEATS))
     config = {
         "source": source,
         **sections,
         "model": MODEL,
         "predictions": {"kind": "none"},
         "dead_letters": {"kind": "none"},
-        "checkpoint": {"directory": "state", "every_seconds": 5},
+        "checkpoint": {"directory": "state", "every_seconds": CHECKPOINT_SECONDS},
         "metrics": None,
         "serve": {"port": 0},
     }
@@ -84,7 +109,8 @@ def process(folder: Path, command: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command of the program in a folder, and end it by a signal."""
     with (folder / f"{command}.log").open("wb") as log:
         arguments = [sys.executable, "-m", "streamkernel", command, "config.yaml"]
-        started = subprocess.Popen(arguments, cwd=folder, stderr=log)
+        # In a session of its own, as a service manager starts it: Linux shares processors between sessions first.
+        started = subprocess.Popen(arguments, cwd=folder, stderr=log, start_new_session=True)
         try:
             yield started
         finally:
@@ -101,118 +127,139 @@ def wait_for(path: Path, pattern: str) -> re.Match[str]:
     raise SystemExit(f"{path}: no line has {pattern!r}: {path.read_text()[-500:]}")
 
 
-async def grow(path: Path, stop: asyncio.Event) -> None:
-    """Append labelled records, so that the run always has something to learn."""
-    draw = random.Random(1)
-    with path.open("ab") as file:
-        while not stop.is_set():
-            rows = (row(draw) for _ in range(ROWS_A_WRITE))
-            file.write(b"".join(json.dumps({**x, "y": label(x)}).encode() + b"\n" for x in rows))
-            file.flush()
-            await asyncio.sleep(WRITE_SECONDS)
+def processor_seconds(process_id: int) -> float:
+    """Return how many seconds a process has computed so far."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def ask(port: int, rate: float, seconds: float, journalled: bool) -> Measured:
-    """Send requests at fixed times; one that finds all connections busy waits, and its time counts."""
-    draw = random.Random(2)
-    free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
-    for _ in range(CONNECTIONS):
-        free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
-    waits: list[float] = []
-    failed = 0
-    wanted = b"HTTP/1.1 202" if journalled else b"HTTP/1.1 200"
-
-    async def one(number: int, due: float) -> None:
-        nonlocal failed
-        body = json.dumps({**row(draw), **({"id": number} if journalled else {})}).encode()
-        head = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        head += f"Content-Length: {len(body)}"
-        reader, writer = await free.get()
-        try:
-            writer.write(head.encode() + b"\r\n\r\n" + body)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", answer.lower())
-            await reader.readexactly(int(length[1]) if length else 0)
-            failed += not answer.startswith(wanted)
-            waits.append(time.perf_counter() - due)
-            free.put_nowait((reader, writer))
-        except (OSError, asyncio.IncompleteReadError):
-            failed += 1
-            free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
-
-    started = time.perf_counter()
-    tasks = []
-    for number in range(int(rate * seconds)):
-        due = started + number / rate
-        if (pause := due - time.perf_counter()) > 0:
-            await asyncio.sleep(pause)
-        tasks.append(asyncio.create_task(one(number, due)))
-    await asyncio.gather(*tasks)
-    elapsed = time.perf_counter() - started
-    while not free.empty():
-        free.get_nowait()[1].close()
-    return Measured(elapsed, waits, failed)
+def learnt(folder: Path) -> int:
+    """Return how many records the run has learnt, as its newest checkpoint says."""
+    found = sorted((folder / "state").glob("checkpoint-*.skc"))
+    return int(read(found[-1]).header["account"]["learnt"]) if found else 0
 
 
-async def load(folder: Path, port: int, rate: float, seconds: float, journalled: bool) -> Measured:
-    """Ask, while the file of the run grows where it reads one; the first second is not measured."""
-    stop = asyncio.Event()
-    growing = None if journalled else asyncio.create_task(grow(folder / "stream.jsonl", stop))
-    if not journalled:
-        await ask(port, rate, 1, journalled)
-    measured = await ask(port, rate, seconds, journalled)
-    stop.set()
-    if growing is not None:
-        await growing
-    return measured
+class Client:
+    """A client of one service, which sends records that no other request has.
+
+    Parameters
+    ----------
+    port
+        Of the service.
+    journalled
+        Whether each record has a key, and its label follows.
+    process_ids
+        Of the run and the service.
+
+    """
+
+    def __init__(self, port: int, journalled: bool, process_ids: Sequence[int]) -> None:
+        self._connections = Connections(port, CONNECTIONS)
+        self._journalled = journalled
+        self._process_ids = (*process_ids, os.getpid())
+        self._draw = random.Random(2)
+        self.n_labels = 0
+
+    def phase(self, rate: float | None, n_records: int) -> Measured:
+        """Send so many records, one a request, and so many a second; None: each as soon as there is a connection."""
+        load, labels = Load(202 if self._journalled else 200), Load(202)
+        requests = self._requests(rate, n_records, load, labels)
+        before = [processor_seconds(one) for one in self._process_ids]
+        began = time.perf_counter()
+        ask(self._connections, requests)
+        seconds = time.perf_counter() - began
+        after = [processor_seconds(one) for one in self._process_ids]
+        if labels.failed:
+            raise SystemExit(f"labels were answered with {labels.failed[0]!r}")
+        measured = Measured(load, [(b - a) / seconds for a, b in zip(before, after, strict=True)])
+        print(*measured.cells(), flush=True)
+        return measured
+
+    def _requests(self, rate: float | None, n_records: int, load: Load, labels: Load) -> list[Request]:
+        """Return the requests in the order in which they are sent."""
+        made: list[tuple[float, Request]] = []
+        waiting: list[dict[str, Any]] = []
+        for number in range(n_records):
+            x = row(self._draw)
+            at = number / (rate or LABELS_AFTER)
+            if self._journalled:
+                x["id"] = self.n_labels = self.n_labels + 1
+                waiting.append({"id": x["id"], "y": label(x)})
+            made.append((at, Request(at if rate else None, to_request("/predict", json.dumps(x).encode()), load)))
+            if len(waiting) == LABELS_A_REQUEST or (waiting and number == n_records - 1):
+                whole = to_request("/learn", json.dumps(waiting).encode())
+                made.append((at + 1, Request(at + 1 if rate else None, whole, labels)))
+                waiting = []
+        return [one for _, one in sorted(made, key=lambda pair: pair[0])]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
 
 
-def measure(rate: float, seconds: float, journalled: bool) -> Measured:
-    """Measure once in a new folder."""
+def measure(rate: float, seconds: float, journalled: bool) -> list[Measured]:
+    """Measure in a new folder: at a fixed rate, then as much as is answered."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         configure(folder, journalled)
-        draw = random.Random(0)
-        rows = [row(draw) for _ in range(2000)]
-        (folder / "stream.jsonl").write_text("".join(json.dumps({**x, "y": label(x)}) + "\n" for x in rows))
-        stack.enter_context(process(folder, "run"))
-        stack.enter_context(process(folder, "serve"))
-        wait_for(folder / "serve.log", "predicting with checkpoint [1-9]" if not journalled else "predicting with")
+        run = stack.enter_context(process(folder, "run"))
+        service = stack.enter_context(process(folder, "serve"))
         port = int(wait_for(folder / "serve.log", r"http://127\.0\.0\.1:(\d+)/predict")[1])
-        return asyncio.run(load(folder, port, rate, seconds, journalled))
+        wait_for(folder / "serve.log", f"predicting with checkpoint {'' if journalled else '[1-9]'}")
+        client = Client(port, journalled, (run.pid, service.pid))
+        stack.callback(client.close)
+        client.phase(rate, int(WARM_UP_SECONDS * rate))
+        found = [client.phase(rate, int(seconds * rate)), client.phase(None, int(seconds * rate))]
+        if run.poll() is not None:
+            raise SystemExit(f"the run has ended: {(folder / 'run.log').read_text()[-500:]}")
+        if journalled:
+            wait_until_learnt(folder, client.n_labels)
+        return found
+
+
+def wait_until_learnt(folder: Path, n_labels: int) -> None:
+    """Wait until a checkpoint says that all labels were learnt, each once."""
+    for _ in range(240):
+        if (found := learnt(folder)) >= n_labels:
+            break
+        time.sleep(0.5)
+    if found != n_labels:
+        raise SystemExit(f"{found:,} labels were learnt, {n_labels:,} were acknowledged")
 
 
 def main() -> None:
     """Measure both, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rate", type=float, default=1000)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="To see that it works, not how fast.")
     parser.add_argument("--note", default="", help="What else the machine was doing.")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
+    if options.quick:
+        options.seconds, options.rate = 1, 100
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
-    rows = []
+    fixed, most = [], []
     for journalled in (False, True):
-        found = measure(options.rate, options.seconds, journalled)
-        rows.append(
-            [
-                "with a key, journalled" if journalled else "without a key",
-                f"{len(found.waits) / found.seconds:,.0f}",
-                *(f"{found.percentile(share):.1f}" for share in (0.5, 0.99, 0.999)),
-                f"{found.n_failed:,}",
-                "50" if journalled else "10",
-            ]
-        )
-    head = ["requests of one record", "answered/s", "p50 ms", "p99 ms", "p99.9 ms", "failed", "p99 wanted, ms"]
-    command = f"python -m benchmarks.serving --seconds {options.seconds:g} --rate {options.rate:g}"
+        name = "with a key, journalled" if journalled else "without a key"
+        at_rate, unlimited = measure(options.rate, options.seconds, journalled)
+        fixed.append([name, *at_rate.cells(), WANTED_MS[journalled]])
+        most.append([name, *unlimited.cells()])
+    head = ["requests of one record", "answered/s", "p50 ms", "p99 ms", "p99.9 ms", "longest ms", "failed"]
+    head += ["cores: run", "cores: serve", "cores: client"]
     text = (
-        f"# Predictions over HTTP\n\n`{command}` on {machine()}.\n\n"
-        f"{options.rate:,.0f} requests a second are due, each of one record of seven columns, over {CONNECTIONS} "
-        "connections that stay open. The run that learns, the service and the client share "
-        f"{options.cores} cores; a wait is counted from when its request was due. In the second row the run predicts "
-        f"and keeps what it reads from the journal, and learns nothing: no labels are sent. {options.note}\n\n"
-        f"{table(head, rows)}\n"
+        f"# Predictions over HTTP\n\n`python -m benchmarks.serving --seconds {options.seconds:g}` on {machine()}.\n\n"
+        f"Requests of one record of seven columns over {CONNECTIONS} connections that stay open. The run "
+        f"(`AdaptiveKernelClassifier`, a checkpoint every {CHECKPOINT_SECONDS} s, which the service takes over), the "
+        f"service and the client share {options.cores} cores. In the first row the run reads a file as fast as it can, "
+        "in the second what the service journals: each record, acknowledged when it is durable, and after a "
+        f"second its label, {LABELS_A_REQUEST} in a request; at the end the run had learnt each of them once. "
+        f"{options.note}".rstrip()
+        + f"\n\n## {options.rate:,.0f} requests a second\n\nFor {options.seconds:g} s; a wait is counted from when its "
+        f"request was due, whenever it was sent.\n\n{table([*head, 'p99 wanted, ms'], fixed)}\n\n"
+        f"## As many as are answered\n\nEach of {options.seconds * options.rate:,.0f} requests is sent as soon as one "
+        f"of the connections is free.\n\n{table(head, most)}\n"
     )
     write(options.out / "serving.md", text)
 

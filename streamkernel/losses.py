@@ -199,6 +199,17 @@ def gradient_bound(loss: Any) -> float | None:
     return bound
 
 
+def is_smooth(loss: Any) -> bool:
+    """Whether a loss is known to have a Lipschitz derivative, so that a quadratic of curvature L bounds it.
+
+    That is so for the squared and Huber's loss, and for any that tells its `curvature` but those of tubes and
+    quantiles, which have one for the sake of gamma_0.
+    """
+    if isinstance(loss, EpsilonInsensitive | Quantile):
+        return False
+    return isinstance(loss, river_losses.Squared | river_losses.Huber) or hasattr(loss, "curvature")
+
+
 #: River's losses that cannot be used as they are, the reason and the one to use instead.
 UNUSABLE: dict[type, tuple[str, str]] = {
     river_losses.Log: ("its vector form overflows", "streamkernel.losses.Log()"),

@@ -25,5 +25,5 @@ def scores_of(model, x):
     """f(x) of a record, shape (K,)."""
     inputs, expansion = inputs_of(model), expansion_of(model)
     rows = inputs.encode([x], [False])
-    X = inputs.scale(rows, np.zeros(1, np.bool_), expansion.dtype)
-    return expansion.scores(X, inputs.keys, rows.extra_keys)[0]
+    X = inputs.scaler.scale(rows, np.zeros(1, np.bool_), expansion.dtype)
+    return expansion.scores(X, inputs.columns.keys, rows.extra_keys)[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, predicting, rounds, scaling
+from benchmarks import footprint, predicting, rounds, scaling, serving_load
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -116,3 +116,20 @@ def test_a_quick_run_of_columns_has_every_way_to_read_one(tmp_path):
     identifying, dates, reading = tables(run("columns", tmp_path))
     assert len(identifying) == 2 + 2 * 5 * 5
     assert [len(dates), len(reading)] == [2 + 3, 2 + 2 * 8]
+
+
+def test_a_client_counts_what_is_answered_and_what_is_not():
+    load = serving_load.Load(200)
+    for wait, answer in enumerate(
+        [b"HTTP/1.1 200 OK", b"HTTP/1.1 503 Service Unavailable\r\nX: y", b"HTTP/1.1 200 OK"]
+    ):
+        load.take(answer + b"\r\n\r\n", wait / 1000)
+    assert (load.waits, load.failed) == ([0.0, 0.002], [b"HTTP/1.1 503 Service Unavailable"])
+    assert [load.percentile(share) for share in (0.0, 0.5, 1.0)] == [0.0, 2.0, 2.0]
+
+
+@pytest.mark.long
+def test_a_quick_run_of_serving_answers_at_a_rate_and_as_fast_as_it_can(tmp_path):
+    fixed, most = tables(run("serving", tmp_path))
+    assert [row[0] for row in fixed[2:]] == [row[0] for row in most[2:]] == ["without a key", "with a key, journalled"]
+    assert all(row[6] == "0" for row in (*fixed[2:], *most[2:]))  # none failed

@@ -10,9 +10,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "configuration.md"
 
 INTRO = """# Configuration
 
-`streamkernel run`, `check`, `evaluate`, `serve` and `replay` take a YAML file. `source` and `model` are required; of
-the other sections each may be left out; `metrics: null` serves nothing. `${NAME}` in a value is a variable of the
-environment: what it holds is shown nowhere where the key ends in `password`, `passphrase`, `secret` or `token`.
+`streamkernel run`, `check`, `evaluate`, `serve`, `replay` and `promote` take a YAML file. `source` and `model` (or
+`models`) are required; of the other sections each may be left out; `metrics: null` serves nothing. `${NAME}` in a value
+is a variable of the environment: what it holds is shown nowhere where the key ends in `password`, `passphrase`,
+`secret` or `token`.
 [The tutorial](../tutorial.md) writes one step by step; [operating the daemon](../operations.md) says what the bounds
 and promises rest on. A key that is not here is an error.
 

@@ -112,7 +112,7 @@ def test_the_frequencies_of_an_input_do_not_depend_on_when_it_came():
 
     def by_name(model):
         """The features of every input that is 1 alone: they follow from its frequencies."""
-        keys, expansion = inputs_of(model).keys, expansion_of(model)
+        keys, expansion = inputs_of(model).columns.keys, expansion_of(model)
         drawn = np.concatenate([expansion.features(block, np.eye(len(keys)), keys) for block in range(6)], axis=1)
         return dict(zip(model.input_names, drawn.tolist(), strict=True))
 

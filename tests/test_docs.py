@@ -73,6 +73,10 @@ def _blocks(page: Path) -> list[tuple[str, str, str]]:
     return _BLOCK.findall(page.read_text())
 
 
+VARIABLES = {"BROKERS": "127.0.0.1:9092", "PORT": "9108", "PASSWORD": "secret", "REGISTRY_PASSWORD": "secret"}
+"""What configurations on the pages take from the environment."""
+
+
 def _follow(page: Path, blocks: list[tuple[str, str, str]]) -> None:
     """A block with a title is a file; of the others Python and the shell run, and text is what Python printed last."""
     names: dict[str, Any] = {}
@@ -81,7 +85,13 @@ def _follow(page: Path, blocks: list[tuple[str, str, str]]) -> None:
         if title:
             Path(title).write_text(body)
         if title and language == "yaml":
-            prepare(Path(title), {"BROKERS": "127.0.0.1:9092", "PORT": "9108", "REGISTRY_PASSWORD": "secret"})
+            variables = {
+                "BROKERS": "127.0.0.1:9092",
+                "PORT": "9108",
+                "PASSWORD": "secret",
+                "REGISTRY_PASSWORD": "secret",
+            }
+            prepare(Path(title), variables)
         elif not title and language == "python":
             with redirect_stdout(io.StringIO()) as out:
                 exec(compile(body, str(page), "exec"), names)

@@ -16,12 +16,13 @@ from river.optim.schedulers import Constant
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.machine import LabelMachine
+from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
+from streamkernel.records.classes import Classes
+from streamkernel.records.input_scaler import InputScaler
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.targets import Classes
 
 LARGEST = 1.7976931348623157e308
 GROWTHS = [CDSG(), DSG(), UDSG()]
@@ -147,13 +148,13 @@ def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_fie
         with pytest.raises(ValueError, match=f"its field '{field}'"):
             machine.state()
         getattr(machine.experts, field).flat[0] = 0.0
-    machine.inputs.moments[0, 2] = -1.0
+    machine.inputs.scaler.moments[0, 2] = -1.0
     with pytest.raises(ValueError, match="its field 'input_moments'"):
         machine.state()
 
 
 def test_a_model_whose_state_is_refused_is_not_pickled(monkeypatch):
-    monkeypatch.setitem(Inputs.rules, "input_moments", lambda _: False)
+    monkeypatch.setitem(InputScaler.rules, "input_moments", lambda _: False)
     for model in (AdaptiveKernelClassifier(**ADAPTIVE, seed=1), KernelRegressor(seed=1)):
         model.learn_one({"a": 1.0}, 1)
         for written in (model.__getstate__, model.state_digest, lambda model=model: pickle.dumps(model)):

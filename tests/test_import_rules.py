@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"dates", "domain", "finite", "losses", "representation", "state"},
+    {"dates", "domain", "fields", "finite", "losses", "representation", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},
@@ -33,7 +33,7 @@ STACKS = {
         {"group", "wiring"},
         {"failure", "fresh", "lifecycle", "warming"},
         {"runtime"},
-        {"check", "evaluate", "init", "migrate", "partition", "predict", "replay", "service"},
+        {"check", "evaluate", "init", "migrate", "partition", "predict", "promote", "replay", "service"},
         {"cli"},
     ],
     "connectors": [

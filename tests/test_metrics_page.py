@@ -12,6 +12,8 @@ from streamkernel import AdaptiveKernelRegressor, KernelRegressor
 from streamkernel.daemon.group.federation import Federation
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
+from tests.daemon.service import service_metrics
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 
@@ -40,6 +42,12 @@ def _exported(model: Any, **parts: Any) -> dict[str, Metric]:
     return _families(Exporter(model, ["mae"], 1000, **parts).registry)
 
 
+def _several() -> dict[str, Metric]:
+    exporter = Exporter(_RIVER(), ["mae"], 1000)
+    exporter.show_models({"champion": ModelView(rolling={"mae": 0.5})})
+    return _families(exporter.registry)
+
+
 def _adaptive() -> AdaptiveKernelRegressor:
     """One whose metric is learnt, so that importances are exported."""
     model = AdaptiveKernelRegressor(n_features=4, n_trees=0, metric_schedule=(10,), seed=1)
@@ -62,9 +70,13 @@ def sections() -> dict[str, Iterable[Metric]]:
         "With a growing model": _others(growing, always.keys() | ours),
         "With an adaptive model": _others(adaptive, always.keys() | ours),
         "With a file or topic for lines": _others(_exported(_RIVER(), outputs=("predictions",)), always.keys()),
+        "With several models": _others(_several(), always.keys()),
         "With late labels": _others(_exported(_RIVER(), late=join), always.keys()),
         "In mode predict": _others(_exported(_RIVER(), trained=trained), always.keys()),
         "Of a member of a group": _families(group.registry).values(),
+        "Of `streamkernel serve`, with those in mode predict": _others(
+            _families(service_metrics().registry), _exported(_RIVER(), trained=trained)
+        ),
     }
 
 

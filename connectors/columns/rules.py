@@ -101,9 +101,10 @@ class ColumnRules:
         for key, name in self.named():
             if name not in columns and (all_excluded or key != "exclude"):
                 near = difflib.get_close_matches(name, columns, n=1)
-                return f"there is no column {shown(name)} for inputs.{key}" + (
-                    f", do you mean {near[0]}?" if near else ""
-                )
+                hint = f", do you mean {near[0]}?" if near else ""
+                if not all_excluded:
+                    hint += " (its cells may be empty)"
+                return f"there is no column {shown(name)} for inputs.{key}{hint}"
         return None
 
     def why_not(self, name: str) -> str:

@@ -147,9 +147,13 @@ class CsvSource(LineSource):
         try:
             columns = split_fields(raw.decode(self.encoding), self.delimiter)
         except UnicodeDecodeError:
-            raise self._failed(f"the header is not {self.encoding}: set the encoding") from None
+            raise self._failed(
+                f"the header is not {self.encoding}: set the encoding, such as cp1252, or convert UTF-16 by iconv"
+            ) from None
         except UndecodableError as error:
             raise self._failed(f"the header cannot be read: {error}") from None
+        if b"\r" in raw.rstrip(b"\r\n") and b'"' not in raw:
+            raise self._failed("its lines end in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
         if not raw.strip():
             raise self._failed("the first line is empty, where the names of the columns are expected")
         double = [name for name, times in Counter(columns).items() if times > 1]
@@ -193,7 +197,10 @@ def _checked_encoding(encoding: str) -> str:
     except (LookupError, UnicodeError):
         raise ValueError(f"there is no encoding {encoding!r}") from None
     if not transparent:
-        raise ValueError(f"the encoding must write ASCII characters as single bytes, {encoding!r} does not")
+        raise ValueError(
+            f"the encoding must write ASCII characters as single bytes, {encoding!r} does not: "
+            f"convert the file, such as by iconv -f {encoding} -t utf-8"
+        )
     return name
 
 

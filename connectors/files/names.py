@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from connectors.ports import SourceError
 
@@ -63,24 +63,42 @@ def matching(pattern: str) -> Iterator[str]:
 def expanded(paths: Sequence[str]) -> list[str]:
     """Return the files that paths and patterns name: in the order given, those of one pattern in natural order.
 
+    A file that is named twice, however it is spelt, is there once.
+
     Raises
     ------
     SourceError
         Where a pattern matches no file, or there are too many files.
 
     """
-    found: dict[str, None] = {}
+    found: list[str] = []
     for path in paths:
         if not is_pattern(path):
-            found[path] = None
+            found.append(path)
             continue
         matches = sorted(matching(path), key=natural_key)
         if not matches:
             raise SourceError(f"{path}: no file matches: look for a mistake in the path, or wait for files by watch")
-        found |= dict.fromkeys(matches)
-    if len(found) > MOST_FILES:
+        found += matches
+    files = distinct(found)
+    if len(files) > MOST_FILES:
         raise SourceError(
-            f"{', '.join(paths[:3])}: {len(found):,} files, and a checkpoint holds the names of {MOST_FILES:,}: "
+            f"{', '.join(paths[:3])}: {len(files):,} files, and a checkpoint holds the names of {MOST_FILES:,}: "
             "set watch: true, which forgets those that are finished, or join files"
         )
-    return list(found)
+    return files
+
+
+def distinct(paths: Iterable[str]) -> list[str]:
+    """Return paths without those that name a file a second time.
+
+    Examples
+    --------
+    >>> distinct(["a.csv", "./a.csv", "b/../a.csv", "b.csv"])
+    ['a.csv', 'b.csv']
+
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        found.setdefault(os.path.abspath(path), path)
+    return list(found.values())

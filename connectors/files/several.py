@@ -10,7 +10,7 @@ from dataclasses import replace
 from connectors.decode import shown
 from connectors.files.bytes import STANDARD_INPUT
 from connectors.files.csv import CsvSource
-from connectors.files.names import expanded, is_pattern
+from connectors.files.names import distinct, expanded, is_pattern
 from connectors.files.order import FileOrder, FilesPlace
 from connectors.files.source import LineSource
 from connectors.passed import PassedColumn
@@ -127,7 +127,12 @@ class SeveralFiles(Source):
     def _compared(self, before: FileOrder) -> FileOrder:
         """Return the order of an earlier run, with files that were added to a list; SourceError where others were."""
         if not any(map(is_pattern, self.paths)):
-            now = tuple(dict.fromkeys(self.paths))
+            now = tuple(distinct(self.paths))
+            spelt = tuple(dict.fromkeys(self.paths))
+            if (
+                spelt[: len(before.files)] == before.files
+            ):  # of an earlier version, which told files apart by their names
+                now = spelt
             if now[: len(before.files)] != before.files:
                 raise SourceError(
                     f"{self._named}: the checkpoint has other files in this order, {_listed(before.files)}: change the "

@@ -149,6 +149,8 @@ class CsvSink(LineSink):
     included
         The columns that are passed through to each line, of which a file that is gone on with must have the same; None:
         whatever the lines have.
+    models
+        The columns that lines have where there are several models, which such a file must have as well.
 
     Examples
     --------
@@ -171,9 +173,11 @@ class CsvSink(LineSink):
         existing: Existing = "refuse",
         classes: Sequence[Any] = (),
         included: Sequence[str] | None = None,
+        models: Sequence[str] = (),
     ) -> None:
         super().__init__(path, existing)
         self._spread = ClassColumns(classes)
+        self._models = tuple(models)
         self._included = included
         self._columns: dict[str, None] | None = None
         self._appended = False
@@ -205,14 +209,15 @@ class CsvSink(LineSink):
             columns = dict.fromkeys(self._read_header())
         except (SourceError, UnicodeDecodeError, csv.Error) as error:
             raise SinkError(f"{self.path}: its header cannot be read: {error}") from None
-        if not columns.keys() >= {*(self._included or ()), *self._spread.names}:
+        if not columns.keys() >= {*self._models, *(self._included or ()), *self._spread.names}:
             raise self._other_columns(columns)
         return columns
 
     def _other_columns(self, columns: Iterable[str]) -> SinkError:
-        configured = ", ".join((*(self._included or ()), *self._spread.names)) or "none"
+        configured = ", ".join((*self._models, *(self._included or ()), *self._spread.names)) or "none"
+        of = "models, include and classes" if self._models else "include and classes"
         return SinkError(
-            f"{self.path}: has the columns {', '.join(columns)}, and those of include and classes are now "
+            f"{self.path}: has the columns {', '.join(columns)}, and those of {of} are now "
             f"{configured}: change them back, give another path to go on in a new file, or start anew with --fresh"
         )
 

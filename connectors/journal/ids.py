@@ -77,7 +77,8 @@ class RecentIds:
             os.fsync(descriptor)
         aside.rename(segment.ids)
         sync_folder(segment.path.parent)
-        self._finished.append((segment.ids, len(ids)))
+        if not self._finished or self._finished[-1][0] != segment.ids:  # else what came after it failed the last time
+            self._finished.append((segment.ids, len(ids)))
         newer = sum(count for _, count in self._finished)
         while newer - self._finished[0][1] >= self._most:
             path, count = self._finished.popleft()

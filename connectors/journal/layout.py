@@ -23,6 +23,7 @@ __all__ = [
     "Segment",
     "committed_bytes",
     "identity_of",
+    "is_place_of",
     "make_identity",
     "parse_committed",
     "segments",
@@ -113,6 +114,15 @@ def parse_committed(contents: bytes) -> int | None:
     """Return the committed offset; None where it is being written at this moment, or never was."""
     match = _COMMITTED.fullmatch(contents)
     return int(match[1]) if match is not None and int(match[2], 16) == zlib.crc32(match[1]) else None
+
+
+def is_place_of(folder: Path, watermark: int) -> bool:
+    """Return whether the file with the committed offset that is open is the one in a folder."""
+    try:
+        there = os.stat(folder / COMMITTED)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.samestat(there, os.fstat(watermark))
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
-from connectors.journal.layout import COMMITTED, Segment, identity_of, parse_committed, segments
+from connectors.journal.layout import COMMITTED, Segment, identity_of, is_place_of, parse_committed, segments
 from connectors.journal.lines import parse_line
 from connectors.objects import JsonObjects
 from connectors.passed import PassedColumn
@@ -75,6 +75,7 @@ class JournalSource(Source):
         checkpoints_kept: int = 0,
     ) -> None:
         self.directory = Path(directory)
+        self._place = self.directory.absolute()
         self.follow = follow
         self.max_record_bytes = max_record_bytes
         self.max_bytes = max_bytes
@@ -179,6 +180,11 @@ class JournalSource(Source):
             return False
         self._look(self._watermark)
         if self._at >= self._committed:
+            if not is_place_of(self._place, self._watermark):
+                raise SourceError(
+                    f"{self.directory}: the journal was removed or replaced while it was read: put the one back that "
+                    "was read, or start anew with --fresh"
+                )
             return False
         segment, descriptor = self._open_segment()
         size = _BLOCK_BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from connectors.journal.layout import (
     Segment,
     committed_bytes,
     identity_of,
+    is_place_of,
     make_identity,
     parse_committed,
     segments,
@@ -59,6 +61,7 @@ class JournalWriter:
 
     def __init__(self, folder: Path, max_bytes: int, remembered_ids: int) -> None:
         self.folder = folder
+        self._place = folder.absolute()
         self.max_bytes = max_bytes
         self._segment_bytes = min(max_bytes // _SEGMENTS, _LARGEST_SEGMENT)
         self._remembered = remembered_ids
@@ -139,6 +142,7 @@ class JournalWriter:
             Where nothing of the group could be made durable; it may be tried again.
 
         """
+        self._require_place()
         self._take_back()
         if self.committed - self._active.base >= self._segment_bytes:
             self._rotate()
@@ -163,6 +167,11 @@ class JournalWriter:
             self._own_ids += fresh
             self._ids.add(fresh)
         return answers
+
+    def _require_place(self) -> None:
+        """Raise OSError where the files that are open are no longer the journal: nobody would read what is appended."""
+        if not is_place_of(self._place, self._watermark) or not os.fstat(self._file).st_nlink:
+            raise OSError(errno.ESTALE, "it was removed or replaced since: put it back, or start this service again")
 
     def _new_ones(self, request: Sequence[JournalEntry], group: dict[str, None]) -> list[bool]:
         seen: set[str] = set()

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.state import Rules, State, all_from_zero, array, checked, state_mismatch, whole
+from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
+from streamkernel.state import State
 
 #: Labelled records of a block.
 BLOCK = 100

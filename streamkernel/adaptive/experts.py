@@ -17,7 +17,8 @@ from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
 from streamkernel.compute.recursive import apply_deferred
-from streamkernel.state import Array, Rules, State, all_finite, array, checked
+from streamkernel.fields import Rules, all_finite, array, checked
+from streamkernel.state import Array, State
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])

@@ -8,20 +8,10 @@ import numpy as np
 from streamkernel.compute.arrival import FeatureMap
 from streamkernel.compute.features import SINE, adaptive_columns
 from streamkernel.compute.gaussians import feature_words
+from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
 from streamkernel.kernels import FourierKernel
 from streamkernel.kernels.drawing import draw_frequencies
-from streamkernel.state import (
-    Array,
-    Rules,
-    State,
-    all_from_zero,
-    all_positive,
-    array,
-    checked,
-    number,
-    state_mismatch,
-    whole,
-)
+from streamkernel.state import Array, State
 
 _DTYPE = np.dtype("float32")
 _NO_KEYS = np.zeros(0, np.uint64)

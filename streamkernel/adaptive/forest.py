@@ -4,10 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute import trees
-from streamkernel.state import (
+from streamkernel.compute import tree_growth, trees
+from streamkernel.fields import (
     Rules,
-    State,
     all_finite,
     all_from_zero,
     all_positive,
@@ -17,6 +16,7 @@ from streamkernel.state import (
     none_missing,
     state_mismatch,
 )
+from streamkernel.state import State
 
 #: Nodes of a tree.
 NODES = 511
@@ -76,7 +76,7 @@ class TreeEnsembles:
 
     def grow(self) -> None:
         """Grow the oldest tree of each ensemble anew on the records of the window."""
-        trees.grow_oldest(self.arrays)
+        tree_growth.grow_oldest(self.arrays)
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: not observed in the records of the window."""

@@ -8,7 +8,6 @@ import abc
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,16 @@ from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.recent import Recent
-from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
+from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.records.batches import BatchEncoder, Records
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.classes import Classes
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.numbers import Numbers
 from streamkernel.records.results import BatchResult, joined_targets, padded
-from streamkernel.records.targets import Classes, Encoded, Numbers
-from streamkernel.state import Array, Rules, State, all_from_zero, array, checked, state_mismatch, whole
+from streamkernel.records.rows import Rows
+from streamkernel.records.targets import Encoded
+from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _RULES: Rules = {"importance": all_from_zero}
@@ -217,22 +219,22 @@ class AdaptiveMachine(abc.ABC):
     def _open_fast_path(self) -> AdaptiveFastPath | None:
         """The fast path, if all columns are numbers that have a place."""
         if self._fast_path is None and self.n_records:
-            names = self.inputs.plain_names
+            names = self.inputs.columns.plain_names
             if names and len(names) == self.columns.n_inputs:
                 self._fast_path = AdaptiveFastPath(
                     names,
                     self._unknown(1),
                     self.experts,
                     self.columns.n_columns,
-                    self.inputs.scaling(len(names)),
-                    self.columns.feature_map(self.inputs.keys, _NO_KEYS),
+                    self.inputs.scaler.scaling(len(names)),
+                    self.columns.feature_map(self.inputs.columns.keys, _NO_KEYS),
                     self.recent.window,
                 )
         return self._fast_path
 
     def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
         """Let rows through scaling, columns and experts."""
-        values, keys, width = rows.values, self.inputs.keys, self.columns.n_inputs
+        values, keys, width = rows.values, self.inputs.columns.keys, self.columns.n_inputs
         if width < len(keys):
             values, keys = np.ascontiguousarray(values[:, :width]), keys[:width]
         return self.experts.advance(
@@ -241,7 +243,7 @@ class AdaptiveMachine(abc.ABC):
             y,
             weights,
             self._is_known(y),
-            self.inputs.scaling(width),
+            self.inputs.scaler.scaling(width),
             self.columns.feature_map(keys, rows.extra_keys),
             self.recent.window,
         )
@@ -269,7 +271,7 @@ class AdaptiveMachine(abc.ABC):
         self._fast_path = None
         X, y, w = (part[-since:] for part in self.recent.rows())
         columns, experts = self.columns, self.experts
-        keys = self.inputs.keys[: columns.n_inputs]
+        keys = self.inputs.columns.keys[: columns.n_inputs]
         feature_map = columns.feature_map(keys, _NO_KEYS)
         self.importance = metric.importance(
             columns.of(X, keys),
@@ -312,103 +314,3 @@ class AdaptiveMachine(abc.ABC):
     @abc.abstractmethod
     def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
         """The result of a segment from its predictions, with the losses these had."""
-
-
-class LabelMachine(AdaptiveMachine):
-    """The adaptive kernel machine of classifiers: K scores, mixed as probabilities."""
-
-    def __init__(
-        self,
-        inputs: Inputs,
-        targets: Classes,
-        columns: AdaptiveFeatures,
-        experts: LabelExperts,
-        schedule: Sequence[int],
-        buffer_size: int,
-    ) -> None:
-        self.targets: Classes = targets
-        self.experts: LabelExperts = experts
-        super().__init__(inputs, columns, schedule, buffer_size)
-
-    def _joins(self, targets: Sequence[Any]) -> Array:
-        joined = set()
-        joins = np.zeros(len(targets), np.bool_)
-        for i, label in enumerate(targets):
-            joins[i] = self.targets.is_new(label) and label not in joined
-            joined.add(label)
-        return joins
-
-    def _unknown(self, n: int) -> Array:
-        return np.full(n, -1)
-
-    def _is_known(self, y: Array) -> Array:
-        return y >= 0
-
-    def _nothing(self, n: int) -> Array:
-        return np.zeros((n, self.targets.n_outputs))
-
-    def _encoded(self, targets: Sequence[Any]) -> Encoded:
-        return self.targets.admit(targets)
-
-    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
-        is_new = self.targets.is_new(targets[0])  # and then the segment is this record
-        before = self._predict(rows) if is_new else None
-        encoded = self._encoded(targets)
-        if is_new:
-            self.experts.add_output()
-            self._fast_path = None
-        predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights)
-        result = self._result(encoded, predictions)
-        return result if before is None else replace(result, predictions=before)
-
-    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
-        losses = np.full(len(targets.y), np.nan)
-        rows = np.flatnonzero(targets.labelled)
-        losses[rows] = -np.log(np.maximum(predictions[rows, targets.y[rows].astype(np.int64)], 1e-15))
-        return BatchResult(targets, predictions, losses)
-
-    def load_state(self, state: State) -> None:
-        super().load_state(state)
-        if not np.isin(self.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
-            raise state_mismatch("recent_targets")
-
-
-class NumberMachine(AdaptiveMachine):
-    """The adaptive kernel machine of regressors: one score, a prediction with its deviation."""
-
-    def __init__(
-        self,
-        inputs: Inputs,
-        targets: Numbers,
-        columns: AdaptiveFeatures,
-        experts: NumberExperts,
-        schedule: Sequence[int],
-        buffer_size: int,
-    ) -> None:
-        self.targets: Numbers = targets
-        self.experts: NumberExperts = experts
-        super().__init__(inputs, columns, schedule, buffer_size)
-
-    def _unknown(self, n: int) -> Array:
-        return np.full(n, np.nan)
-
-    def _is_known(self, y: Array) -> Array:
-        return ~np.isnan(y)
-
-    def _nothing(self, n: int) -> Array:
-        return np.tile([0.0, 0.0, 1.0], (n, 1))
-
-    def _encoded(self, targets: Sequence[Any]) -> Encoded:
-        return Encoded(np.array(targets, np.float64), np.zeros((len(targets), 2)))  # None is NaN
-
-    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
-        encoded = self._encoded(targets)
-        return self._result(encoded, self._pass(rows, encoded.y, weights))
-
-    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
-        # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that
-        # the quotient overflows.
-        with np.errstate(over="ignore"):
-            losses = (predictions[:, PREDICTION] - targets.y) ** 2 / predictions[:, VARIANCE]
-        losses = np.minimum(losses, np.finfo(np.float64).max)
-        return BatchResult(targets, predictions[:, [PREDICTION]], losses, predictions[:, DEVIATION])

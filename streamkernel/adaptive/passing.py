@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, Window, arrive
-from streamkernel.compute.trees import Forest, grow_oldest
+from streamkernel.compute.tree_growth import grow_oldest
+from streamkernel.compute.trees import Forest
 from streamkernel.state import Array
 
 

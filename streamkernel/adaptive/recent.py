@@ -5,7 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.compute.arrival import Window, remember
-from streamkernel.state import Array, Rules, State, all_finite, all_from_zero, array, checked, whole
+from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, whole
+from streamkernel.state import Array, State
 
 
 class Recent:

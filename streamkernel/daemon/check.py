@@ -92,7 +92,8 @@ def check(plan: Plan) -> Findings:
                 findings.add(partial(_existing, plan, key, starts[0]))
     findings.add(partial(_metrics, plan))
     findings.good += caveats(
-        plan, {key: make_sink(output, key, targets, config.mode) for key, output in config.outputs.items()}
+        plan,
+        {key: make_sink(one, key, targets, config.mode, bool(plan.models)) for key, one in config.outputs.items()},
     )
     return findings
 
@@ -177,9 +178,9 @@ def _resumed(plan: Plan, start: resume.Start) -> None:
 
 def _existing(plan: Plan, key: str, start: resume.Start) -> None:
     """See whether a run would go on in the file of an output, or leave what it holds alone."""
-    make_sink(plan.config.outputs[key], key, target_type_of(plan), plan.config.mode).find_problem(
-        start.mark_of(key, plan.raw.get(key) or {})
-    )
+    output, targets = plan.config.outputs[key], target_type_of(plan)
+    sink = make_sink(output, key, targets, plan.config.mode, bool(plan.models))
+    sink.find_problem(start.mark_of(key, plan.raw.get(key) or {}))
 
 
 def _trained(plan: Plan, starts: list[resume.Start]) -> str:
@@ -206,6 +207,9 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
         if plan.config.mode == "predict":
             return None
         initial = plan.config.initial_model
+        if plan.models:
+            names = (f"{name} ({type(model).__name__})" for name, model in plan.models.items())
+            return f"models: {', '.join(names)}; {plan.published} is published"
         return f"model: {type(plan.model).__name__}, {'new' if initial is None else f'that of {initial.checkpoint}'}"
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from connectors.memory import NullSink
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.promises import label_advice
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.growth import growth_of
 from streamkernel.daemon.monitoring.progress import show_progress
-from streamkernel.daemon.monitoring.view import growth_of
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.chunk_result import ChunkResult
@@ -55,13 +57,24 @@ class _Recorder(Watch):
         curves = self.evaluation
         if curves.records and curves.records[-1] == self._processor.counts.consumed:
             # Labels that come after the last record move the end of the curve.
-            for curve in (curves.records, curves.loss, curves.features):
-                del curve[-1:]
-        curves.records.append(self._processor.counts.consumed)
-        curves.loss.append(self._processor.loss.mean())
-        growth = growth_of(self._processor.learner.model)
-        if "features" in growth:
-            curves.features.append(growth["features"])
+            curves.drop_last()
+        processor = self._processor
+        consumed = processor.counts.consumed
+        curves.add(consumed, processor.loss.mean(), growth_of(processor.learner.model))
+        for name, scores in processor.others.items():
+            other = curves.others.setdefault(name, Evaluation(self.view))
+            other.add(consumed, scores.loss.mean(), self._growth_of(name))
+
+    def finish(self) -> Evaluation:
+        """Return what was noted, with the last view."""
+        self.point()
+        self.evaluation.finish(self.refresh())
+        return self.evaluation
+
+    def _growth_of(self, name: str) -> Mapping[str, int]:
+        challengers = self._processor.challengers
+        learner = None if challengers is None else challengers.learners.get(name)
+        return {} if learner is None else growth_of(learner.model)
 
 
 def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
@@ -103,7 +116,9 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             stack.enter_context(source).open()
             if written.kind == "river" and source.total is None:
                 raise DaemonError(f"{plan.path}: evaluate needs a source that ends, {source.describe()} does not")
-        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+        dead_letters = DeadLetterLog(
+            {key: section.kind for key, section in plan.config.sources.items()}, refused=label_advice(plan)
+        )
         if (
             start.warm is not None
             and warm_up(WarmRun(plan, start, processor, sinks, stopped, dead_letters))[0] == "stopped"
@@ -120,9 +135,7 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
                 dead_letters.summarise()
             if why == "exhausted":
                 verify_ending(processor)
-            recorder.point()
-            recorder.evaluation.view = recorder.refresh()
-    evaluation = recorder.evaluation
+            evaluation = recorder.finish()
     if not evaluation.records or all(math.isnan(loss) for loss in evaluation.loss):
         _log.warning("%s: no record had a label, there is nothing to judge", plan.path)
     return evaluation

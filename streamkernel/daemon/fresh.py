@@ -99,7 +99,7 @@ def _outputs(plan: Plan, store: CheckpointStore) -> list[_KnownOutput]:
     for key, output in plan.config.outputs.items():
         written = plan.raw.get(key) or {}
         mark = None if last is None else mark_of(last, key, written)
-        sink = make_sink(output, key, target_type_of(plan), plan.config.mode)
+        sink = make_sink(output, key, target_type_of(plan), plan.config.mode, bool(plan.models))
         outputs.append(_KnownOutput(sink, mark, mark_of(before, key, written), last is not None and mark is None))
     return outputs
 

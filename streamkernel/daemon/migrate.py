@@ -17,7 +17,8 @@ from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
 from streamkernel.daemon.config.grouped import partition_directories
 from streamkernel.daemon.labels.snapshot import part
-from streamkernel.daemon.recovery.header import check_versions, describe_model, versions
+from streamkernel.daemon.recovery.description import describe_model
+from streamkernel.daemon.recovery.header import check_versions, versions
 from streamkernel.daemon.wiring.described import load_described
 
 __all__ = ["migrate"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,9 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+import yaml
+
 from connectors.files.compressed import SUFFIXES
-from connectors.files.sinks import CsvSink, JsonLinesSink
 from connectors.ports import Record, SinkError, Source
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.model import Task, task_of
@@ -27,12 +29,14 @@ from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import CsvSourceConfig, JsonlSourceConfig
 from streamkernel.daemon.monitoring.dead_letter_printer import DeadLetterPrinter
 from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.stored import steps_of, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, load_trained
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.loop import Checkpoints, Feed, Loop, Observer, TooManyDeadLettersError
 from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.described import as_in_yaml, load_described
 from streamkernel.daemon.wiring.plan import plan_of
 from streamkernel.daemon.wiring.processor import make_processor
@@ -48,7 +52,8 @@ _ADVICE = {
     "not_an_object": "try --input-format csv",
     "target": "try another --target-type",
 }
-_OF_SOURCE = re.compile(r"^source\.(\w+)")
+_OF_SOURCE = re.compile(r"^source(\.\w+)?")
+_OF_LINES = re.compile(r"^predictions\.include(\[\d+\])?")
 _FLUSH_SECONDS = 0.2
 
 
@@ -70,6 +75,10 @@ class PredictRequest:
         Keys of the source's section, such as ``target``, in the place of those that the checkpoint was written with.
     imports
         Packages whose classes the model may have beside River's and ours.
+    include
+        Columns of the file that pass through to its lines, each a name or ``{column: NAME, name: ANOTHER}``.
+    name
+        Which of several models; empty: the published one.
 
     """
 
@@ -79,6 +88,8 @@ class PredictRequest:
     output: str = "jsonl"
     options: Mapping[str, Any] = field(default_factory=dict)
     imports: Sequence[str] = ()
+    include: Sequence[str] = ()
+    name: str = ""
 
 
 def predict(request: PredictRequest, stopped: StopSignals) -> None:
@@ -111,9 +122,13 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
         raise ConfigError(
             [f"MODEL: {request.model} is a configuration: name its checkpoint.directory, or a file in there"]
         )
+    if os.path.isdir(request.file):
+        raise ConfigError([f"FILE: {request.file} is a directory: give a pattern such as '{request.file}/*.csv'"])
     plan, trained = CheckpointReader(request.model, partial(_prepare, request)).newest()
     processor = make_processor(plan, Start(trained.model, inputs=trained.inputs, trained=trained))
-    standard = CsvSink("-") if request.output == "csv" else JsonLinesSink("-")
+    processor.name = trained.name
+    assert plan.config.predictions is not None
+    standard = make_sink(plan.config.predictions, "predictions")
     letters = DeadLetterPrinter(request.file)
     sinks = Sinks({"predictions": PatientSink(standard, stopped), "dead_letters": letters})
     loop = Loop(
@@ -127,6 +142,7 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
     )
     with plan.source:
         plan.source.open()
+        _check_target(request, plan.source)
         try:
             _run(loop, sinks)
         except SinkError as error:
@@ -137,6 +153,14 @@ def predict(request: PredictRequest, stopped: StopSignals) -> None:
             letters.summarise(processor.counts.consumed)
     if 2 * processor.counts.dead > processor.counts.consumed:
         raise DaemonError(f"{request.file}: more than half of its records cannot be used{_advice(letters.reasons)}")
+
+
+def _check_target(request: PredictRequest, source: Source) -> None:
+    """Refuse a column of labels that was asked for and is not in the header."""
+    target, columns = request.options.get("target"), list(getattr(source, "column_names", None) or ())
+    if target is not None and columns and target not in columns:
+        listed = ", ".join(map(repr, columns))
+        raise ConfigError([f"--target: {request.file} has no column {target!r}, it has {listed:.200}"])
 
 
 def _run(loop: Loop, sinks: Sinks) -> None:
@@ -198,7 +222,10 @@ def _prepare(request: PredictRequest, checkpoint: Checkpoint) -> tuple[Plan, Tra
     """Make the plan and the model of a checkpoint; raises `CheckpointError` where it cannot be used."""
     header = checkpoint.header
     check_header(header)
-    trained = load_described(header, request.imports, lambda model: load_trained(checkpoint, model, request.imports))
+    name, imports = request.name, request.imports
+    if name:
+        stored_models(checkpoint).named(name)
+    trained = load_described(header, imports, lambda model: load_trained(checkpoint, model, imports, name), name)
     return _plan(request, header, trained), trained
 
 
@@ -206,22 +233,31 @@ def _plan(request: PredictRequest, header: Mapping[str, Any], trained: TrainedMo
     """Make the plan of a run over the file, read as what the model was learnt from as far as nothing else is said."""
     tree = {
         "source": {**_source(request, header["config"], task_of(trained.model)), "path": "-"},
-        "model": header["config"]["model"],
+        "model": steps_of(header, trained.name),
         "mode": "predict",
         "serve_from": "-",
-        "predictions": {"kind": request.output, "path": "-"},
+        "predictions": {"kind": request.output, "path": "-", "include": []},
         "metrics": None,
         "imports": [*request.imports],
     }
+    included = [_included(one) for one in request.include]
+    if trained.name and "model" in (
+        one if isinstance(one, str) else one.get("name", one["column"]) for one in included
+    ):
+        raise ConfigError(["--include: each line has model already: write '{column: model, name: ANOTHER}'"])
     # JSON is YAML: the variables of the environment are put in as in a configuration, but not in the names of files.
     document = parse(json.dumps(tree, ensure_ascii=False), "the configuration in the checkpoint")
     for written in (document.raw, document.values):
         written["source"]["path"], written["serve_from"] = request.file, str(request.model)
+        written["predictions"]["include"] = included
         written["model"] = as_in_yaml(written["model"])
     try:
         return plan_of(request.model, document)
     except ConfigError as error:
-        raise ConfigError([_OF_SOURCE.sub(lambda found: _option(found[1]), line) for line in error.lines]) from None
+        lines = [_OF_LINES.sub("--include", line) for line in error.lines]
+        raise ConfigError(
+            [_OF_SOURCE.sub(lambda found: _option((found[1] or "")[1:]), line) for line in lines]
+        ) from None
 
 
 def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> dict[str, Any]:
@@ -247,8 +283,18 @@ def _source(request: PredictRequest, config: Mapping[str, Any], task: Task) -> d
     return {"target_type": "float" if task == "regression" else "str", **section, "kind": kind}
 
 
+def _included(column: str) -> str | Mapping[str, Any]:
+    """Return a column as the configuration has it: by its name, or as `{column: NAME, name: ANOTHER}`."""
+    if column.startswith("{"):
+        with contextlib.suppress(yaml.YAMLError):
+            written = yaml.safe_load(column)
+            if isinstance(written, dict) and "column" in written:
+                return written
+    return column
+
+
 def _option(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+    return f"--{key.replace('_', '-')}" if key not in ("", "path") else "FILE"
 
 
 def _advice(reasons: Mapping[str, int]) -> str:

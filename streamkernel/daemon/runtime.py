@@ -10,7 +10,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.promises import caveats
+from streamkernel.daemon.config.promises import caveats, label_advice
 from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
@@ -82,7 +82,9 @@ def run(
         checkpoints = CheckpointCoordinator(
             plan, store, processor, sinks, start, exporter or CheckpointObserver(), listener.saved
         )
-        dead_letters = DeadLetterLog({key: section.kind for key, section in plan.config.sources.items()})
+        dead_letters = DeadLetterLog(
+            {key: section.kind for key, section in plan.config.sources.items()}, refused=label_advice(plan)
+        )
         health.obstacle = lambda: _obstacle(plan)
         markers = parts.open_markers(plan, store, stack)
         if store is not None and not start.resumed:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.machine import LabelMachine, NumberMachine
+from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.base import require_fourier

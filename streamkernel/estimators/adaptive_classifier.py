@@ -6,16 +6,16 @@ from typing import Any
 from river import base
 
 from streamkernel.adaptive.experts import LabelExperts
-from streamkernel.adaptive.machine import LabelMachine
+from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.explanation import LabelExplainer
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
+from streamkernel.records.classes import Classes
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Classes
 from streamkernel.state import Array
 
 

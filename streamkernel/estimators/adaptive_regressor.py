@@ -6,7 +6,7 @@ from river import base, proba
 from river.optim.losses import Squared
 
 from streamkernel.adaptive.experts import NumberExperts
-from streamkernel.adaptive.machine import NumberMachine
+from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
@@ -16,8 +16,8 @@ from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
+from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
 _SQUARED = Squared()

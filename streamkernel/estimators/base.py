@@ -9,6 +9,7 @@ import numpy as np
 from river import base
 
 from streamkernel.estimators.versions import VERSION, upgraded
+from streamkernel.fields import state_mismatch
 from streamkernel.losses import UNUSABLE
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
@@ -16,7 +17,7 @@ from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
 from streamkernel.records.target_list import target_list
 from streamkernel.representation import lines
-from streamkernel.state import Array, State, arguments, digest, rebuild, state_mismatch
+from streamkernel.state import Array, State, arguments, digest, rebuild
 
 #: What a label counts as at least, and the others together, in the loss of a prediction.
 LEAST_PROBABILITY = 1e-15
@@ -225,7 +226,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
     @property
     def input_names(self) -> list[str]:
         """The inputs seen so far, `name` or, for the values of a string, `name=value`."""
-        return self._machine.inputs.names
+        return self._machine.inputs.columns.names
 
     @property
     def n_ignored_inputs(self) -> int:

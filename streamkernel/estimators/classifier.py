@@ -16,9 +16,10 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.losses import Softmax
 from streamkernel.records.batches import Records
+from streamkernel.records.classes import Classes
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Classes, TwoSides
+from streamkernel.records.two_sides import TwoSides
 from streamkernel.state import Array
 
 
@@ -65,9 +66,9 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
         The stream of random features. None (the default) draws one.
     precondition
         Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
-        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and False
-        where it is not. A state goes on with the `block_size`, `precondition` and `blocks_per_step` that it was learnt
-        with where these are None.
+        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and the
+        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. A state goes on with the
+        `block_size`, `precondition` and `blocks_per_step` that it was learnt with where these are None.
     blocks_per_step
         Blocks that a mini-batch updates one after the other, each fitted to what those before left. None (the default)
         is 2 with `precondition` and 1 without.
@@ -89,7 +90,7 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
     >>> accuracy.get() > 0.86
     True
     >>> model.n_records, model.n_steps, model.n_grown + model.n_reused
-    (1250, 39, 39)
+    (1250, 39, 78)
 
     References
     ----------

@@ -9,13 +9,14 @@ from river.optim.base import Scheduler
 
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import state_mismatch
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.sensitivity import sensitivities
 from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.losses import is_smooth
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
-from streamkernel.state import state_mismatch
 
 _DTYPES = ("float32", "float64")
 #: Features of a block of a plain step and of a preconditioned one, and blocks of the latter, unless the user says
@@ -44,6 +45,8 @@ class KernelMachine(StreamEstimator):
     blocks_per_step: int | None
     average: bool
     _machine: Machine
+    #: The most that a state may say of arguments that are left to it.
+    default_sizes: ClassVar[dict[str, int]] = {"block_size": 2**16, "blocks_per_step": 2**10}
     _later_arguments: ClassVar[dict[str, Any]] = {"precondition": False, "blocks_per_step": 1, "average": False}
 
     def _build(self, targets: Targets, stated: dict[str, Any] | None = None) -> Machine:
@@ -106,8 +109,9 @@ class KernelMachine(StreamEstimator):
 
     def _by_default(self) -> dict[str, Any]:
         """What these arguments come to."""
-        # The steps of a schedule have always been of gradients.
-        precondition = self.step is None if self.precondition is None else self.precondition
+        # The steps of a schedule have always been of gradients; and where a derivative jumps there is nothing to solve.
+        by_default = self.step is None and is_smooth(self._targets.loss)
+        precondition = by_default if self.precondition is None else self.precondition
         n = math.inf if self.max_features is None else self.max_features
         if precondition:
             sizes = PRECONDITIONED_BLOCK_SIZE if n >= PRECONDITIONED_BLOCK_SIZE else BLOCK_SIZE, True, BLOCKS
@@ -124,10 +128,19 @@ class KernelMachine(StreamEstimator):
         if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells
             return
         chosen = {name: stated[name] for name in _LEFT_OPEN}
-        block_size, precondition, n_blocks = chosen.values()
-        if not isinstance(precondition, bool) or not all(type(n) is int and n > 0 for n in (block_size, n_blocks)):
+        if not isinstance(chosen["precondition"], bool) or not all(map(self._is_possible, chosen.items())):
             raise state_mismatch("arguments")
         self._machine = self._build(self._targets, chosen)
+
+    def _is_possible(self, stated: tuple[str, Any]) -> bool:
+        """Whether a state may say this of an argument: one that is left to it must not ask for any memory or time."""
+        name, value = stated
+        most = self.default_sizes.get(name)
+        if most is None:
+            return True
+        if name == "block_size" and self.max_features is not None:
+            most = min(most, self.max_features)
+        return type(value) is int and value > 0 and (value <= most or value == getattr(self, name))
 
     @property
     def n_features(self) -> int:

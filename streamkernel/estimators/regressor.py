@@ -15,8 +15,8 @@ from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
+from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
-from streamkernel.records.targets import Numbers, plain_number
 from streamkernel.state import Array
 
 _SQUARED = Squared()
@@ -62,9 +62,9 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         The stream of random features. None (the default) draws one.
     precondition
         Whether a step solves a ridge regression on its block's features and its mini-batch, instead of following the
-        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and False
-        where it is not. A state goes on with the `block_size`, `precondition` and `blocks_per_step` that it was learnt
-        with where these are None.
+        gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and the
+        loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. A state goes on with the
+        `block_size`, `precondition` and `blocks_per_step` that it was learnt with where these are None.
     blocks_per_step
         Blocks that a mini-batch updates one after the other, each fitted to what those before left. None (the default)
         is 2 with `precondition` and 1 without.

@@ -4,7 +4,8 @@ import numpy as np
 
 from streamkernel.compute.moments import COUNT, LARGEST, SEEN, SIZE
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT
-from streamkernel.state import Array, State, array, number, state_mismatch, whole
+from streamkernel.fields import array, number, state_mismatch, whole
+from streamkernel.state import Array, State
 
 #: The version written, and those that are read.
 VERSION = 4

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.state import Rules, State, all_finite, array, checked
+from streamkernel.fields import Rules, all_finite, array, checked
+from streamkernel.state import State
 
 
 class AveragedSolution:

@@ -14,19 +14,9 @@ from streamkernel.expansion.computed import Computed
 from streamkernel.expansion.drawn import Drawn
 from streamkernel.expansion.stacks import Stacks
 from streamkernel.expansion.terms import Term, terms_of
+from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, number, state_mismatch, whole
 from streamkernel.kernels import Kernel
-from streamkernel.state import (
-    Array,
-    Rules,
-    State,
-    all_finite,
-    all_from_zero,
-    array,
-    checked,
-    number,
-    state_mismatch,
-    whole,
-)
+from streamkernel.state import Array, State
 
 #: Coefficients are cut here: far past any that matters, and sums of all of them are finite in float32.
 LARGEST_COEFFICIENT = 1e30

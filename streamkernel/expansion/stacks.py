@@ -7,8 +7,9 @@ import numpy as np
 from streamkernel.compute.features import SINE
 from streamkernel.compute.lanes import LANES
 from streamkernel.compute.structured import PART, Groups, draw_norms, structured_features, structured_scores
+from streamkernel.fields import state_mismatch, whole
 from streamkernel.kernels.arguments import usable
-from streamkernel.state import Array, State, state_mismatch, whole
+from streamkernel.state import Array, State
 
 #: Sizes of groups of inputs.
 SMALLEST, LARGEST = 32, 4096

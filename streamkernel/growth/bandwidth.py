@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamkernel.kernels import Kernel
-from streamkernel.records.inputs import SCALED_LIMIT
+from streamkernel.records.input_scaler import SCALED_LIMIT
 from streamkernel.state import Array
 
 

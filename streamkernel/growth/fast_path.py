@@ -27,11 +27,11 @@ class GrowingFastPath:
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        names = inputs.plain_names
+        names = inputs.columns.plain_names
         self._records = PlainRecords(names) if names else None
         self._is_outside = inputs.is_outside
         self.values = self._records.values if self._records else np.zeros((1, 0))
-        self.scaling = inputs.scaling(len(inputs))
+        self.scaling = inputs.scaler.scaling(len(inputs))
 
     def takes(self, x: Mapping[Any, Any]) -> bool:
         """Whether a record is one of known numbers; they are in `values` then."""

@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.fields import Rules, all_from_zero, checked, number
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
-from streamkernel.state import Array, Rules, State, all_from_zero, checked, number
+from streamkernel.state import Array, State
 
 
 class FeatureScale:

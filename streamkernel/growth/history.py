@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.state import Array, Rules, State, all_finite, all_from_zero, array, checked, number, whole
+from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, number, whole
+from streamkernel.state import Array, State
 
 
 class StepHistory:

@@ -4,39 +4,33 @@ Records are predicted, then learnt, one after the other. Coefficients change eve
 moments with every one; how a stream is cut into calls never changes a bit.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.compute.moments import scale
 from streamkernel.expansion.average import AveragedSolution
 from streamkernel.expansion.expansion import Expansion
-from streamkernel.growth import BlockUpdate, Growth, GrowthContext
+from streamkernel.fields import state_mismatch, whole
+from streamkernel.growth import Growth
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
+from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, warn_of_losses
-from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
-from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
-from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_finite_step, scheduled_step
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
-from streamkernel.kernels.drawing import kernel_matrix, median_bandwidth
-from streamkernel.losses import curvature, gradient_bound
+from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult, joined_targets, padded
+from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded, Targets
-from streamkernel.state import Array, State, state_mismatch, whole
-
-#: How fast the largest gradient seen is forgotten, a step.
-GRADIENT_MEMORY = 0.999
+from streamkernel.state import Array, State
 
 
 class Machine:
@@ -82,21 +76,19 @@ class Machine:
         self.inputs = inputs
         self.targets = targets
         self.expansion = expansion
-        self.growth = growth
-        self.batch_size = batch_size
         self.max_blocks = None if max_features is None else max_features // expansion.block_size
-        self.step = step
-        self.regularization = regularization
         self.history = StepHistory(growth.keeps_beta)
         self.feature_scale = FeatureScale(expansion.kernel)
-        self.updates = BlockUpdates(expansion, self.history, targets, regularization, precondition, blocks_per_step)
+        parts = expansion, self.history, targets
+        choice = BlockChoice(*parts, self.feature_scale, growth, step, batch_size, self.max_blocks, precondition)
+        self.updates = BlockUpdates(*parts, choice, regularization, precondition, blocks_per_step)
         self._average = AveragedSolution(expansion) if average else None
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
         self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
-        self._has_own_loss, self._has_own_growth = is_own(targets.loss), is_own(growth)
+        self._has_own_loss = is_own(targets.loss)
 
     @property
     def solution(self) -> Expansion:
@@ -153,7 +145,7 @@ class Machine:
             return self.predict([x])
         X = np.empty(fast_path.values.shape, self.expansion.dtype)
         scale(fast_path.values, _NOT_LEARNT, *fast_path.scaling, 0, X)
-        return padded(self.solution.scores(X, self.inputs.keys, _NO_KEYS), self.targets.n_outputs)
+        return padded(self.solution.scores(X, self.inputs.columns.keys, _NO_KEYS), self.targets.n_outputs)
 
     def predict(self, xs: Records) -> Array:
         """f(x) of records, (n, K), equal to `advance` to rounding; nothing is changed."""
@@ -161,7 +153,7 @@ class Machine:
         parts = [np.zeros((0, K))]
         for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
             X = self._scaled(rows, np.zeros(len(rows.values), np.bool_))
-            parts.append(padded(self.solution.scores(X, self.inputs.keys, rows.extra_keys, alone=True), K))
+            parts.append(padded(self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys, alone=True), K))
         return np.concatenate(parts)
 
     def state(self) -> State:
@@ -214,7 +206,7 @@ class Machine:
         return True
 
     def _open_fast_path(self) -> GrowingFastPath:
-        if self._fast_path.scaling.moments is not self.inputs.moments:  # other inputs since
+        if self._fast_path.scaling.moments is not self.inputs.scaler.moments:  # other inputs since
             self._fast_path = GrowingFastPath(self.inputs)
         return self._fast_path
 
@@ -241,7 +233,7 @@ class Machine:
         self, rows: Rows, targets: Sequence[Any], weights: Array, learnt: Array, predict: bool
     ) -> tuple[Encoded, Array] | None:
         X = self._scaled(rows, learnt)
-        scores = self.solution.scores(X, self.inputs.keys, rows.extra_keys) if predict else None
+        scores = self.solution.scores(X, self.inputs.columns.keys, rows.extra_keys) if predict else None
         encoded = self.targets.admit(targets)
         if learnt.any():
             kept = X[learnt, : rows.values.shape[1]]
@@ -257,7 +249,7 @@ class Machine:
         return None if scores is None else (encoded, scores)
 
     def _scaled(self, rows: Rows, learnt: Array) -> Array:
-        X = self.inputs.scale(rows, learnt, self.expansion.dtype)
+        X = self.inputs.scaler.scale(rows, learnt, self.expansion.dtype)
         # The frequencies of an input follow from its key; or, structured, from its place.
         return rows.in_order(X) if self.expansion.kernel.structured else X
 
@@ -273,83 +265,20 @@ class Machine:
         X = batch.rows(len(self.inputs))
         if not expansion.n_blocks:
             expansion.begin(X, first_bandwidth(expansion.kernel, occupied(X)))
-        keys = self.inputs.keys
+        keys = self.inputs.columns.keys
         scores = batch.scores
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
         K = self.targets.n_outputs
         scores = padded(scores, K)
-        self.updates.take_step(batch, X, keys, scores, self._choose)
+        self.updates.take_step(batch, X, keys, scores)
         if self._average is not None:
             self._average.take(history.t)
-
-    def _step_size(self, X: Array) -> float:
-        """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
-        history, expansion = self.history, self.expansion
-        if self.step is not None:
-            return scheduled_step(self.step, history.t)
-        loss, preconditioned = self.targets.loss, self.updates.preconditioned
-        if not history.gamma_0 and preconditioned:
-            history.gamma_0 = preconditioned_step(self.batch_size, gradient_bound(loss) is not None)
-        elif not history.gamma_0:
-            rows = occupied(X)
-            K = kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth)
-            features = self.feature_scale
-            L, F = curvature(loss), expansion.block_size
-            history.gamma_0 = first_step(K, L, F, features.kappa, features.feature_bound)
-        return default_step(history.gamma_0, history.t, PRECONDITIONED_HALVING if preconditioned else HALVING)
-
-    def _choose(self, X: Array, g: Array, gbar: Array, number: int) -> BlockUpdate:
-        """Ask the policy which block to touch with the mini-batch's update of this number, from 0."""
-        history, expansion, loss = self.history, self.expansion, self.targets.loss
-        F, B = expansion.block_size, self.batch_size
-        L, features, plain = curvature(loss), self.feature_scale, not self.updates.preconditioned
-        if plain and not features.is_measured:
-            features.measure(expansion, X, self.inputs.keys)
-        gamma = self._step_size(X)
-
-        M = gradient_bound(loss)
-        bounded = M is not None
-        largest_weight = float(max(1.0, self._batch.w.max()))
-        if M is None:
-            norm = float(np.sqrt(np.einsum("ik,ik->i", g, g).max()))
-            M = history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, norm)
-        else:
-            M *= largest_weight
-
-        farthest = math.inf if plain else LONGEST
-
-        def longest(block: int) -> float:
-            phi = expansion.features(block, X, self.inputs.keys).astype(np.float64)
-            phi *= np.sqrt(self._batch.w)[:, None]
-            gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
-            largest = float(largest_eigenvalue(gram / B))
-            return 1 / (L * largest) if largest else math.inf
-
-        update = self.growth.choose(
-            GrowthContext(
-                t=history.t * self.updates.blocks_per_step + number,
-                gamma=gamma,
-                n_blocks=expansion.n_blocks,
-                full=self.max_blocks is not None and expansion.n_blocks >= self.max_blocks,
-                mean_gradient=gbar,
-                beta=history.beta,
-                variance=M**2 / (features.noise * F * B),
-                class_variance=largest_weight**2 / (features.noise * F * B),
-                limit=longest if plain and not (bounded and features.is_bounded) else lambda _: farthest,
-                seed=expansion.seed,
-            )
-        )
-        if self._has_own_growth:
-            require_finite_step(self.growth, update)
-        # Without a bound, what the first mini-batch showed may be far from what a later draw gives.
-        known = features.is_bounded or self.step is not None or not plain
-        return update if known else no_longer(update, longest(update.block))
 
     def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
         """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
         values, targets, weights = warm_up.rows(len(self.inputs)), warm_up.targets, warm_up.weights
-        X = self.inputs.as_of_now(values)
+        X = self.inputs.scaler.as_of_now(values)
         if self.inputs.standardize:
             X = usual(X)
         bandwidth = median_bandwidth(self.expansion.kernel, occupied(X))

@@ -6,7 +6,8 @@ import numpy as np
 
 from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import scale
-from streamkernel.state import Array, Rules, State, all_finite, all_from_zero, array, checked, state_mismatch
+from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, state_mismatch
+from streamkernel.state import Array, State
 
 _LEARNT = np.ones(1, np.bool_)
 

@@ -6,7 +6,8 @@ from streamkernel.compute.gaussians import feature_words, gaussians, mix64, rand
 from streamkernel.compute.moments import M2
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.expansion.gradients import gradients
-from streamkernel.records.inputs import SCALED_LIMIT, Inputs
+from streamkernel.records.input_scaler import SCALED_LIMIT
+from streamkernel.records.inputs import Inputs
 from streamkernel.state import Array
 
 #: Points at which slopes are taken.
@@ -59,7 +60,7 @@ def sensitivities(expansion: Expansion, inputs: Inputs) -> Array:
     step = max(_CELLS // max(min(expansion.n_outputs, WATCHED) * X.shape[1], 1), 1)
     squares = np.zeros(X.shape[1])
     for start in range(0, len(X), step):
-        slopes = gradients(expansion, X[start : start + step], inputs.keys, outputs)
+        slopes = gradients(expansion, X[start : start + step], inputs.columns.keys, outputs)
         squares += np.einsum("knd,knd->d", slopes, slopes)
     return variances * squares / len(X)
 
@@ -75,13 +76,13 @@ def points(inputs: Inputs) -> tuple[Array, Array]:
     words = np.empty(N_POINTS, np.uint64)
     feature_words(_STREAM, 0, words)
     drawn = np.empty((len(inputs), N_POINTS), np.float64)
-    gaussians(words, inputs.keys, 1.0, drawn)
+    gaussians(words, inputs.columns.keys, 1.0, drawn)
     X, variances = np.clip(drawn.T, -SCALED_LIMIT, SCALED_LIMIT), np.ones(len(inputs))
     if inputs.standardize:
-        constant = inputs.moments[:, M2] == 0
+        constant = inputs.scaler.moments[:, M2] == 0
         X[:, constant], variances[constant] = 0.0, 0.0
     for columns in _strings(inputs):
-        mixed = np.array([mix64(word ^ inputs.keys[columns[0]]) for word in words], np.uint64)
+        mixed = np.array([mix64(word ^ inputs.columns.keys[columns[0]]) for word in words], np.uint64)
         chosen = mixed % np.uint64(len(columns) + 1)
         X[:, columns] = chosen[:, None] == np.arange(len(columns), dtype=np.uint64)
         share = 1 / (len(columns) + 1)

@@ -1,7 +1,6 @@
 """A step of the algorithm on a full mini-batch: one block after the other gets the gradient that is left."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from streamkernel.compute.cholesky import add_products
 from streamkernel.compute.features import column_means, mean_outer
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.growth.base import BlockUpdate
+from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, require_finite_gradient
@@ -17,9 +17,6 @@ from streamkernel.growth.preconditioner import preconditioned_gradient
 from streamkernel.losses import curvature
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
-
-#: Of the rows, their gradients, the mean gradient and the number of the update among those of its step.
-Choose = Callable[[Array, Array, Array, int], BlockUpdate]
 
 
 class BlockUpdates:
@@ -29,6 +26,8 @@ class BlockUpdates:
     ----------
     expansion, history, targets
         The machine's.
+    choice
+        Which block to update next, and how far.
     regularization
         nu.
     preconditioned
@@ -43,6 +42,7 @@ class BlockUpdates:
         expansion: Expansion,
         history: StepHistory,
         targets: Targets,
+        choice: BlockChoice,
         regularization: float,
         preconditioned: bool,
         blocks_per_step: int,
@@ -51,11 +51,12 @@ class BlockUpdates:
         self.blocks_per_step = blocks_per_step
         self._expansion = expansion
         self._history = history
+        self._choice = choice
         self._targets: Any = targets
         self._regularization = regularization
         self._has_own_loss = is_own(self._targets.loss)
 
-    def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array, choose: Choose) -> None:
+    def take_step(self, batch: MiniBatch, X: Array, keys: Array, scores: Array) -> None:
         """Update the blocks chosen, one after the other.
 
         Parameters
@@ -66,8 +67,6 @@ class BlockUpdates:
             Its rows, shape (B, d), and the keys of the inputs.
         scores
             Its scores, float64 of shape (B, K); those after each block are written over them.
-        choose
-            Says which block to update, and how far.
 
         Raises
         ------
@@ -83,7 +82,8 @@ class BlockUpdates:
                 require_finite_gradient(self._targets.loss, g, batch.y, scores)
             weighted = g * batch.w[:, None]
             gbar = column_means(weighted)
-            update = choose(X, weighted, gbar, number)
+            t = self._history.t * self.blocks_per_step + number
+            update = self._choice.choose(t, X, keys, batch.w, weighted, gbar)
             # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever, and say
             # nothing.
             pulls = bool(weighted.any())

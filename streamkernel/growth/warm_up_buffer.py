@@ -5,18 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamkernel.state import (
-    Array,
-    Rules,
-    State,
-    all_from_zero,
-    array,
-    checked,
-    none_infinite,
-    state_mismatch,
-    tag,
-    untagged,
-)
+from streamkernel.fields import Rules, all_from_zero, array, checked, none_infinite, state_mismatch, untagged
+from streamkernel.state import Array, State, tag
 
 #: Labelled records after which the bandwidth is fixed and the machine starts anew with them.
 WARM_UP = 200

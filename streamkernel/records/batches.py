@@ -8,7 +8,8 @@ import numpy as np
 
 from streamkernel.records.frame_encoder import FrameEncoder
 from streamkernel.records.frames import Frame
-from streamkernel.records.inputs import Inputs, Rows
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
 

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from streamkernel.records.frames import FrameColumns
-from streamkernel.records.inputs import RAW_LIMIT, Inputs, Rows, key_of
+from streamkernel.records.input_columns import key_of
+from streamkernel.records.input_scaler import RAW_LIMIT
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.rows import Rows
 from streamkernel.state import Array, tag
 
 
@@ -44,14 +47,14 @@ class FrameEncoder:
             inputs.check([{columns.names[column]: float(columns.numbers[row, column])}])
         self._inputs = inputs
         self._names, self._numbers, self._texts = columns.names, columns.numbers, columns.texts
-        place = [inputs.number(name) for name in columns.names]
+        place = [inputs.columns.numbers.get(name, -1) for name in columns.names]
         # The first thing of each column of strings.
         self._starts = []
         # Which values have an indicator may depend on the rows before: then they are read as records.
         self._in_turn = False
         for text in columns.texts:
             self._starts.append(len(place))
-            known = inputs.indicators(text.name)
+            known = inputs.columns.indicators.get(text.name, {})
             places = [known.get(value, -1) for value in text.values]
             place += places
             self._in_turn |= inputs.may_refuse(text.name, places.count(-1))
@@ -126,7 +129,7 @@ class FrameEncoder:
         tagged = {thing: self._tagged(thing) for thing in {*brought.tolist(), *things.tolist()}}
         keys = np.zeros(n_things, np.uint64)
         own_keys = [key_of(name) for name in tagged.values()]
-        if len(set(own_keys)) < len(own_keys) or any(map(inputs.is_taken, own_keys)):
+        if len(set(own_keys)) < len(own_keys) or any(map(inputs.columns.is_taken, own_keys)):
             self._in_turn = True  # which of two inputs of one key is ignored depends on the rows before, too
             return
         inputs.n_ignored += int(n_learnt.sum())

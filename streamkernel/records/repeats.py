@@ -9,7 +9,8 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from streamkernel.state import State, state_mismatch, tag
+from streamkernel.fields import state_mismatch
+from streamkernel.state import State, tag
 
 #: Values that every string input may have.
 FREE = 64

@@ -12,8 +12,8 @@ def target_list(y: Any) -> list[Any]:
     Parameters
     ----------
     y
-        A list, tuple or array, a series that narwhals knows (pandas, polars, a chunked array of pyarrow), or a
-        `pyarrow.Array`.
+        A list, tuple or array, a series that narwhals knows (pandas, polars, a chunked array of pyarrow), an array or
+        index of pandas, or a `pyarrow.Array`.
 
     Returns
     -------
@@ -37,9 +37,17 @@ def target_list(y: Any) -> list[Any]:
         return y.tolist() if y.dtype.kind in "biufUO" else list(y)
     if isinstance(y, list | tuple):
         return list(y)
-    if type(y).__module__.partition(".")[0] == "pyarrow" and hasattr(y, "to_pylist"):
+    package = type(y).__module__.partition(".")[0]
+    if package == "pyarrow" and hasattr(y, "to_pylist"):
         return list(y.to_pylist())
-    series = into_series(y)
+    if package == "pandas" and getattr(y, "ndim", 0) == 1 and not hasattr(y, "iloc"):  # an array or an index
+        return [None if missing else value for value, missing in zip(y.tolist(), y.isna().tolist(), strict=True)]
+    try:
+        series = into_series(y)
+    except TypeError:
+        raise TypeError(
+            f"targets are in a {type(y).__name__}: give a list, a one-dimensional array or a series"
+        ) from None
     values = list(series.to_list())
     if series.implementation.is_pandas_like():  # which has NaN where others have null
         for row in np.flatnonzero(series.is_null().to_numpy()).tolist():

@@ -113,9 +113,9 @@ class Daemon:
         """SIGCONT."""
         os.kill(self.pid, signal.SIGCONT)
 
-    def wait(self) -> int:
-        """Wait for the end; gives the status."""
-        until(lambda: self.status is not None, lambda: f"the daemon did not end:\n{self.log[-4000:]}")
+    def wait(self, otherwise: str = "the daemon did not end") -> int:
+        """Wait for the end; gives the status. `otherwise` is what to say where it never comes."""
+        until(lambda: self.status is not None, lambda: f"{otherwise}:\n{self.log[-4000:]}")
         assert self._status is not None
         return self._status
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ARRIVAL", "FILES", "GROUP", "LOGGED", "PLAIN", "TRANSACTIONS", "Setting"]
+__all__ = ["ARRIVAL", "FILES", "GROUP", "JOURNAL", "LOGGED", "PLAIN", "TRANSACTIONS", "WATCHED", "Setting"]
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,13 @@ class Setting:
     partitions
         Of the topic of records.
     outputs
-        ``"topics"``, ``"transactions"`` (topics, one transaction a checkpoint) or ``"files"``.
+        ``"topics"``, ``"transactions"`` (topics, several transactions a checkpoint) or ``"files"``.
     order
         As the source has it.
     group
         Whether the daemons are members of a group, with a model for each partition.
+    source
+        ``"kafka"``, or where records come from instead: a key of `tests.chaos.intake.INTAKES`.
 
     """
 
@@ -32,6 +34,7 @@ class Setting:
     outputs: str = "topics"
     order: str = "arrival"
     group: bool = False
+    source: str = "kafka"
 
     @property
     def reproducible(self) -> bool:
@@ -48,11 +51,13 @@ class Setting:
         topics
             The names of the topics for ``"records"``, ``"predictions"`` and ``"dead_letters"``.
         source
-            More settings of the source.
+            More settings of the source; where no topic is read, all of them.
 
         """
         kafka = {"kind": "kafka", "bootstrap_servers": bootstrap}
-        reading = {**kafka, "topic": topics["records"], "target": "y", "order": self.order, **source}
+        reading = {"target": "y", **source}
+        if self.source == "kafka":
+            reading = {**kafka, "topic": topics["records"], "order": self.order, **reading}
         own = "-{partition}" if self.group else ""
         if self.group:
             reading["group"] = f"group-of-{topics['records']}"
@@ -74,3 +79,5 @@ FILES = Setting("files", outputs="files")
 LOGGED = Setting("3 partitions, order: logged", partitions=3, order="logged")
 ARRIVAL = Setting("3 partitions, transactions", partitions=3, outputs="transactions")
 GROUP = Setting("group, 3 partitions, transactions", partitions=3, outputs="transactions", group=True)
+WATCHED = Setting("watched directory, transactions", outputs="transactions", source="directory")
+JOURNAL = Setting("journal, transactions", outputs="transactions", source="journal")

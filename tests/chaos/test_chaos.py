@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chaos import points
 from tests.chaos.failure import Failure, run
-from tests.chaos.failures import ALL
-from tests.chaos.failures.process import POINTS
-from tests.chaos.settings import LOGGED, PLAIN, TRANSACTIONS, Setting
+from tests.chaos.failures import ALL, warm
+from tests.chaos.settings import JOURNAL, LOGGED, PLAIN, TRANSACTIONS, WATCHED, Setting
 from tests.chaos.site import Site
+from tests.daemon.test_kill_service import PLACES as PLACES_OF_THE_SERVICE
 
 
 def check(site: Site, failures: list[Failure], setting: Setting, long: bool = False) -> None:
@@ -28,7 +29,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(site: Site, failure: Failure) -
 
 @pytest.mark.parametrize(
     "setting",
-    [*(pytest.param(each, marks=pytest.mark.long) for each in (PLAIN, LOGGED)), TRANSACTIONS],
+    [*(pytest.param(each, marks=pytest.mark.long) for each in (PLAIN, LOGGED, WATCHED)), TRANSACTIONS, JOURNAL],
     ids=lambda each: each.name,
 )
 def test_the_daemon_dies_at_every_known_place(site: Site, setting: Setting) -> None:
@@ -37,8 +38,17 @@ def test_the_daemon_dies_at_every_known_place(site: Site, setting: Setting) -> N
 
 
 def test_every_known_place_is_tried() -> None:
-    assert {f"crash point {point}" for point in POINTS} <= {each.name for each in ALL if each.death}
-    assert {"consumed", "mid-batch", "checkpoint-writing"} <= set(POINTS)
+    tried = {each.name.removeprefix("crash point ") for each in ALL if each.name.startswith("crash point ")}
+    assert tried | warm.PLACES | set(PLACES_OF_THE_SERVICE) == points.ALL
+    assert {"consumed", "mid-batch", "checkpoint-writing"} <= points.ALL
+
+
+def test_none_is_waited_for_that_the_run_does_not_pass() -> None:
+    """A daemon that lives on is waited for in vain."""
+    tried = {each.name.removeprefix("crash point ") for each in ALL if each.name.startswith("crash point ")}
+    assert tried == points.RUN
+    assert not tried & points.SERVICE
+    assert "seam" in points.WARM_START - tried
 
 
 @pytest.mark.long

@@ -6,7 +6,6 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,12 +14,12 @@ import yaml
 
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.monitoring.describe import describe
-from tests.chaos.account import Findings, Line, Place, account, compare, listen, read_file, read_topic
+from tests.chaos.account import Findings, Line, account, compare, listen, read_file, read_topic
 from tests.chaos.daemons import Daemon, Sabotage, until
+from tests.chaos.records import TrialRecords
+from tests.chaos.reference import WARM, WARM_START, warm_lines
 from tests.chaos.settings import Setting
 from tests.chaos.site import Site
-from tests.chaos.stream import Feeder, Row, rows
-from tests.kafka.producing import consume, produce
 
 __all__ = ["Trial"]
 
@@ -29,7 +28,7 @@ _MOST_TOLD = 4000
 _LOOKS = 5
 
 
-class Trial:
+class Trial(TrialRecords):
     """A stream, its topics, a configuration, and the daemons that ran on it one after the other.
 
     A context manager: it leaves no process of its own, and the site well.
@@ -52,6 +51,8 @@ class Trial:
         Further sections of the configuration, or others.
     source
         Further settings of the source.
+    n_warm
+        How many records of a file are learnt before those of the source; 0: there is no such file.
 
     Attributes
     ----------
@@ -59,10 +60,6 @@ class Trial:
         The names of the topics for ``"records"``, ``"predictions"`` and ``"dead_letters"``.
     daemons
         Every life.
-    expected
-        What was produced, by its place, as far as `book` read it.
-    partitions
-        How many the topic of records has by now.
     says
         A pattern that a line of the log must hold, where it is only known now; None: that of the failure.
     stack
@@ -81,6 +78,7 @@ class Trial:
         poison: int | None = None,
         sections: dict[str, Any] | None = None,
         source: dict[str, Any] | None = None,
+        n_warm: int = 0,
     ) -> None:
         self.site, self.setting, self.draw, self.long = site, setting, draw, long
         number = site.number()
@@ -88,22 +86,22 @@ class Trial:
         self.folder.mkdir()
         self.topics = {key: f"{key}-{number}" for key in ("records", "predictions", "dead_letters")}
         self.daemons: list[Daemon] = []
-        self.expected: dict[Place, Row] = {}
-        self.partitions = setting.partitions
+        super().__init__(site, setting, self.topics["records"], self.folder, poison)
         self.says: str | None = None
         self.stack = contextlib.ExitStack()
         self._directory = "state"
         self._described: tuple[dict[Path, int], dict[str, Any]] = {}, {}
         self._over = False
-        self._made: dict[bytes, Row] = {}
-        self._rows = rows(0, poison)
-        self._produced = 0
-        self._feeder: Feeder | None = None
-        self._rereads = True
         self._removed: dict[str, list[Line]] = {"predictions": [], "dead_letters": []}
         self._bootstrap = site.by_network if by_network else site.broker.bootstrap
-        self._sections, self._source = sections or {}, source or {}
-        site.broker.create_topic(self.topics["records"], setting.partitions)
+        self._sections, self._source = sections or {}, {**(source or {})}
+        self._warm = warm_lines(n_warm)
+        if self._warm:
+            (self.folder / WARM).write_bytes(self._warm)
+            self._sections = {**self._sections, **WARM_START}
+        if self.intake is not None:
+            self.stack.callback(self.intake.close)
+            self._source = {**self.intake.section, **self._source}
         if setting.outputs != "files":
             site.broker.create_topic(self.topics["predictions"])
             site.broker.create_topic(self.topics["dead_letters"])
@@ -132,80 +130,6 @@ class Trial:
         """Let the next daemons keep their checkpoints elsewhere."""
         self._directory = directory
         self.configure()
-
-    def produce(self, count: int, *, partition: int | None = None, keyless: bool = False, **options: Any) -> None:
-        """Put the next records into the topic, in batches of their own; not while it is fed.
-
-        Parameters
-        ----------
-        count
-            How many.
-        partition
-            Where all of them go; None: to all partitions in turn.
-        keyless
-            Whether they have no keys, and none of them is a tombstone, which must have one.
-        options
-            More for `tests.kafka.producing.produce`, such as ``transactional_id`` and ``abort``.
-
-        """
-        assert self._feeder is None, "the records would not be in order"
-        chunk = list(islice((row for row in self._remember() if not keyless or row.value is not None), count))
-        first = self._produced
-        self._produced += count
-        produce(
-            self.site.broker.bootstrap,
-            self.topics["records"],
-            [row.value for row in chunk],
-            keys=None if keyless else lambda number: chunk[number].key,
-            partition=lambda number: (first + number) % self.partitions if partition is None else partition,
-            **options,
-        )
-
-    def made(self, key: bytes) -> Row:
-        """Give the record that was made with a key."""
-        return self._made[key]
-
-    def replace(self, made: Sequence[Row]) -> None:
-        """Note records that were produced beside those of `produce`, or instead of them, by their keys."""
-        self._made |= {row.key: row for row in made}
-
-    def add_partitions(self, count: int) -> None:
-        """Let the topic of records have more partitions."""
-        self.partitions += count
-        with self.site.broker.admin() as admin:
-            admin.create_partitions({self.topics["records"]: self.partitions})
-
-    def recreate(self, **config: object) -> None:
-        """Let the topic of records be one with settings of its own, before anything is in it."""
-        self.site.broker.delete_topic(self.topics["records"])
-        self.site.broker.create_topic(self.topics["records"], self.partitions, **config)
-
-    def feed(self, rate: float) -> None:
-        """Produce the next records steadily from now on, until `finish`; again does nothing."""
-        if self._feeder is not None:
-            return
-        first = self._produced
-        self._feeder = Feeder(
-            self.site.broker.bootstrap,
-            self.topics["records"],
-            self._remember(),
-            lambda number: (first + number) % self.partitions,
-            rate,
-        )
-
-    def stop_feeding(self) -> None:
-        """Wait until everything that was fed is there."""
-        if self._feeder is not None:
-            feeder, self._feeder = self._feeder, None
-            feeder.stop()
-            self._produced += feeder.sent
-
-    def _remember(self) -> Iterator[Row]:
-        for row in self._rows:
-            self._made[row.key] = row
-            if row.value is not None:
-                self._made[row.value] = row  # for those without a key: the same value has the same fate
-            yield row
 
     def start(self, *, crash: str = "", sabotage: Sabotage = (), config: str = "config.yaml") -> Daemon:
         """Start a daemon, or a member of the group; but for a group, the one before it should have ended."""
@@ -252,15 +176,6 @@ class Trial:
         self.daemons[-1].wait_until_it_says(pattern)
         if not self.long:
             assert self.daemons[-1].stop() == 0, f"status {self.daemons[-1].status}"
-
-    def book(self, last: bool = False) -> None:
-        """Read what was produced by now; `last`: the topic cannot be read any more after this."""
-        if not self._rereads:
-            return
-        self._rereads = not last
-        for partition, records in consume(self.site.broker.bootstrap, self.topics["records"]).items():
-            for record in records:
-                self.expected[partition, record.offset] = self._made[record.value if record.key is None else record.key]
 
     def end(self) -> None:
         """Say that no daemon can go on: what is there now is the end of it."""
@@ -313,7 +228,7 @@ class Trial:
         if self.setting.reproducible and not found.lost and not found.doubled:
             for lines, digest in self._models(predictions):
                 values = [self.expected[line.place].value or b"" for line in lines]
-                undisturbed = self.site.references.run(values, _MODEL)
+                undisturbed = self.site.references.run(values, _MODEL, self._warm)
                 compare(found, [line.text for line in lines], digest, undisturbed.predictions, undisturbed.digest)
         listen(found, "\n".join(daemon.log for daemon in self.daemons), [self.says] if self.says else says)
         return found

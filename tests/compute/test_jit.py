@@ -1,28 +1,21 @@
-"""Compilation: lazy, cached where it can be, and every kernel with its plain twin."""
+"""Compilation: lazy, linked as one module, and every kernel with its plain twin."""
 
-import errno
-import fcntl
 import gc
 import importlib
 import inspect
 import os
-import pickle
 import pkgutil
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import llvmlite.binding
 import pytest
-from numba.core import caching, compiler
-from numba.core.caching import IndexDataCacheFile
+from numba.core import compiler
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 
 import streamkernel
 from streamkernel import compute
-from streamkernel.compute import jit
 from streamkernel.compute.options import QuickFlags
 from tests import naive
 
@@ -71,53 +64,6 @@ def test_nothing_is_compiled_at_import():
     assert n_compiled == 0
 
 
-LEARN = """
-from streamkernel import KernelClassifier
-import streamkernel
-model = KernelClassifier(batch_size=2, block_size=2, seed=1)
-for i in range(6):
-    model.learn_one({"a": float(i)}, i % 2 == 0)
-print(streamkernel.__file__, model.n_steps)
-"""
-
-
-CALL = """
-import numpy as np
-import streamkernel
-from streamkernel.compute.softmax import softmax_into
-softmax_into(np.zeros(2), 1.0, np.zeros(2))
-print(streamkernel.__file__, 3)
-"""
-
-
-@pytest.mark.parametrize("use", [CALL, pytest.param(LEARN, marks=pytest.mark.long)], ids=["call", "learn"])
-def test_an_install_without_a_writable_cache_folder_warns_once_and_works(use, tmp_path):
-    """Files where folders would have to be: not even root can cache there."""
-    copy = tmp_path / "streamkernel"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in [copy, *(path for path in copy.rglob("*") if path.is_dir())]:
-        (folder / "__pycache__").touch()
-    blocked = tmp_path / "file"
-    blocked.touch()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tmp_path),
-        "HOME": str(blocked),
-        "XDG_CACHE_HOME": str(blocked / "cache"),
-        "NUMBA_CACHE_DIR": str(blocked / "numba"),
-    }
-    run = subprocess.run(
-        [sys.executable, "-W", "always::RuntimeWarning", "-c", use],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-    )
-    assert run.stdout.split() == [str(copy / "__init__.py"), "3"], run.stderr
-    assert run.stderr.count("RuntimeWarning") == 1
-    assert "set NUMBA_CACHE_DIR to a writable folder" in run.stderr
-
-
 # As if numba had no class attribute for its libraries: only its own code finds them, at an object.
 WITHOUT_INSIDES = """
 from numba.core import codegen
@@ -154,84 +100,6 @@ def test_where_numbas_insides_are_others_the_results_are_the_same(tmp_path):
     (links, linked), (links_not, plain) = runs
     assert (links, links_not) == ("True", "False")
     assert plain == linked
-
-
-KERNEL = """
-from streamkernel.compute.jit import jit
-
-@jit
-def twice(value):
-    return value + value
-"""
-
-# Whoever has read the index waits, before it writes it, for the other one to read it too.
-STORE = """
-import os, pathlib, sys, time
-from numba.core.caching import IndexDataCacheFile
-import kernel
-
-def late(self, overloads, write=IndexDataCacheFile._save_index):
-    folder = pathlib.Path(kernel.__file__).parent
-    (folder / f"{os.getpid()}.read").touch()
-    deadline = time.monotonic() + 1.0
-    while len(list(folder.glob("*.read"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    write(self, overloads)
-
-IndexDataCacheFile._save_index = late
-print(kernel.twice(eval(sys.argv[1])))
-"""
-
-
-@pytest.fixture
-def imported(tmp_path, monkeypatch):
-    """Import the kernel as a process of its own would: nothing is compiled, all is in the cache."""
-    (tmp_path / "kernel.py").write_text(KERNEL)
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def anew():
-        sys.modules.pop("kernel", None)
-        return importlib.import_module("kernel").twice
-
-    yield anew
-    sys.modules.pop("kernel", None)
-
-
-def test_processes_that_compile_at_once_take_nothing_from_each_other(tmp_path, imported):
-    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{tmp_path}"}
-    started = [
-        subprocess.Popen([sys.executable, "-c", STORE, value], env=environment, stdout=subprocess.PIPE, text=True)
-        for value in ("3", "0.25")
-    ]
-    assert [process.communicate()[0] for process in started] == ["6\n", "0.5\n"]
-    twice = imported()
-    assert (twice(3), twice(0.25)) == (6, 0.5)
-    assert sorted(twice.stats.cache_hits.values()) == [1, 1]
-
-
-@pytest.mark.parametrize(
-    "junk", [b"", b"\x80\x04cstreamkernel.compute.arrival\nNoLonger\n.", b"junk"], ids=["empty", "class", "junk"]
-)
-def test_an_index_that_cannot_be_read_is_made_anew(imported, junk):
-    """pip leaves the caches of an earlier release behind, whose indices pickle its classes by name."""
-    assert imported()(3) == 6
-    twice = imported()
-    (index,) = Path(twice.stats.cache_path).glob("kernel.twice-*.nbi")
-    begin = index.read_bytes()
-    version = pickle.dumps(pickle.loads(begin))
-    index.write_bytes(version + junk)
-    assert twice(3) == 6
-    again = imported()
-    assert again(3) == 6
-    assert sum(again.stats.cache_hits.values()) == 1
-
-
-def test_what_cannot_be_stored_is_compiled_all_the_same(imported, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(IndexDataCacheFile, "save", full)
-    assert imported()(3) == 6
 
 
 @pytest.fixture
@@ -277,76 +145,3 @@ def test_a_compilation_that_fails_leaves_numba_and_python_as_they_were(imported,
 def test_what_cannot_be_compiled_says_so_at_once(imported):
     with pytest.raises(TypingError):
         imported()(None)
-
-
-def test_one_that_stands_still_with_the_lock_holds_nobody_up_for_ever(imported, monkeypatch):
-    monkeypatch.setattr(jit, "_LOCK_SECONDS", 0.0)
-    twice = imported()
-    cache = Path(twice.stats.cache_path)
-    cache.mkdir(exist_ok=True)
-    with (cache / "kernel.twice.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert twice(3) == 6
-
-
-def test_a_cache_that_may_only_be_read_is_read(imported):
-    twice = imported()
-    assert twice(3) == 6
-    lock = Path(twice.stats.cache_path) / "kernel.twice.lock"
-    lock.unlink()
-    lock.mkdir()
-    twice = imported()
-    assert twice(3) == 6
-    assert sum(twice.stats.cache_hits.values()) == 1
-
-
-@pytest.fixture
-def unwritable(monkeypatch):
-    """Make folders unwritable for numba, also for root; what is in them stays readable."""
-
-    def refused(*_, **__):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(caching.tempfile, "TemporaryFile", refused)
-    monkeypatch.setattr(IndexDataCacheFile, "save", refused)
-
-
-def _sum_of_hits(dispatcher):
-    return sum(dispatcher.stats.cache_hits.values())
-
-
-def test_a_folder_that_cannot_be_written_is_read(imported, request):
-    kept = imported()
-    assert kept(3) == 6
-    request.getfixturevalue("unwritable")
-    twice = imported()
-    assert (twice(3), twice.stats.cache_path) == (6, kept.stats.cache_path)
-    assert _sum_of_hits(twice) == 1
-    assert twice(0.25) == 0.5  # what is not there is compiled, and not stored
-    assert (imported()(0.25), _sum_of_hits(twice)) == (0.5, 1)
-
-
-def test_a_broken_index_that_cannot_be_removed_is_no_failure(imported, request, monkeypatch):
-    kept = imported()
-    assert kept(3) == 6
-    twice = imported()
-    (index,) = Path(kept.stats.cache_path).glob("kernel.twice-*.nbi")
-    index.write_bytes(b"junk")
-    request.getfixturevalue("unwritable")
-    monkeypatch.setattr(Path, "unlink", caching.tempfile.TemporaryFile)
-    assert twice(3) == 6
-
-
-@pytest.mark.usefixtures("unwritable")
-def test_a_folder_that_cannot_be_written_and_holds_nothing_is_passed_over(imported, monkeypatch):
-    monkeypatch.setattr(jit, "_warned", False)
-    twice = imported()
-    with pytest.warns(RuntimeWarning, match="compiled code is not cached"):
-        assert (twice(3), twice.stats.cache_path) == (6, None)
-
-
-def test_code_for_another_cpu_is_passed_over(imported, request, monkeypatch):
-    assert imported()(3) == 6
-    request.getfixturevalue("unwritable")
-    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
-    assert imported().stats.cache_path is None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import NODES, TreeEnsembles
-from streamkernel.compute import trees
+from streamkernel.compute import binning, splits, tree_growth, trees
 from tests import naive
 
 
@@ -19,8 +19,8 @@ VALUE = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e12, np.nan]), st.floats(-10
 
 
 def _binned(x):
-    codes, cuts = np.empty(len(x), np.uint8), np.empty(trees.BINS - 1)
-    n_bins = trees.bin_column(x, codes, cuts)
+    codes, cuts = np.empty(len(x), np.uint8), np.empty(binning.BINS - 1)
+    n_bins = binning.bin_column(x, codes, cuts)
     return codes, cuts[: n_bins - 1]
 
 
@@ -29,7 +29,7 @@ def test_sort(rng, n):
     values = np.round(rng.normal(size=n), 1)
     expected = values.copy()
     naive.sort(expected)
-    trees.sort(values)
+    binning.sort(values)
     assert values.tolist() == expected.tolist()
 
 
@@ -47,7 +47,7 @@ def test_bins_of_a_long_column_are_of_its_quantiles(rng):
     codes, cuts = _binned(x)
     assert (codes.tolist(), cuts.tolist()) == naive.bin_column(x)
     shares = np.bincount(codes) / len(x)
-    assert len(shares) == trees.BINS - 1
+    assert len(shares) == binning.BINS - 1
     assert shares.max() < 3 / len(shares)
 
 
@@ -69,9 +69,9 @@ def test_an_input_that_is_there_or_not_can_be_split():
 def _problem(rng, n, d, K):
     X = np.round(rng.normal(size=(n, d)), 1)
     X[rng.random(X.shape) < 0.05] = np.nan
-    codes, cuts, n_bins = np.empty((d, n), np.uint8), np.empty((d, trees.BINS - 1)), np.empty(d, np.int64)
+    codes, cuts, n_bins = np.empty((d, n), np.uint8), np.empty((d, binning.BINS - 1)), np.empty(d, np.int64)
     for j in range(d):
-        n_bins[j] = trees.bin_column(np.ascontiguousarray(X[:, j]), codes[j], cuts[j])
+        n_bins[j] = binning.bin_column(np.ascontiguousarray(X[:, j]), codes[j], cuts[j])
     signal = np.nan_to_num(X[:, :1]) > 0
     targets = rng.normal(size=(n, K)) * 0.3 + signal * rng.normal(size=K)
     return X, codes, cuts, n_bins, targets, rng.uniform(0.5, 2.0, n)
@@ -82,11 +82,11 @@ def test_the_best_cut(rng, k):
     _, codes, _, _, targets, weights = _problem(rng, 80, 3, 3)
     rows = rng.permutation(80)[:50]
     R = np.hstack([targets[:, :k] * weights[:, None], weights[:, None]])
-    totals, counts = np.zeros((trees.BINS, k + 1)), np.zeros(trees.BINS, np.int64)
+    totals, counts = np.zeros((binning.BINS, k + 1)), np.zeros(binning.BINS, np.int64)
     sums = R[rows].sum(axis=0)
-    assert trees.explained(sums) == pytest.approx(naive.explained(sums))
+    assert splits.explained(sums) == pytest.approx(naive.explained(sums))
     for column in codes:
-        gain, cut = trees.best_cut(column, rows, R, sums, trees.explained(sums), totals, counts)
+        gain, cut = splits.best_cut(column, rows, R, sums, splits.explained(sums), totals, counts)
         expected_gain, expected_cut = naive.best_cut(column, rows, R)
         assert gain == pytest.approx(expected_gain, rel=1e-9)
         assert cut == expected_cut
@@ -95,11 +95,11 @@ def test_the_best_cut(rng, k):
 
 
 def test_rounding_is_no_gain():
-    assert trees.explains_more(1.0, 0.5, 1e3)
+    assert splits.explains_more(1.0, 0.5, 1e3)
     assert naive.explains_more(1.0, 0.5, 1e3)
-    assert not trees.explains_more(1.0 + 1e-12, 1.0, 1e3)
+    assert not splits.explains_more(1.0 + 1e-12, 1.0, 1e3)
     assert not naive.explains_more(1.0 + 1e-12, 1.0, 1e3)
-    assert not trees.explains_more(0.0, 0.0, 0.0)
+    assert not splits.explains_more(0.0, 0.0, 0.0)
 
 
 def test_a_partition_keeps_every_record(rng):
@@ -107,7 +107,7 @@ def test_a_partition_keeps_every_record(rng):
     for cut in range(-1, 10):
         rows = rng.permutation(70)[:40]
         expected = naive.partition(codes, cut, rows.tolist())
-        middle = trees.partition(codes, cut, rows)
+        middle = splits.partition(codes, cut, rows)
         assert sorted(rows[:middle]) == sorted(expected[0])
         assert sorted(rows[middle:]) == sorted(expected[1])
 
@@ -116,7 +116,7 @@ def test_a_partition_keeps_every_record(rng):
 def test_the_outputs_watched(rng, K):
     targets, weights = rng.normal(size=(20, K)), rng.uniform(size=20)
     np.testing.assert_allclose(
-        trees.watched(targets, weights, np.uint64(5)), naive.watched(targets, weights, 5), rtol=1e-12, atol=1e-12
+        splits.watched(targets, weights, np.uint64(5)), naive.watched(targets, weights, 5), rtol=1e-12, atol=1e-12
     )
 
 
@@ -127,7 +127,7 @@ def test_a_tree(rng, n, d, K, most):
     X, codes, cuts, n_bins, targets, weights = _problem(rng, n, d, K)
     features, children = np.full(most, -1, np.int32), np.zeros(most, np.int32)
     thresholds, values, node_weights = np.zeros(most), np.zeros((most, K)), np.zeros(most)
-    trees.grow(
+    tree_growth.grow(
         codes, cuts, n_bins, targets, weights, np.uint64(77), features, thresholds, children, values, node_weights
     )
     expected = naive.grow(codes, cuts, targets, weights, 77, most)
@@ -184,7 +184,7 @@ def test_the_oldest_tree_is_grown(rng):
     forest.arrays.counts[0] = 40
     for grown in range(3):
         before = forest.arrays.values.copy()
-        trees.grow_oldest(forest.arrays)
+        tree_growth.grow_oldest(forest.arrays)
         assert (before[0, 1 - grown % 2] == forest.arrays.values[0, 1 - grown % 2]).all()
         for node, (*_, value, _) in enumerate(naive.grow_oldest(records, grown)):
             np.testing.assert_allclose(forest.arrays.values[0, grown % 2, node], value, rtol=1e-9, atol=1e-12)

@@ -5,51 +5,21 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from journals import SEGMENT, all_of, drain, entry, opened, read
 
 from connectors.journal import writer as writing
-from connectors.journal.layout import COMMITTED, parse_committed, segments
+from connectors.journal.layout import segments
 from connectors.journal.lines import JournalEntry, parse_line, to_line
 from connectors.journal.source import JournalSource
 from connectors.journal.writer import JournalWriter
 from connectors.ports import Position, SinkError, SourceError
-
-SEGMENT = 1024
-
-
-def opened(folder: Path, max_bytes: int = 16 * SEGMENT, ids: int = 1000) -> JournalWriter:
-    writer = JournalWriter(folder, max_bytes, ids)
-    writer.open()
-    return writer
-
-
-def entry(number: int, id: str | None = None) -> JournalEntry:
-    return JournalEntry(json.dumps({"n": number}).encode(), id)
-
-
-def read(source: JournalSource, most: int = 10_000) -> list[int]:
-    return [record.x["n"] for record in source.poll(most, 0)]
-
-
-def drain(source: JournalSource) -> Position:
-    """Read all there is; gives where the next record will begin."""
-    while records := source.poll(10_000, 0):
-        end = records[-1].next
-    return end
-
-
-def all_of(folder: Path) -> list[int]:
-    with JournalSource(folder) as source:
-        source.open()
-        numbers = []
-        while some := read(source):
-            numbers += some
-        return numbers
 
 
 @given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.floats(allow_nan=False) | st.text(max_size=5)))
@@ -221,67 +191,59 @@ def test_a_group_that_cannot_be_written_is_taken_back(
     writer.close()
 
 
-class TestSource:
-    def test_a_journal_that_is_made_later(self, tmp_path: Path) -> None:
-        with JournalSource(tmp_path / "later") as source:
-            source.open()
-            assert source.poll(10, 0.02) == []
-            assert source.starting_offsets == {}
-            writer = opened(tmp_path / "later")
-            writer.append([[entry(1)]])
-            assert read(source) == [1]
-            assert source.starting_offsets[0].offset == 0
-            writer.close()
-
-    def test_one_that_is_not_followed_ends(self, tmp_path: Path) -> None:
-        writer = opened(tmp_path)
-        writer.append([[entry(1)]])
-        writer.close()
-        with JournalSource(tmp_path, follow=False) as source:
-            source.open()
-            assert not source.exhausted
-            assert read(source) == [1]
-            assert source.exhausted
-
-    def test_what_cannot_be_used(self, tmp_path: Path) -> None:
-        writer = opened(tmp_path)
-        writer.append([[JournalEntry(b"[1]"), JournalEntry(b'{"n": 1, "a": "%s"}' % (b"x" * 300)), entry(2)]])
-        writer.append([[JournalEntry(b'{"long": "%s"}' % (b"x" * 900))]])
-        writer.close()
-        with JournalSource(tmp_path, max_record_bytes=500) as source:
-            source.open()
-            reasons = [record.fault and record.fault.reason for record in source.poll(10, 0)]
-        assert reasons == ["not_an_object", "string_too_long", None, "too_long"]
-
-    def test_another_journal_is_refused(self, tmp_path: Path) -> None:
-        opened(tmp_path / "one").close()
-        opened(tmp_path / "two").close()
-        with JournalSource(tmp_path / "one") as source:
-            source.open()
-            begin = source.starting_offsets
-        for name, what in (("two", "this is another journal"), ("none", "there is no journal")):
-            with pytest.raises(SourceError, match=f"{what}.*: put the one back that was read, or start anew"):
-                JournalSource(tmp_path / name).open(begin)
-        with (
-            JournalSource(tmp_path / "one") as source,
-            pytest.raises(SourceError, match="does not hold what was read before offset 7"),
-        ):
-            source.open({0: begin[0]._replace(offset=7)})
-
-    def test_what_is_committed_is_told_whole(self, tmp_path: Path) -> None:
-        writer = opened(tmp_path)
-        writer.append([[entry(1)]])
-        committed = tmp_path / COMMITTED
-        whole = committed.read_bytes()
-        assert parse_committed(whole) == writer.committed
-        with JournalSource(tmp_path) as source:
-            source.open()
-            for cut in (b"", whole[:10], whole[::-1]):
-                committed.write_bytes(cut)
-                source.poll(0, 0)
+@pytest.mark.parametrize("what", ["removed", "moved", "segment", "replaced"])
+def test_what_is_no_longer_there_is_not_written_to(tmp_path: Path, what: str) -> None:
+    """An open file takes bytes that nobody would ever read: they must not be acknowledged."""
+    folder = tmp_path / "journal"
+    writer, source = opened(folder), JournalSource(folder)
+    writer.append([[entry(1)]])
+    source.open()
+    assert read(source) == [1]
+    if what == "segment":
+        segments(folder)[0].path.unlink()
+    else:
+        folder.rename(tmp_path / "elsewhere")
+    if what == "removed":
+        shutil.rmtree(tmp_path / "elsewhere")
+    if what == "replaced":
+        shutil.copytree(tmp_path / "elsewhere", folder)
+    for _ in range(2):
+        with pytest.raises(OSError, match="put it back, or start this service again"):
             writer.append([[entry(2)]])
-            assert read(source) + read(source) == [1, 2]
-        writer.close()
+    if what != "segment":
+        with pytest.raises(SourceError, match=r"removed or replaced.*: put the one back that was read, or start anew"):
+            source.poll(10, 0)
+    if what == "moved":
+        (tmp_path / "elsewhere").rename(folder)
+        assert writer.append([[entry(2)]]) == [[True]]
+        assert read(source) == [2]
+    source.close()
+    writer.close()
+
+
+def test_ids_are_counted_once_where_a_new_segment_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = JournalWriter(tmp_path, 2**20, 3)
+    writer.open()
+    wide = b'{"n": 1, "a": "%s"}' % (b"x" * 2**16)
+    writer.append([[JournalEntry(wide, "a"), JournalEntry(wide, "b")]])
+    real = writing.open_regular
+
+    def none_left(*_: Any) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(writing, "open_regular", none_left)
+    for _ in range(3):
+        with pytest.raises(OSError, match="Too many"):
+            writer.append([[entry(2, "c")]])
+    monkeypatch.setattr(writing, "open_regular", real)
+    writer.append([[entry(2, "c")]])
+    writer.close()
+    again = JournalWriter(tmp_path, 2**20, 3)
+    again.open()
+    assert again.append([[entry(3, one) for one in "abcd"]]) == [[False, False, False, True]]
+    again.close()
 
 
 def test_a_second_writer_is_turned_away(tmp_path: Path) -> None:

@@ -191,6 +191,7 @@ def test_what_came_late_is_told_and_the_names_are_bounded(
         ("b,y\n1,no\n", "it lacks 'a' and it has 'b' besides", []),
         (gzip.compress(rows(8, 9).encode())[:-12], "the compressed data end early", None),
     ],
+    ids=["other columns", "cut short"],
 )
 def test_a_file_that_cannot_be_read_is_one_dead_letter(
     folder: Path, bad: str | bytes, detail: str, before: list[object] | None

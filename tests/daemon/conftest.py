@@ -62,12 +62,13 @@ class Home:
     def environment(self, **extra: str) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{self.folder}", "PYTHONWARNINGS": "default", **extra}
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        """Start the command line in a process of its own."""
+    def start(self, *arguments: str, stdin: int | None = None, **environment: str) -> subprocess.Popen[str]:
+        """Start the command line in a process of its own, which by default has the standard input of this one."""
         return subprocess.Popen(
             [sys.executable, "-c", _MAIN, *arguments],
             cwd=self.folder,
             env=self.environment(**environment),
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

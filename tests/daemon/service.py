@@ -6,10 +6,12 @@ import http.client
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import StartedService, start_service
+from streamkernel.daemon.service.service_metrics import ServiceMetrics
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 
@@ -47,6 +49,16 @@ class Client:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def service_metrics() -> ServiceMetrics:
+    """The metrics of a service with one journal, of the section `source`, after a request."""
+    journal: Any = SimpleNamespace(size=0, n_appended=0, n_repeated=0, n_groups=0, n_refused=0)
+    metrics = ServiceMetrics({"source": (journal, 2**20)})
+    with metrics.request("/predict") as request:
+        request.status = 200
+    metrics.count([{}])
+    return metrics
 
 
 @contextmanager

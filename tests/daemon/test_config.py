@@ -290,7 +290,8 @@ def test_floats_are_read_as_people_write_them() -> None:
 
 def test_the_schema_describes_what_is_accepted() -> None:
     schema = Config.model_json_schema()
-    assert set(schema["required"]) == {"source", "model"}
+    assert set(schema["required"]) == {"source"}
+    assert schema["oneOf"] == [{"required": ["model"]}, {"required": ["models"]}]
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]) == set(Config.model_fields)
 

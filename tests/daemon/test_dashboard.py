@@ -1,4 +1,4 @@
-"""The Grafana dashboard shows metrics that the daemon has."""
+"""The Grafana dashboards show metrics that the daemon and the service have."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.daemon.endpoint import get, serving, values_of
 
-DASHBOARD = Path(__file__).parents[2] / "configs/grafana/streamkernel.json"
+FOLDER = Path(__file__).parents[2] / "configs/grafana"
+DASHBOARD, OF_SERVICE = FOLDER / "streamkernel.json", FOLDER / "streamkernel-serve.json"
+both = pytest.mark.parametrize("path", [DASHBOARD, OF_SERVICE], ids=lambda path: path.stem)
 
 
-def expressions() -> list[str]:
-    dashboard = json.loads(DASHBOARD.read_text())
+def expressions(path: Path = DASHBOARD) -> list[str]:
+    """What a dashboard asks for."""
+    dashboard = json.loads(path.read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     variables = [one["query"]["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
     return asked + variables
@@ -27,6 +33,7 @@ class TestDashboard:
         join = LabelJoin("id", "y", 60.0, 10)
         models = (KernelClassifier(), AdaptiveKernelClassifier())
         exporters = [Exporter(model, ["accuracy"], 1000, join, outputs=["predictions"]) for model in models]
+        exporters[0].show_models({"champion": ModelView(rolling={"accuracy": 0.9})})
         served = set()
         for family in itertools.chain(*(exporter.registry.collect() for exporter in exporters)):
             if family.type == "histogram":
@@ -41,8 +48,9 @@ class TestDashboard:
         }
         assert not missing
 
-    def test_it_can_be_imported(self) -> None:
-        dashboard = json.loads(DASHBOARD.read_text())
+    @both
+    def test_it_can_be_imported(self, path: Path) -> None:
+        dashboard = json.loads(path.read_text())
         source = dashboard["templating"]["list"][0]
         assert (source["name"], source["type"], source["query"]) == ("datasource", "datasource", "prometheus")
         numbers = [panel["id"] for panel in dashboard["panels"]]
@@ -53,9 +61,10 @@ class TestDashboard:
             for target in panel["targets"]:
                 assert target["datasource"] == panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
 
-    def test_no_two_panels_overlap(self) -> None:
+    @both
+    def test_no_two_panels_overlap(self, path: Path) -> None:
         taken: set[tuple[int, int]] = set()
-        for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for panel in json.loads(path.read_text())["panels"]:
             place = panel["gridPos"]
             cells = {
                 (x, y)

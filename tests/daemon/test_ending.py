@@ -146,3 +146,31 @@ def test_the_input_that_select_trips_over_is_named(short: Home, capsys: pytest.C
     outputs = {"predictions": predictions("new.jsonl"), "dead_letters": predictions("none.jsonl")}
     assert ended(short, content, model=model, checkpoint={"directory": "new"}, **outputs) == 0
     assert short.lines("none.jsonl") == []
+
+
+@pytest.mark.parametrize("kind", ["Perceptron", "LogisticRegression", "ALMAClassifier"])
+def test_labels_that_a_model_for_two_classes_cannot_take_name_the_way_on(
+    short: Home, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    content = "a,b,y\n" + "1,2,spam\n2,1,ham\n" * 5
+    source = CSV | {"target_type": "str"}
+    name = f"river.linear_model.{kind}"
+    assert ended(short, content, source=source, model=[name]) == 1
+    said = capsys.readouterr().err
+    advice = (
+        f"{kind} tells true from false and knows no other label: set source.target_type: bool, which reads yes and no"
+    )
+    starts, first, *_ = [line for line in said.splitlines() if advice in line]
+    assert f"model: {advice}" in starts
+    assert "a dead letter of the records at offset" in first
+    assert "inputs.exclude" not in said
+    assert cli.main(["check", "config.yaml"]) == 0
+    assert f"model: {advice}" in capsys.readouterr().out
+    # The two ways on that it names.
+    model = [{"river.multiclass.OneVsRestClassifier": {"classifier": {name: {}}}}]
+    outputs = {"predictions": predictions("new.jsonl"), "dead_letters": predictions("none.jsonl")}
+    assert ended(short, content, source=source, model=model, checkpoint={"directory": "new"}, **outputs) == 0
+    assert short.lines("new.jsonl")[-1]["prediction"] in ("spam", "ham")
+    labelled = content.replace("spam", "yes").replace("ham", "no")
+    assert ended(short, labelled, model=[name], checkpoint=None, predictions=None, dead_letters=None) == 0
+    assert "tells true from false" not in capsys.readouterr().err

@@ -11,6 +11,7 @@ from river import datasets, linear_model, metrics, preprocessing
 
 from streamkernel import AdaptiveKernelClassifier, KernelClassifier
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring import plot as plotting
 from streamkernel.daemon.monitoring.evaluation import Evaluation
@@ -117,7 +118,15 @@ def test_a_file_that_cannot_be_written_is_one_line(home: Home, launcher: Launche
         ended = launcher.call(home, "evaluate", "config.yaml", option, "nowhere/file")
         assert ended.returncode == 1
         assert "nowhere/file: cannot be written: No such file or directory" in ended.stderr
+        assert ended.stdout == ""  # it is told before the work
         assert "Traceback" not in ended.stderr
+
+
+def test_one_file_for_figures_and_plot_is_refused(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (here.folder / "link").symlink_to("both")
+    assert main(["evaluate", "config.yaml", "--json", "both", "--plot", "link"]) == 2
+    assert capsys.readouterr().err == "--plot: must differ from --json, they are the same file\n"
+    assert not (here.folder / "both").exists()
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

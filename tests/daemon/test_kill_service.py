@@ -16,6 +16,7 @@ from tests.daemon.service import DIRECT, LATE, Client
 
 ROUNDS = [3, pytest.param(20, marks=pytest.mark.long)]
 PER_ROUND = 60
+PLACES = ("journal-group", "journal-durable")
 
 
 def started(home: Home, launcher: Launcher, **environment: str) -> tuple[Running, Client | None]:
@@ -57,8 +58,8 @@ def test_kills_of_both(home: Home, launcher: Launcher, late: bool, rounds: int) 
     n_sent = 0
     for number in range(rounds):
         learning = launcher.start(home, "run", "config.yaml", STREAMKERNEL_CRASH=f"consumed:{draw.randint(20, 90)}")
-        point = ("journal-group", "journal-durable")[number % 2]
-        service, client = started(home, launcher, STREAMKERNEL_CRASH=f"{point}:{draw.randint(10, PER_ROUND)}")
+        place = PLACES[number % 2]
+        service, client = started(home, launcher, STREAMKERNEL_CRASH=f"{place}:{draw.randint(10, PER_ROUND)}")
         assert client is not None
         while n_sent < len(todo) and send(client, *todo[n_sent][:2], **todo[n_sent][2]):
             n_sent += 1

@@ -7,6 +7,7 @@ import math
 import random
 import struct
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -40,7 +41,15 @@ def predictions(draw: st.DrawFn) -> Prediction:
     return Prediction(draw(st.none() | st.sampled_from(list(given)) | LABEL), given)
 
 
-KEPT = st.builds(PendingRecord, TEXT, st.floats(0.0, 1e12), st.dictionaries(TEXT, INPUT, max_size=8), predictions())
+# What each of several models predicted is in test_several_models_elsewhere.
+KEPT = st.builds(
+    PendingRecord,
+    TEXT,
+    st.floats(0.0, 1e12),
+    st.dictionaries(TEXT, INPUT, max_size=8),
+    predictions(),
+    named=st.just(MappingProxyType({})),
+)
 
 
 def typed(value: Any) -> Any:

@@ -59,7 +59,7 @@ def state_of(found: resume.Start) -> str | dict[str, float]:
     return model.state_digest() if hasattr(model, "state_digest") else dict(model["LogisticRegression"].weights)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case in CASES if (EARLIER[-1] / case).exists()])  # the rest came later
 def test_a_golden_checkpoint_is_written_in_the_newest_format(
     place: Path, case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
@@ -186,10 +188,32 @@ def test_one_record_of_an_idle_log_has_its_line_before_any_checkpoint(home: Home
     assert home.header()["account"]["consumed"] == 0
     running.signal(signal.SIGKILL)
     assert running.wait().returncode == -signal.SIGKILL
+    with (home.folder / "stream.csv").open("a") as file:
+        file.write("1,2,red,yes\n")  # one that the killed process cannot have written a line for
     running = launcher.start(home, "run", "config.yaml")
-    assert wait_for_lines(home, 33).startswith(shown)
+    assert wait_for_lines(home, 34).startswith(shown)
     running.signal(signal.SIGTERM)
     assert running.wait().returncode == 0
+
+
+def test_from_standard_input_to_standard_output_a_line_comes_before_the_end(home: Home) -> None:
+    configured(
+        home,
+        source={"kind": "jsonl", "path": "-", "target": "y"},
+        model=["river.dummy.PriorClassifier"],
+        predictions=predictions("-"),
+        dead_letters={"kind": "none"},
+        checkpoint=None,
+    )
+    with home.start("run", "config.yaml", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(3):
+            process.stdin.write(json.dumps({"a": number, "y": "yes"}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["target"] == "yes"
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])

@@ -29,7 +29,8 @@ from river import (
 
 from streamkernel import KernelClassifier, KernelRegressor, growth, kernels, state
 from streamkernel.daemon.base.errors import CheckpointError
-from streamkernel.daemon.checkpoints.payload import dump_model, first_difference, load_model, structure
+from streamkernel.daemon.checkpoints.differences import differences
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model, structure
 from streamkernel.daemon.checkpoints.unpickler import permits
 
 RECORDS = list(datasets.Phishing().take(400))
@@ -144,16 +145,16 @@ def test_another_configuration_is_refused_with_the_difference(
 
 def test_the_kernel_and_growth_of_ours_are_part_of_the_structure() -> None:
     other = KernelClassifier(kernel=kernels.Gaussian(1.5), growth=growth.UDSG(), seed=1, max_features=512)
-    difference = first_difference(structure(ours()), structure(other))
+    difference, *_ = differences(structure(ours()), structure(other))
     assert difference is not None
     assert difference.startswith("model[0].growth: checkpoint has streamkernel.growth.cdsg.CDSG, configuration says")
 
 
 def test_numbers_that_are_equal_are_no_difference() -> None:
     before, now = {"model[0].l2": 1, "model[0].nan": float("nan")}, {"model[0].l2": 1.0, "model[0].nan": float("nan")}
-    assert first_difference(before, now) is None
-    assert first_difference({}, now) == "model[0].l2: not in the checkpoint, configuration says 1.0"
-    assert first_difference(before, {}) == "model[0].l2: checkpoint has 1, not in the configuration"
+    assert differences(before, now) == []
+    assert differences({}, now)[0] == "model[0].l2: not in the checkpoint, configuration says 1.0"
+    assert differences(before, {})[0] == "model[0].l2: checkpoint has 1, not in the configuration"
 
 
 def test_arguments_that_learning_writes_over_are_no_difference() -> None:

@@ -9,19 +9,16 @@ import logging
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from connectors.memory import MemorySink
-from connectors.ports import Position, SinkError
 from streamkernel.daemon import predict as predict_file
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult
-from streamkernel.daemon.stream.patient import PatientSink
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import _MAIN, Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
@@ -105,6 +102,36 @@ class TestLines:
                 (line["prediction"], line["target"]) for line in lines
             ]
 
+    @pytest.mark.usefixtures("trained")
+    def test_columns_pass_through(self, predict: Predict) -> None:
+        renamed = "{column: y, name: label}"
+        _, lines, _ = predict("out/state", "other.csv", "--include", "a", "--include", renamed)
+        _, rows, _ = predict("out/state", "other.csv", "--include", "a", "--include", renamed, "--format", "csv")
+        assert {row["label"] for row in rows} == {"yes", "no", ""}
+        assert [(row["a"], row["label"]) for row in rows] == [(line["a"] or "", line["label"] or "") for line in lines]
+
+    def test_columns_are_read_as_the_run_that_learnt_read_them(self, here: Home, predict: Predict) -> None:
+        rows = [(f"0{n % 3}", f"{n % 28 + 1:02}.02.2024", "n/a" if n % 5 == 0 else str(n % 7), n) for n in range(200)]
+        text = "".join(f"{zip},{day},{price},{n},{'yes' if zip == '01' else 'no'}\n" for zip, day, price, n in rows)
+        (here.folder / "orders.csv").write_text(f"zip,day,price,id,y\n{text}")
+        types = {"zip": "string", "day": {"type": "date", "format": "%d.%m.%Y"}, "price": {"na": ["n/a"]}}
+        source = {"kind": "csv", "path": "orders.csv", "target": "y", "inputs": {"exclude": ["id"], "types": types}}
+        here.configure(source=source)
+        run(prepare(here.config))
+        (here.folder / "new.csv").write_text("day,zip,price\n03.02.2024,01,n/a\n04.02.2024,02,3\n")  # no id
+        predicted = {
+            "mode": "predict",
+            "serve_from": "out/state",
+            "source": {**source, "path": "new.csv", "target": None, "inputs": {"types": types}},
+        }
+        expected = {"predictions": {"kind": "jsonl", "path": "expected.jsonl"}, "dead_letters": None}
+        here.configure(**predicted, checkpoint=None, **expected)
+        run(prepare(here.config))
+        assert predict("out/state", "new.csv") == (0, here.lines("expected.jsonl"), "")
+        (here.folder / "short.csv").write_text("zip,price\n01,3\n")
+        status, _, err = predict("out/state", "short.csv")
+        assert (status, "no column 'day' for inputs.types (its cells may be empty); the header has" in err) == (1, True)
+
     def test_the_key_and_label_of_late_labels_are_no_inputs(self, here: Home, predict: Predict) -> None:
         write_pair(here.folder, "jsonl", 1000)
         model = ["river.preprocessing.StandardScaler", "river.linear_model.SoftmaxRegression"]
@@ -177,6 +204,23 @@ class TestRefusals:
             (["out/state", "other.jsonl", "--delimiter", ";"], 2, "--delimiter: has no meaning for jsonl"),
             (["out/state", "other.csv", "--format", "xml"], 2, "'xml' is not one of"),
             (["out/state"], 2, "Missing argument"),
+            (["out/state", "out"], 2, "FILE: out is a directory: give a pattern such as 'out/*.csv'"),
+            (["out/state", "other.csv", "--encoding", "utf-16"], 2, "FILE: the encoding must write ASCII characters"),
+            (
+                ["out/state", "other.csv", "--target", "yy"],
+                2,
+                "--target: other.csv has no column 'yy', it has 'a', 'b'",
+            ),
+            (
+                ["out/state", "other.csv", "--include", "id"],
+                1,
+                "there is no column 'id' to pass through, the header has",
+            ),
+            (
+                ["out/state", "other.csv", "--include", "target"],
+                2,
+                "--include: each line has target already: write {col",
+            ),
         ],
     )
     def test_each_is_one_sentence(self, predict: Predict, arguments: list[str], status: int, why: str) -> None:
@@ -285,27 +329,3 @@ class TestAsAFilter:
         status, lines, _ = predict("out/state", "long.csv")
         assert status == 128 + signal.SIGINT
         assert 0 < len(lines) < 5000
-
-    def test_a_slow_reader_is_waited_for(self) -> None:
-        class SlowSink(MemorySink):
-            left = 3
-
-            def flush(self) -> int:
-                if self.left:
-                    self.left -= 1
-                    try:
-                        raise BlockingIOError
-                    except BlockingIOError:
-                        raise SinkError("nobody reads it") from None
-                return super().flush()
-
-            def write(self, lines: Sequence[Any], positions: Sequence[Position] = ()) -> None:
-                super().write(lines, positions)
-                self.flush()
-
-        slow = SlowSink()
-        PatientSink(slow, lambda: False).write([{"a": 1}], [])
-        assert (slow.lines, slow.left) == ([{"a": 1}], 0)
-        slow.left = 1
-        with pytest.raises(SinkError):
-            PatientSink(slow, lambda: True).write([{"a": 2}], [])

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes two daemons, and every panel of the dashboard gets data from it."""
+"""A real Prometheus scrapes three daemons, and every panel of the dashboard gets data from it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -73,7 +74,7 @@ def answer(url: str, expression: str) -> int:
         return 0
 
 
-def followed(home: Home, launcher: Launcher, estimator: str) -> tuple[Running, str]:
+def followed(home: Home, launcher: Launcher, **models: Any) -> tuple[Running, str]:
     """A daemon that has learnt its stream and waits for more, also for labels, and where it serves."""
     write_stream(home.folder / "stream.csv", 300)
     write_pair(home.folder, "jsonl", 300)
@@ -82,7 +83,7 @@ def followed(home: Home, launcher: Launcher, estimator: str) -> tuple[Running, s
     home.configure(
         source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
         labels=labels,
-        model=[{f"streamkernel.{estimator}": {"seed": 1}}],
+        **models,
         metrics={"port": 0},
     )
     daemon = launcher.start(home, "run", "config.yaml")
@@ -95,7 +96,14 @@ def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], lau
     assert {title for title in missing if title in OF_TOPICS} == OF_TOPICS
     for title in OF_TOPICS:
         del missing[title]
-    daemons = [followed(homes(name), launcher, name) for name in ("KernelClassifier", "AdaptiveKernelClassifier")]
+    growing, adaptive = (
+        [{f"streamkernel.{name}": {"seed": 1}}] for name in ("KernelClassifier", "AdaptiveKernelClassifier")
+    )
+    daemons = [
+        followed(homes("growing"), launcher, model=growing),
+        followed(homes("adaptive"), launcher, model=adaptive),
+        followed(homes("several"), launcher, model=None, models={"one": growing, "other": growing}, publish="one"),
+    ]
     with prometheus(tmp_path, [address for _, address in daemons]) as url:
         for _ in range(300):  # a rate wants two scrapes
             missing = {

@@ -277,7 +277,10 @@ def test_what_cannot_be_replayed_into(settings: list[str], said: str, capsys: py
 def test_a_topic_is_to_be_written_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     topic = "dead_letters={kind: kafka, topic: dead, bootstrap_servers: 'localhost:1'}"
     assert cli.main(["replay", "dead", "config.yaml", "--set", topic]) == 1
-    assert "kafka-console-consumer.sh --topic dead --from-beginning" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "kafka-console-consumer.sh --topic dead --from-beginning" in said
+    # Lines of a transaction that was aborted are none.
+    assert "--bootstrap-server localhost:1 --isolation-level read_committed" in said
 
 
 def test_the_header_of_csv_may_come_from_another_file(dead: Home, capsys: pytest.CaptureFixture[str]) -> None:

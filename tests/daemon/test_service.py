@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -16,11 +17,12 @@ from connectors.journal.source import JournalSource
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service.roles import service_plan
+from streamkernel.daemon.service.run import start_service
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
 from tests.daemon.endpoint import values_of
 from tests.daemon.raw_http import exchange, status
-from tests.daemon.service import DIRECT, LATE, serving
+from tests.daemon.service import DIRECT, LATE, Client, serving
 
 X = {"a": 0.25, "b": -1.0, "colour": "red"}
 
@@ -103,7 +105,14 @@ class TestLateLabels:
             assert client.ask("/predict", [{**X, "id": "7"}, X, {"id": 8, "a": []}])[1] == [
                 {**answer, "status": "repeated"},
                 {key: answer[key] for key in ("prediction", "probabilities", "checkpoint")},
-                {"error": {"reason": "nested", "detail": "input 'a' is a list, not a number or a string"}},
+                {
+                    "error": {
+                        "reason": "nested",
+                        "detail": "input 'a' is a list, not a number or a string",
+                        "remedy": "set source.inputs.nested: flatten, "
+                        "which makes an input of each value in it, or ignore",
+                    }
+                },
             ]
             assert client.ask("/learn", {"id": 7.0, "y": "yes"}) == (202, {"status": "accepted"})
             assert client.ask("/learn", {"id": 7, "y": "no"}) == (202, {"status": "repeated"})
@@ -235,3 +244,23 @@ def test_configurations_that_cannot_be_served(here: Home, sections: dict[str, An
     with pytest.raises(ConfigError) as caught:
         service_plan(prepare(here.configure(**sections)))
     assert line in "\n".join(caught.value.lines)
+
+
+def test_a_group_is_served_by_partition(here: Home) -> None:
+    learn(here, checkpoint={"directory": "out/state/partition-3"})
+    path = here.configure(
+        source={"kind": "kafka", "topic": "t", "bootstrap_servers": "nowhere:9092", "group": "g", "target": "y"},
+        predictions={"kind": "none"},
+        dead_letters={"kind": "none"},
+        serve={"port": 0},
+    )
+    with pytest.raises(ConfigError, match="say by --partition N which one is served"):
+        service_plan(prepare(path))
+    with ExitStack() as stack:
+        started = start_service(service_plan(prepare(path), 3), stack)
+        client = Client(started.port)
+        stack.callback(client.close)
+        assert client.ask("/predict", X)[1]["checkpoint"] > 0
+        assert client.ask("/learn", X)[0] == 404  # labels come by the topic
+    with pytest.raises(ConfigError, match=r"--partition: only with source\.group"):
+        service_plan(prepare(here.configure()), 3)

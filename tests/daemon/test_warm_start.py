@@ -12,6 +12,7 @@ import pytest
 from streamkernel.daemon import cli
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.check import check
+from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.loop import TooManyDeadLettersError
@@ -196,7 +197,7 @@ def test_its_dead_letters_are_not_replayed(warm: Home, capsys: pytest.CaptureFix
         ),
         (
             "{kind: cvs}",
-            "warm_start.source.kind: must be one of csv, jsonl, river, kafka, got 'cvs', did you",
+            "warm_start.source.kind: must be one of csv, jsonl, river, kafka, journal, got 'cvs', did you",
         ),
     ],
 )
@@ -209,3 +210,30 @@ def test_it_is_not_for_every_run(tmp_path: Path) -> None:
     warm_start = "warm_start: {source: {kind: csv, path: b.csv, target: y}}\n"
     (line,) = lines_of(tmp_path, f"{GOOD}{warm_start}mode: predict\nserve_from: state\n")
     assert line == "warm_start: not in mode predict, which learns nothing: name a trained model in serve_from"
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "both"),
+    [
+        ({"path": "stream.csv"}, {"path": "history.csv"}, None),
+        ({"path": "stream.csv"}, {"path": "./stream.csv"}, "stream.csv"),
+        ({"path": ["*.csv"]}, {"path": "link.csv"}, "history.csv"),
+        ({"path": ".", "watch": True}, {"path": "*.csv"}, "history.csv and 1 more"),
+        ({"path": "link.csv"}, {"path": ["stream.csv", "history.csv"]}, "history.csv"),
+    ],
+)
+def test_what_is_learnt_twice_is_told(
+    warm: Home, source: dict[str, Any], first: dict[str, Any], both: str | None
+) -> None:
+    (warm.folder / "link.csv").symlink_to("history.csv")
+    csv = {"kind": "csv", "target": "y"}
+    plan = prepare(warm.configure(model=OURS, source=csv | source, warm_start={"source": csv | first}))
+    told = [line for line in caveats(plan, {}) if "learnt twice" in line]
+    assert len(told) == (both is not None)
+    assert both is None or f"{both}: its records are learnt twice; where that is not what you want" in told[0]
+
+
+def test_a_data_set_that_is_learnt_twice_is_told(warm: Home) -> None:
+    river = {"kind": "river", "dataset": "Bananas"}
+    plan = prepare(warm.configure(model=OURS, source=river, warm_start={"source": river}))
+    assert any("both read the data set Bananas: its records are learnt twice" in line for line in caveats(plan, {}))

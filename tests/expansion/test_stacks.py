@@ -9,7 +9,7 @@ from streamkernel.compute.structured import add_turns
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.expansion.stacks import LARGEST, SMALLEST, Stacks
 from streamkernel.kernels import Gaussian
-from streamkernel.records.inputs import Rows
+from streamkernel.records.rows import Rows
 
 NO_KEYS = np.zeros(0, np.uint64)
 BANDWIDTH = 1.7

@@ -1,9 +1,10 @@
 """Models and records of the golden states: what an earlier format held must still be read.
 
-    python -m tests.golden.estimators FOLDER
+    python -m tests.golden.estimators FOLDER [NAME...]
 
 writes the states of this version, and their models' predictions of some records. Run it before a format changes, never
-for one that has: the files of `estimators-v2` came from the last version of that format.
+for one that has: the files of `estimators-v2` came from the last version of that format. Within a version, only what is
+new is made, by its name.
 """
 
 import gzip
@@ -15,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel.growth import UDSG
+from streamkernel.kernels import DotProduct, Gaussian, Polynomial
 from streamkernel.state import to_bytes
 
 _ADAPTIVE = {"n_features": 8, "n_trees": 1, "tree_window": 60, "buffer_size": 40, "metric_schedule": (100, 250)}
@@ -28,13 +31,23 @@ MODELS = {
     "classifier_early": (KernelClassifier, _GROWING, 150),
     "regressor": (KernelRegressor, _GROWING, 310),
     "regressor_early": (KernelRegressor, _GROWING, 150),
+    # What came within version 4: preconditioned steps, averages, and kernels beside the Gaussian.
+    "classifier_preconditioned": (KernelClassifier, {**_GROWING, "average": True}, 310),
+    "regressor_sum": (
+        KernelRegressor,
+        {**_GROWING, "kernel": Gaussian() + 0.5 * DotProduct(), "growth": UDSG(), "blocks_per_step": 3},
+        310,
+    ),
+    "regressor_polynomial": (KernelRegressor, {**_GROWING, "kernel": Polynomial(2), "precondition": False}, 310),
 }
+#: The growing models from before there were preconditioned steps.
+PLAIN = ("classifier", "classifier_early", "regressor", "regressor_early")
 
 
-def fresh(name):
+def fresh(name, **given):
     """A model that has learnt nothing."""
     kind, arguments, _ = MODELS[name]
-    return kind(**arguments, seed=7)
+    return kind(**arguments, **given, seed=7)
 
 
 def records(name, start, stop):
@@ -57,13 +70,14 @@ def predictions(model, name):
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
+    folder, *names = Path(sys.argv[1]), *sys.argv[2:]
     folder.mkdir(parents=True, exist_ok=True)
-    answers = {}
-    for name, (_, _, n) in MODELS.items():
+    said = folder / "said.json"
+    answers = json.loads(said.read_text()) if said.exists() else {}
+    for name in names or MODELS:
         model = fresh(name)
-        for x, y in records(name, 0, n):
+        for x, y in records(name, 0, MODELS[name][2]):
             model.learn_one(x, y)
         (folder / f"{name}.bin.gz").write_bytes(gzip.compress(to_bytes(model.__getstate__()), mtime=0))
         answers[name] = predictions(model, name)
-    (folder / "said.json").write_text(json.dumps(answers, indent=1) + "\n")
+    said.write_text(json.dumps(answers, indent=1) + "\n")

@@ -1,7 +1,7 @@
-"""Makes the golden checkpoints of the format that is written now: `python -m tests.golden.make`.
+"""Makes the golden checkpoints of the format that is written now: `python -m tests.golden.make [CASE...]`.
 
 Each case is a folder with a configuration, its input, its outputs and the checkpoint of a run that was ended half way,
-in `checkpoints-v1`, `checkpoints-v2` and so on. They are made once, when a format is new, and kept for good.
+in `checkpoints-v1`, `checkpoints-v2` and so on. They are made once, when a format or a case is new, and kept for good.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,14 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.checkpoints.file import FORMAT_VERSION
 from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.promote import promote
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import write_stream
 from tests.daemon.labels_stream import write_pair
 
+PROMOTED = 120
 HALF = 220
 WHOLE = 300
 
@@ -40,6 +44,23 @@ SMALL = {
 }
 CASES: dict[str, dict[str, Any]] = {
     "growing": {"model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]},
+    "preconditioned": {
+        "model": [
+            {
+                "streamkernel.KernelClassifier": {
+                    "seed": 1,
+                    "max_features": 128,
+                    "average": True,
+                    "kernel": {
+                        "streamkernel.kernels.Sum": {
+                            "left": {"streamkernel.kernels.Laplacian": {}},
+                            "right": {"streamkernel.kernels.Polynomial": {"degree": 2}},
+                        }
+                    },
+                }
+            }
+        ]
+    },
     "adaptive-classifier": {
         "source": {"kind": "csv", "path": "stream.csv", "target": "label"},
         "model": [{"streamkernel.AdaptiveKernelClassifier": SMALL}],
@@ -56,6 +77,17 @@ CASES: dict[str, dict[str, Any]] = {
     "late-labels": {
         "source": {"kind": "jsonl", "path": "records.jsonl", "target": "y"},
         "model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
+        "labels": {"source": {"kind": "jsonl", "path": "labels.jsonl", "target": "y"}, "key": "id"},
+    },
+    "several-models": {
+        "source": {"kind": "jsonl", "path": "records.jsonl", "target": "y"},
+        "model": None,
+        "models": {
+            "champion": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}],
+            "challenger": [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 32}}],
+            "river": [{"river.compose.Discard": {"args": ["colour"]}}, "river.naive_bayes.GaussianNB"],
+        },
+        "predictions": {"kind": "jsonl", "path": "predictions.jsonl", "models": "all"},
         "labels": {"source": {"kind": "jsonl", "path": "labels.jsonl", "target": "y"}, "key": "id"},
     },
     "kafka": {
@@ -101,11 +133,15 @@ def make(case: str) -> None:
         return
     if case == "late-labels":
         write_pair(Path(), "jsonl", WHOLE)
-    elif case == "growing":
+    elif case == "several-models":
+        write_pair(Path(), "jsonl", WHOLE)
+        run(prepare(config), max_records=PROMOTED)
+        promote(prepare(config), "challenger")
+    elif case in ("growing", "preconditioned"):
         write_stream(Path("stream.csv"), WHOLE)
     else:
         write_numbers(Path("stream.csv"), WHOLE)
-    run(prepare(config), max_records=HALF)
+    run(prepare(config), max_records=HALF - (PROMOTED if case == "several-models" else 0))
     Path("state/lock").unlink()
     for marker in Path("state").glob("learning*"):
         marker.unlink()
@@ -132,10 +168,10 @@ def _make_kafka(config: Path) -> None:
     Path("state/lock").unlink()
 
 
-def main() -> None:
-    """Make all cases."""
+def main(cases: Sequence[str]) -> None:
+    """Make these cases, or all."""
     place = Path(__file__).parent / f"checkpoints-v{FORMAT_VERSION}"
-    for case in CASES:
+    for case in cases or CASES:
         folder = place / case
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -144,4 +180,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

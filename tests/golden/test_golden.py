@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.labels_stream import adds_up
-from tests.golden.make import CASES, HALF, WHOLE
+from tests.golden.make import CASES, HALF, PROMOTED, WHOLE
 
 PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
+SEVERAL = sorted(Path(__file__).parent.glob("checkpoints-v*/several-models"))
+PRECONDITIONED = sorted(Path(__file__).parent.glob("checkpoints-v*/preconditioned"))
+LATER = ("several-models", "preconditioned")
 
 
 @pytest.fixture(params=PLACES, ids=lambda place: place.name)
@@ -32,7 +36,7 @@ def lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case != "kafka"])
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ("kafka", *LATER)])
 def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place / case)
     before = describe(Path("state"))["account"]
@@ -47,6 +51,58 @@ def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monke
         adds_up(header)
     (predictions,) = Path().glob("predictions.*")
     assert lines(predictions) - (predictions.suffix == ".csv") == after["predicted"]
+
+
+@pytest.mark.parametrize("folder", PRECONDITIONED, ids=lambda folder: folder.parent.name)
+def test_preconditioned_steps_of_a_sum_of_kernels_go_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "preconditioned"))
+    plan = prepare(Path("config.yaml"))
+    before = resume.restore(plan, CheckpointStore(Path("state")).newest()).model.__getstate__()
+    assert {
+        name: before["arguments"][name] for name in ("block_size", "precondition", "blocks_per_step", "average")
+    } == {
+        "block_size": 64,
+        "precondition": True,
+        "blocks_per_step": 2,
+        "average": True,
+    }
+    assert before["kappa"] > 0
+    assert before["alpha"].shape == before["average_alpha"].shape
+    assert before["alpha"].shape[2] == 3 * 64
+    run(prepare(Path("config.yaml")))
+    assert describe(Path("state"))["account"]["consumed"] == WHOLE
+
+
+@pytest.mark.parametrize("folder", SEVERAL, ids=lambda folder: folder.parent.name)
+def test_several_models_go_on_from_a_golden_checkpoint(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "several"))
+    before = describe(Path("state"))
+    promotions = [[PROMOTED, "champion", "challenger"]]
+    assert (before["account"]["consumed"], before["published"], before["promotions"]) == (
+        HALF,
+        "challenger",
+        promotions,
+    )
+    assert before["labels"]["pending"] > 0
+    run(prepare(Path("config.yaml")))
+    header = describe(Path("state"))
+    assert (header["published"], header["promotions"]) == ("challenger", promotions)
+    assert header["account"]["learnt"] > before["account"]["learnt"]
+    adds_up(header)
+    for name in ("champion", "challenger"):
+        assert header["models"][name]["model"]["n_records"] == header["account"]["learnt"]
+        assert header["models"][name]["shown"] > before["models"][name]["shown"]
+    assert header["models"]["river"]["shown"] == header["models"]["champion"]["shown"]
+    said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]
+    assert len(said) == header["account"]["predicted"]
+    assert {(line["model"], *line["models"]) for line in said} == {
+        ("champion", "challenger", "river"),
+        ("challenger", "champion", "river"),
+    }
 
 
 @pytest.mark.usefixtures("place")

@@ -15,7 +15,7 @@ def frequencies(machine, block):
     """W_k of a machine, in radians, shape (d, F)."""
     words = np.empty(machine.expansion.block_size, np.uint64)
     feature_words(np.uint64(machine.expansion.seed), block * machine.expansion.block_size, words)
-    keys = machine.inputs.keys
+    keys = machine.inputs.columns.keys
     out = np.empty((len(keys), len(words)))
     machine.expansion.kernel.frequencies(words, keys, machine.expansion.bandwidth, out)
     return 2 * math.pi * out

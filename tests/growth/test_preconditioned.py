@@ -152,6 +152,9 @@ def test_what_is_given_decides_and_none_follows_the_schedule():
     ]
     with_it, without = (True, 2, 64), (False, 1, 32)
     assert steps == [with_it, with_it, without, without, with_it, without]
+    for loss in (Hinge(), losses.Quantile(0.9), losses.EpsilonInsensitive()):
+        model = (KernelClassifier if isinstance(loss, Hinge) else KernelRegressor)(loss=loss)
+        assert not model._machine.updates.preconditioned
     assert KernelClassifier(max_features=63)._machine.expansion.block_size == 32
     assert KernelClassifier(max_features=None, block_size=7)._machine.expansion.block_size == 7
 
@@ -191,7 +194,9 @@ def test_a_regression_of_small_mini_batches_stays_bounded(B, F, blocks_per_step)
 
 
 def test_a_hinge_that_nothing_pulls_ends_the_step():
-    model = KernelClassifier(Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, blocks_per_step=3, seed=1)
+    model = KernelClassifier(
+        Gaussian(1.0), loss=Hinge(), growth=DSG(), batch_size=1, blocks_per_step=3, precondition=True, seed=1
+    )
     model.advance([{"a": 1.0}] * 400, [True] * 400)
     assert model.n_steps == 400
     assert model.n_grown < 200

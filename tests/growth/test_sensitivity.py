@@ -40,7 +40,7 @@ def _twin(model):
             shift = np.zeros(len(x))
             shift[j] = step
             both = np.array([x + shift, x - shift], machine.expansion.dtype)
-            high, low = machine.expansion.scores(both, machine.inputs.keys, np.zeros(0, np.uint64))
+            high, low = machine.expansion.scores(both, machine.inputs.columns.keys, np.zeros(0, np.uint64))
             found[j] += np.sum(((high - low) / (2 * step)) ** 2) * variances[j] / len(X)
     return found
 
@@ -86,7 +86,7 @@ def test_points_are_what_they_are_said_to_be():
             assert X[:, j].std() == pytest.approx(1, abs=0.2)
             assert variances[j] == 1
         elif name == "same":
-            assert inputs.moments[j, M2] == 0
+            assert inputs.scaler.moments[j, M2] == 0
             assert not X[:, j].any()
         else:
             assert X[:, j].mean() == pytest.approx(1 / 4, abs=0.1)

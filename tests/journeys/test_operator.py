@@ -25,6 +25,7 @@ PAGES = (
     "how-to/predicting.md",
     "how-to/dead-letters.md",
     "how-to/columns.md",
+    "how-to/serving.md",
 )
 RECORDS = 300
 SECRET = "correct-horse-battery"

@@ -4,7 +4,7 @@ import numpy as np
 
 from streamkernel import KernelRegressor
 from streamkernel.kernels import Gaussian
-from streamkernel.records.inputs import key_of
+from streamkernel.records.input_columns import key_of
 
 
 def regressor(**given):

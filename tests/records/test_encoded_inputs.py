@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamkernel.compute.moments import COUNT, M2, MEAN
-from streamkernel.records.inputs import RAW_LIMIT, SCALED_LIMIT, Inputs, Rows
+from streamkernel.records.input_scaler import RAW_LIMIT, SCALED_LIMIT
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.rows import Rows
 from tests.parts import inputs_of
 from tests.records.regressors import learnt, regressor, stream
 
@@ -74,7 +76,7 @@ def test_unlabelled_records_change_nothing():
 def test_indicators_and_their_values_are_never_scaled():
     inputs = Inputs(max_inputs=10, standardize=True)
     rows = inputs.encode([{"c": "a", "n": 1.0}, {"c": "b", "n": 3.0}, {"n": 8.0}], [True] * 3)
-    scaled = inputs.scale(rows, np.ones(3, np.bool_), np.dtype("float64"))
+    scaled = inputs.scaler.scale(rows, np.ones(3, np.bool_), np.dtype("float64"))
     columns = {tuple(name[:1]) + tuple(name[2:]): scaled[:, i].tolist() for i, name in enumerate(inputs.columns)}
     assert columns[("indicator", "a")] == [1, 0, 0]
     assert columns[("indicator", "b")] == [0, 1, 0]
@@ -84,7 +86,7 @@ def test_indicators_and_their_values_are_never_scaled():
 def test_a_boolean_is_a_number_that_is_scaled():
     inputs = Inputs(max_inputs=10, standardize=True)
     rows = inputs.encode([{"b": False}, {"b": True}], [True] * 2)
-    assert inputs.scale(rows, np.ones(2, np.bool_), np.dtype("float64")).tolist() == [[0], [1]]
+    assert inputs.scaler.scale(rows, np.ones(2, np.bool_), np.dtype("float64")).tolist() == [[0], [1]]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.booleans())
@@ -97,7 +99,7 @@ def test_scaled_values_are_bounded_and_finite(value, standardize):
     inputs = inputs_of(model)
     limit = SCALED_LIMIT if standardize else RAW_LIMIT
     rows = inputs.encode([{"x0": value, "new": -value}], [False])
-    assert np.abs(inputs.scale(rows, np.zeros(1, np.bool_), np.dtype("float32"))).max() <= np.float32(limit)
+    assert np.abs(inputs.scaler.scale(rows, np.zeros(1, np.bool_), np.dtype("float32"))).max() <= np.float32(limit)
     assert math.isfinite(prediction)
     assert math.isfinite(model.predict_one({"x0": 1.0, "x1": 1.0}))
 
@@ -105,8 +107,8 @@ def test_scaled_values_are_bounded_and_finite(value, standardize):
 def test_without_standardize_values_are_used_as_they_are():
     inputs = Inputs(max_inputs=10, standardize=False)
     rows = inputs.encode([{"a": 5.0}, {"a": 7.0}, {}], [True] * 3)
-    assert inputs.scale(rows, np.ones(3, np.bool_), np.dtype("float32")).tolist() == [[5], [7], [0]]
-    assert not inputs.moments.any()
+    assert inputs.scaler.scale(rows, np.ones(3, np.bool_), np.dtype("float32")).tolist() == [[5], [7], [0]]
+    assert not inputs.scaler.moments.any()
 
 
 @given(

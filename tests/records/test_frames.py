@@ -45,7 +45,8 @@ def _assert_encoded_alike(X, rows, learn, max_inputs, standardize, known, n_rows
         wide = np.zeros((n, len(expected.extra_keys)))
         wide[:, place] = encoded.extras
         assert (expected.extras[part] == wide).all()
-    assert (other.columns, other.n_ignored, other.keys.tolist()) == (one.columns, one.n_ignored, one.keys.tolist())
+    assert (list(other.columns), other.n_ignored) == (list(one.columns), one.n_ignored)
+    assert other.columns.keys.tolist() == one.columns.keys.tolist()
     assert len(values) == len(rows)
     assert values.tobytes() == expected.values.tobytes() or np.array_equal(values, expected.values, equal_nan=True)
     assert (np.signbit(values) == np.signbit(expected.values))[~np.isnan(values)].all()

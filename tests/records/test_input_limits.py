@@ -12,8 +12,9 @@ from river.optim.losses import Squared
 import streamkernel.records.batches
 import streamkernel.records.inputs
 from streamkernel.records.batches import SLICE, BatchEncoder
-from streamkernel.records.inputs import Inputs, key_of
-from streamkernel.records.targets import Numbers
+from streamkernel.records.input_columns import key_of
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.numbers import Numbers
 from tests.records.regressors import learnt, regressor, stream
 
 HUGE = 10**400

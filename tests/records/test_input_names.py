@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamkernel.records.frame_encoder
+import streamkernel.records.input_columns
 import streamkernel.records.inputs
-from streamkernel.records.inputs import key_of
+from streamkernel.records.input_columns import key_of
 from tests.records.regressors import keys_of, learnt, regressor
 
 
@@ -105,7 +106,7 @@ def test_a_key_is_that_of_the_name_in_json(name, value):
 @pytest.fixture
 def few_keys(monkeypatch):
     """Keys of two bits, so that names share them."""
-    for module in (streamkernel.records.inputs, streamkernel.records.frame_encoder):
+    for module in (streamkernel.records.input_columns, streamkernel.records.inputs, streamkernel.records.frame_encoder):
         monkeypatch.setattr(module, "key_of", lambda tagged: key_of(tagged) % 4)
 
 

@@ -13,7 +13,7 @@ from river.optim.losses import Squared
 
 from streamkernel import KernelRegressor
 from streamkernel.compute.moments import COUNT, MEAN, deviation
-from streamkernel.records.targets import Numbers
+from streamkernel.records.numbers import Numbers
 from tests import naive
 from tests.parts import scores_of
 from tests.records.one_input import NUMERIC, inputs, regressor

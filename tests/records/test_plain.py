@@ -169,7 +169,7 @@ def _encoded(inputs, xs, learn):
         rows = str(error)
     else:
         rows = _bits(rows.values), rows.values.shape, _bits(rows.extras), rows.extras.shape, rows.extra_keys.tolist()
-    return rows, inputs.columns, inputs.n_ignored, inputs.keys.tolist(), inputs.plain_names
+    return rows, list(inputs.columns), inputs.n_ignored, inputs.columns.keys.tolist(), inputs.columns.plain_names
 
 
 def _shown(xs):

@@ -23,7 +23,7 @@ def encode(inputs, values, name="id"):
 
 
 def known(inputs, name="id"):
-    return len(inputs.indicators(name))
+    return len(inputs.columns.indicators.get(name, {}))
 
 
 def test_an_input_that_never_repeats_has_no_more_than_the_free_indicators():

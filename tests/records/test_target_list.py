@@ -29,6 +29,9 @@ NAT = [pd.Timestamp("2026-03-01"), pd.NaT]
         (pd.Series(["a", None], dtype="string"), ["a", None]),
         (pd.Series(["a", None, "b"], dtype="category"), ["a", None, "b"]),
         (pd.Series(NAT), [NAT[0], None]),
+        (pd.array([1, None], dtype="Int64"), [1, None]),
+        (pd.Categorical(["a", None]), ["a", None]),
+        (pd.Index([1.5, math.nan]), [1.5, None]),
         (pl.Series([1.5, None]), [1.5, None]),
         ((1, None), [1, None]),
         (np.array(["a", "b"]), ["a", "b"]),
@@ -41,9 +44,9 @@ def test_targets_of_any_box_are_plain_values(box, values):
     assert target_list(box) == values
 
 
-@pytest.mark.parametrize("y", ["text", 3, None, {"a": 1}], ids=repr)
+@pytest.mark.parametrize("y", ["text", 3, None, {"a": 1}, pd.DataFrame({"a": [1]})], ids=lambda y: type(y).__name__)
 def test_what_is_no_box_is_refused(y):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=f"targets are in a {type(y).__name__}: give a list, a one-dimensional array"):
         target_list(y)
 
 

@@ -8,7 +8,22 @@ from typing import Any
 
 from connectors.registry.client import RegisteredSchema
 from connectors.registry.framing import frame
+from connectors.registry.line_schema import LineField, LineSchema
 from connectors.registry.schemas import SchemaSet
+
+#: The schema of a sink's lines.
+LINE = LineSchema(
+    "Line",
+    (
+        LineField(
+            "position", LineSchema("Position", (LineField("offset", "integer", optional=False),)), optional=False
+        ),
+        LineField("prediction", "text"),
+        LineField("sure", "boolean"),
+        LineField("probabilities", "numbers"),
+        LineField("std", "number"),
+    ),
+)
 
 
 def schema_set(schema: Any, kind: str = "AVRO", **references: Any) -> SchemaSet:

@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from connectors.registry.settings import RegistrySettings
+
 Answer = tuple[int, Any]
 
 
@@ -62,6 +64,10 @@ class RegistryServer:
     @property
     def url(self) -> str:
         return f"http{'s' if self._secure else ''}://127.0.0.1:{self._httpd.server_address[1]}"
+
+    def settings(self, **more: Any) -> RegistrySettings:
+        """Settings of a source or sink that asks this registry."""
+        return RegistrySettings(self.url, **more)
 
     def add(
         self,

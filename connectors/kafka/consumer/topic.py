@@ -17,10 +17,13 @@ from connectors.kafka.consumer.damage import damage
 from connectors.kafka.consumer.transaction_index import TransactionIndex
 from connectors.ports import ConnectorError, SourceError
 
-__all__ = ["Bounds", "KafkaTopic", "Message", "OutOfRange"]
+__all__ = ["Bounds", "ConnectTopic", "KafkaTopic", "Message", "OutOfRange"]
 
 Message: TypeAlias = Any
 """A `kafka.consumer.fetcher.ConsumerRecord`: ``offset``, ``timestamp``, ``key``, ``value``, ``headers``, as bytes."""
+
+ConnectTopic: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], "KafkaTopic"]
+"""Makes a topic, as `KafkaTopic` does."""
 
 _REQUEST_SECONDS = 5.0
 _PATIENCE, _PATIENCE_AFTER_FAILURE = 5.0, 1.0

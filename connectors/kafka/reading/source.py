@@ -5,33 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from connectors.columns.rules import ColumnRules
 from connectors.columns.settings import InputSettings
 from connectors.kafka.base.options import client_settings
 from connectors.kafka.consumer.batches import MOST_BYTES
-from connectors.kafka.consumer.topic import KafkaTopic
+from connectors.kafka.consumer.topic import ConnectTopic, KafkaTopic
 from connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from connectors.kafka.reading.message_decoder import Include, MessageDecoder
 from connectors.kafka.reading.offset_committer import OffsetCommitter
 from connectors.kafka.reading.order import ArrivalOrder, SingleOrder, logged_order, open_order
 from connectors.kafka.reading.reader import TopicReader
 from connectors.kafka.reading.starting_offsets import StartingOffsets
-from connectors.objects import JsonObjects
+from connectors.kafka.reading.value_decoder import value_decoder
 from connectors.passed import PassedColumn
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, ConnectorError, Position, Record, Source, SourceError
-from connectors.registry.lookup import RegistryLookup
-from connectors.registry.objects import FramedObjects
-from connectors.registry.plain import PayloadDecoder
-from connectors.registry.reading import check_format, decoder_lookup
 from connectors.registry.settings import RegistrySettings, ValueFormat
 
 __all__ = ["ConnectTopic", "KafkaSource"]
-
-ConnectTopic: TypeAlias = Callable[[str, Mapping[str, Any], int, Callable[[], bool]], KafkaTopic]
-"""Makes a topic, as `KafkaTopic` does."""
 
 _DEFAULTS: Mapping[str, Any] = {
     "fetch_max_bytes": 2**24,
@@ -160,14 +152,9 @@ class KafkaSource(Source):
         given = dict(options or {})
         self._group = given.pop("group_id", None)
         self._settings = client_settings(self.servers.split(","), {**_DEFAULTS, **given})
-        rules = None if inputs is None else ColumnRules(inputs, max_string)
-        self._schemas: RegistryLookup[int, PayloadDecoder] | None = None
-        values = JsonObjects(target, target_type, max_string, rules)
-        if value_format != "json":
-            registry = check_format(value_format, registry)
-            self._schemas = decoder_lookup(value_format, registry, self.describe())
-            bears_unknown = registry.on_unknown_schema == "dead_letter"
-            values = FramedObjects(target, target_type, max_string, self._schemas, bears_unknown, rules)
+        values, self._schemas = value_decoder(
+            target, target_type, max_string, inputs, value_format, registry, self.describe()
+        )
         self._decoder = MessageDecoder(values, max_record_bytes, include)
         self._held: PartitionBatch | None = None
         self._connect = connect

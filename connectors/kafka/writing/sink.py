@@ -201,7 +201,7 @@ class KafkaSink(Sink):
     @property
     def unpublished(self) -> int:
         """How many lines are not acknowledged or, where there are transactions, not committed."""
-        return self._delivery.unpublished
+        return self._delivery.unpublished + len(self._queue)
 
     def flush(self) -> Mark:
         """Wait until every line is acknowledged, and commit them where there are transactions; see `Sink.flush`.

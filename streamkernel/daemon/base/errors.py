@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["CheckpointError", "DaemonError", "DirectoryInUseError", "NewerFormatError", "UnfitError"]
+from collections.abc import Sequence
+
+__all__ = [
+    "CheckpointError",
+    "DaemonError",
+    "DirectoryInUseError",
+    "NewerFormatError",
+    "OtherModelError",
+    "UnfitError",
+]
+
+_MOST_DIFFERENCES = 20
 
 
 class DaemonError(Exception):
@@ -22,6 +33,35 @@ class UnfitError(CheckpointError):
 
 class NewerFormatError(UnfitError):
     """The checkpoint is sound, but a newer version of streamkernel wrote it."""
+
+
+class OtherModelError(UnfitError):
+    """The checkpoint is sound, but it holds another model than the configuration.
+
+    Attributes
+    ----------
+    differences
+        A phrase on each.
+    ways
+        What to do, as phrases with commas between; empty where whoever catches it knows.
+
+    Examples
+    --------
+    >>> print(OtherModelError(["l2: 0.1, and 0.2 here"], "change it back"))
+    the checkpoint holds another model than the configuration: l2: 0.1, and 0.2 here: change it back
+
+    """
+
+    def __init__(self, differences: Sequence[str], ways: str = "") -> None:
+        self.differences = list(differences)
+        self.ways = ways
+        super().__init__(self.sentence() + (f": {ways}" if ways else ""))
+
+    def sentence(self) -> str:
+        """Return the message without the ways."""
+        shown, n_more = self.differences[:_MOST_DIFFERENCES], len(self.differences) - _MOST_DIFFERENCES
+        more = [f"and {n_more:,} more"] if n_more > 0 else []
+        return f"the checkpoint holds another model than the configuration: {'; '.join([*shown, *more])}"
 
 
 class DirectoryInUseError(CheckpointError):

@@ -10,11 +10,15 @@ from connectors.class_columns import class_columns
 __all__ = ["line_names"]
 
 _OWN = ("position", "prediction", "target", "probabilities", "std", "checkpoint")
+# Where there are several models.
+_OF_MODELS = ("model", "models")
 # Where a file has a column for each part of the position.
 _PLACE = ("partition", "offset")
 
 
-def line_names(classes: Sequence[Any] = (), *, parts_of_position: bool = False) -> tuple[str, ...]:
+def line_names(
+    classes: Sequence[Any] = (), *, parts_of_position: bool = False, several_models: bool = False
+) -> tuple[str, ...]:
     """Return the names that no column that passes through may have in a line.
 
     Examples
@@ -23,4 +27,5 @@ def line_names(classes: Sequence[Any] = (), *, parts_of_position: bool = False) 
     ('probability_yes', 'probability_no', 'other_probability')
 
     """
-    return (*_OWN, *(_PLACE if parts_of_position else ()), *class_columns(classes))
+    places, models = _PLACE if parts_of_position else (), _OF_MODELS if several_models else ()
+    return (*_OWN, *places, *models, *class_columns(classes))

@@ -8,7 +8,7 @@ from river import base, compose
 
 from streamkernel.estimators.base import StreamEstimator
 
-__all__ = ["Model", "Task", "advances", "is_ours", "last_step", "task_of"]
+__all__ = ["Model", "Task", "advances", "is_binary", "is_ours", "last_step", "task_of"]
 
 Model: TypeAlias = base.Classifier | base.Regressor | compose.Pipeline
 Task: TypeAlias = Literal["classification", "regression"]
@@ -36,6 +36,16 @@ def task_of(model: Model) -> Task:
     if isinstance(step, base.Regressor):
         return "regression"
     raise TypeError(f"{type(step).__name__} is neither a classifier nor a regressor")
+
+
+def is_binary(model: Model) -> bool:
+    """Return whether a model is a classifier of River's that tells true from false and knows no other label.
+
+    Of other packages' it is not known: not all say how many classes they take.
+    """
+    step = last_step(model)
+    binary = isinstance(step, base.Classifier) and not step._multiclass
+    return binary and type(step).__module__.startswith("river.")
 
 
 def is_ours(model: Any) -> bool:

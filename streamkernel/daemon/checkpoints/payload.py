@@ -19,9 +19,10 @@ import numpy as np
 from river import base, compose
 
 from streamkernel import state
-from streamkernel.daemon.base.errors import CheckpointError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import is_ours, last_step
 from streamkernel.daemon.checkpoints import allowed, unpickler
+from streamkernel.daemon.checkpoints.differences import refuse_difference
 from streamkernel.daemon.checkpoints.renamed import PAYLOAD_KINDS
 from streamkernel.daemon.checkpoints.sizes import sizes_of
 from streamkernel.estimators.base import StreamEstimator
@@ -46,7 +47,6 @@ LEARNT_ARGUMENTS = frozenset(
 
 _MOST_ARGUMENTS = 100_000
 
-_OTHER_MODEL = "the checkpoint holds another model than the configuration"
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -107,7 +107,8 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
     Raises
     ------
     UnfitError
-        The model is sound, but not the configuration's; the message names the first difference.
+        The model is sound, but does not fit; an `OtherModelError`, with each difference, where it is not the
+        configuration's.
     CheckpointError
         The bytes are damaged, or hold something that is not allowed.
 
@@ -118,14 +119,14 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         expected = structure(model_from_config)
         if PAYLOAD_KINDS.get(described["kind"], described["kind"]) == "state":
             if not is_ours(model_from_config):
-                raise UnfitError(f"{_OTHER_MODEL}: an estimator of streamkernel alone")
-            _refuse_difference(described["structure"], json.loads(json.dumps(expected)))
+                raise OtherModelError(["an estimator of streamkernel alone"])
+            refuse_difference(described["structure"], json.loads(json.dumps(expected)))
             record = state.from_bytes(body)
             _refuse_newer(record, model_from_config)
             model_from_config.__setstate__(record)  # type: ignore[attr-defined]
             return model_from_config
         restored: Model = unpickler.loads(body, allowed_packages, sizes_of(model_from_config))
-        _refuse_difference(structure(restored), expected)
+        refuse_difference(structure(restored), expected)
         return restored
     except CheckpointError:
         raise
@@ -231,38 +232,12 @@ def _name(named: Any) -> str:
     return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', type(named).__qualname__)}"
 
 
-def _refuse_difference(before: dict[str, Any], now: dict[str, Any]) -> None:
-    difference = first_difference(before, now)
-    if difference is not None:
-        raise UnfitError(f"{_OTHER_MODEL}: {difference}")
-
-
 def _refuse_newer(record: state.State, model: Any) -> None:
     written, known = record.get("version"), model.__getstate__()["version"]
     if type(written) is int and written > known:
         raise UnfitError(
             f"the state of the model is of version {written}, this streamkernel reads up to {known}: update it"
         )
-
-
-def first_difference(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """Return the first path at which the model structures of a checkpoint and a configuration differ; None for none.
-
-    Examples
-    --------
-    >>> first_difference({"model[0].max_features": 512}, {"model[0].max_features": 1024})
-    'model[0].max_features: checkpoint has 512, configuration says 1024'
-
-    """
-    for path in [*now, *(path for path in before if path not in now)]:
-        if path not in before:
-            return f"{path}: not in the checkpoint, configuration says {now[path]!s:.200}"
-        if path not in now:
-            return f"{path}: checkpoint has {before[path]!s:.200}, not in the configuration"
-        # The text as well: NaN differs from itself.
-        if before[path] != now[path] and str(before[path]) != str(now[path]):
-            return f"{path}: checkpoint has {before[path]!s:.200}, configuration says {now[path]!s:.200}"
-    return None
 
 
 def _pickle(model: base.Base, packages: Sequence[str]) -> bytes:

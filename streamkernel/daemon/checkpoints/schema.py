@@ -76,6 +76,13 @@ def _replayed(group: list[Any]) -> list[Any]:
     raise ValueError("must be a source, a partition, a number and offsets")
 
 
+def _promotion(promotion: list[Any]) -> list[Any]:
+    match promotion:
+        case [int(record), str(), str()] if type(record) is int and 0 <= record <= _MOST:
+            return promotion
+    raise ValueError("must be a number of records and two names")
+
+
 def _one_place_each(positions: list[Any]) -> list[Any]:
     partitions = [partition for _, partition, _ in positions]
     if len(set(partitions)) < len(partitions):
@@ -92,6 +99,7 @@ def _moments(moments: list[float]) -> list[float]:
 
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
 _Counts: TypeAlias = Annotated[dict[str, _Count], AfterValidator(_complete)]
+_InputNames: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{16})*$")]
 _Place: TypeAlias = Annotated[list[Any], AfterValidator(_place)]
 
 
@@ -115,6 +123,8 @@ class _FittedLabels(_Part):
 
 
 class _FittedConfig(_Part):
+    models: dict[str, list[Any]] | None = None
+    publish: str | None = None
     source: dict[str, Any]
     labels: _FittedLabels | None = None
     warm_start: dict[str, Any] | None = None
@@ -124,6 +134,17 @@ class _ModelHeader(_Part):
     state_digest: str = ""
     expert_weights: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
     input_importance: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = {}
+
+
+class _NamedModelHeader(_Part):
+    bytes: _Count
+    began: _Count
+    shown: _Count
+    recent_refused: list[_Count] = []
+    disabled: str = ""
+    inputs: _InputNames = ""
+    target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
+    model: _ModelHeader | None = None
 
 
 class _PredictedWith(_Part):
@@ -151,8 +172,11 @@ class _Header(_Part):
     positions: Annotated[list[_Place], AfterValidator(_one_place_each)]
     outputs: dict[str, _OutputHeader]
     labels: _LabelsHeader | None = None
-    inputs: Annotated[str, Field(pattern="^([0-9a-f]{16})*$")] = ""
+    inputs: _InputNames = ""
     target_moments: Annotated[list[Any], AfterValidator(_moments)] | None = None
+    models: dict[str, _NamedModelHeader] | None = None
+    published: str = ""
+    promotions: list[Annotated[list[Any], AfterValidator(_promotion)]] = []
     predicted_with: _PredictedWith | None = None
     replayed: list[Annotated[list[Any], AfterValidator(_replayed)]] = []
     warm_start: _WarmStart | None = None
@@ -164,6 +188,13 @@ class _Header(_Part):
     def _labels_are_configured(self) -> _Header:
         if self.labels is not None and self.config.labels is None:
             raise ValueError("labels: it has late labels, and its configuration none")
+        return self
+
+    @model_validator(mode="after")
+    def _one_is_published(self) -> _Header:
+        published = None if self.models is None else self.models.get(self.published)
+        if self.models is not None and (published is None or published.disabled):
+            raise ValueError("published: must be one of its models, and none that is disabled")
         return self
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from river import base
 
-from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.base.errors import OtherModelError
 from streamkernel.daemon.checkpoints import allowed
 
 __all__ = ["Sizes", "refuse_larger", "sizes_of"]
@@ -49,19 +49,21 @@ def refuse_larger(cls: type, arguments: Mapping[str, Any], sizes: Sizes) -> None
 
     Raises
     ------
-    UnfitError
+    OtherModelError
         Naming the argument.
 
     """
     defaults = {name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()}
+    defaults |= getattr(cls, "default_sizes", {})
     for name, value in arguments.items():
         if defaults.get(name) is None:  # a seed is no size, however large, and a kernel or a loss is none
             continue
         most = max(sizes.get((cls, name), 0), _size(defaults[name]))
         if _size(value) > most:
-            raise UnfitError(
-                f"the checkpoint holds another model than the configuration: {cls.__qualname__}.{name}: checkpoint has "
-                f"{_shown(value)}, configuration says at most {most}"
+            raise OtherModelError(
+                [
+                    f"{cls.__qualname__}.{name}: checkpoint has {_shown(value)}, configuration says at most {most}",
+                ]
             )
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import re
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from connectors.regular import IrregularFileError
 from streamkernel.daemon.base import crash
-from streamkernel.daemon.base.errors import CheckpointError, DirectoryInUseError, UnfitError
+from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.directory import StateDirectory
 from streamkernel.daemon.checkpoints.file import Checkpoint, encode_head, read_open, write_to
+from streamkernel.daemon.checkpoints.lock import check_lock, take_lock
 
 __all__ = ["CheckpointStore", "checkpoint_files"]
 
@@ -27,7 +26,6 @@ _NAME = re.compile(r"checkpoint-([0-9]{12}|[1-9][0-9]{12,})\.skc")
 _TEMPORARY = ".tmp"
 _INVALID = ".invalid"
 _OLD = ".old"
-_LONGEST_HOLDER = 300
 
 _log = logging.getLogger(__name__)
 
@@ -105,20 +103,8 @@ class CheckpointStore:
             return
         with contextlib.ExitStack() as stack:
             files = stack.enter_context(StateDirectory.make(self.directory, self._mode))
-            lock = files.open("lock", os.O_RDWR | os.O_CREAT, alone=True)
+            lock = take_lock(files)
             stack.callback(os.close, lock)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                holder = _shown(os.pread(lock, _LONGEST_HOLDER, 0))
-                raise DirectoryInUseError(
-                    f"{self.directory}: in use by another daemon ({holder}): stop it, or give this one a checkpoint "
-                    "directory of its own",
-                    holder,
-                ) from error
-            with files.naming("lock"):
-                os.ftruncate(lock, 0)
-                os.pwrite(lock, _holder(), 0)
             for name in files.names():
                 if name.startswith(".checkpoint-") and name.endswith(_TEMPORARY):
                     files.remove(name)
@@ -146,7 +132,7 @@ class CheckpointStore:
 
     def _put(self, number: int, header: Mapping[str, Any], payload: bytes) -> Path:
         files = self.files
-        self._check_that_it_is_ours()
+        check_lock(files)
         name = _file_name(number)
         temporary = f".{name}{_TEMPORARY}"
         head = encode_head(number, header, len(payload))
@@ -278,23 +264,6 @@ class CheckpointStore:
         with files:
             yield files
 
-    def _check_that_it_is_ours(self) -> None:
-        """Verify who wrote its name last: a file server may take the lock from a machine it has not heard for long."""
-        try:
-            lock = self.files.open("lock", os.O_RDONLY)
-        except FileNotFoundError:
-            raise CheckpointError(
-                f"{self.directory}: its lock was removed, and another daemon may be at work there: nothing is written"
-            ) from None
-        try:
-            holder = os.pread(lock, _LONGEST_HOLDER, 0)
-        finally:
-            os.close(lock)
-        if holder != _holder():
-            raise CheckpointError(
-                f"{self.directory}: was taken over by another daemon ({_shown(holder)}): nothing is written any more"
-            )
-
     def _read(self, files: StateDirectory, name: str, number: int) -> Checkpoint:
         path = self.directory / name
         try:
@@ -342,12 +311,3 @@ def _file_name(number: int) -> str:
 def _numbers(files: StateDirectory) -> list[int]:
     found = (_NAME.fullmatch(name) for name in files.names())
     return [int(match[1]) for match in found if match]
-
-
-def _holder() -> bytes:
-    return f"{os.getpid()} {socket.gethostname()}".encode()
-
-
-def _shown(holder: bytes) -> str:
-    pid, _, host = holder.decode(errors="replace").partition(" ")
-    return f"process {pid or 'unknown'}" + (f" on {host}" if host not in ("", socket.gethostname()) else "")

@@ -54,7 +54,11 @@ def _in_folder(config: Config, path: str) -> Iterator[str]:
 
 def _of_names(config: Config, output: PassingColumnsConfig) -> Iterator[str]:
     classes = output.classes if isinstance(output, ClassColumnsConfig) else ()
-    own = line_names(classes, parts_of_position=isinstance(output, ParquetPredictionsConfig))
+    own = line_names(
+        classes,
+        parts_of_position=isinstance(output, ParquetPredictionsConfig),
+        several_models=config.models is not None,
+    )
     taken: set[str] = set()
     for index, one in enumerate(output.include):
         key, name = f"predictions.include[{index}]", one.name or one.column

@@ -40,7 +40,13 @@ class IncludedColumnConfig(Section):
 
 
 class PassingColumnsConfig(Section):
-    """Predictions whose lines have columns of their records."""
+    """Predictions whose lines have columns of their records, and of several models."""
+
+    models: Literal["published", "all"] = Field(
+        default="published",
+        description="Of several models, whose predictions a line has: that of the published one, or under the key "
+        "models those of the others, too.",
+    )
 
     include: list[Annotated[IncludedColumnConfig, BeforeValidator(_named)]] = Field(
         default_factory=list, description="Columns of the record that pass through to the line, such as an id."

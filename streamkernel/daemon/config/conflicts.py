@@ -15,6 +15,7 @@ from streamkernel.daemon.config.registry import registry_problems
 from streamkernel.daemon.config.schema import Config, KafkaSinkConfig, KafkaSourceConfig, LabelsConfig
 from streamkernel.daemon.config.serve_conflicts import serve_conflicts
 from streamkernel.daemon.config.several import conflicts_of_files
+from streamkernel.daemon.config.several_models import conflicts_of_several
 from streamkernel.daemon.config.warm import conflicts_of_warm_start
 
 __all__ = ["conflicts"]
@@ -41,6 +42,7 @@ def conflicts(config: Config) -> list[str]:
         *lines,
         *conflicts_of_warm_start(config),
         *conflicts_of_models(config),
+        *conflicts_of_several(config),
         *column_conflicts(config),
         *serve_conflicts(config),
         *_of_groups(config),

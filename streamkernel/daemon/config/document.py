@@ -25,7 +25,7 @@ _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
 _LONGEST_WORD = 3
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Values under these keys have no schema that would turn the text of a variable into a number, so YAML's own rules do.
-_FREELY_TYPED = (("model",), ("source", "args"), ("labels", "source", "args"))
+_FREELY_TYPED = (("model",), ("models",), ("source", "args"), ("labels", "source", "args"))
 
 
 @dataclass(frozen=True)

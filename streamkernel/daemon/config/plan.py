@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,15 @@ class Plan:
     config: Config  # its settings
     raw: Mapping[str, Any]  # the file as it was written, variables unreplaced: what may be logged, stored and compared
     source: Source  # of records, unopened
-    model: Model  # before its first record
+    model: Model  # before its first record; of several, the one that the configuration publishes
     task: Task  # what the model does
     report: tuple[ReportName, ...]  # the metrics to report
     redact: Redactor  # takes the secrets of the configuration out of a text
     labels: Source | None = None  # the source of late labels, unopened; None where there are none
     warm: Source | None = None  # the source that is learnt first, unopened; None where there is none
+    models: Mapping[str, Model] = field(default_factory=dict)  # several, by their names; empty where there is one
+
+    @property
+    def published(self) -> str:
+        """The name of the model that the configuration publishes; empty where there is one without."""
+        return self.config.publish or next(iter(self.models)) if self.models else ""

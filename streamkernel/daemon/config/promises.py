@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
+from streamkernel.daemon.base.model import is_binary, last_step
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
+from streamkernel.daemon.config.warm import learnt_twice
 
-__all__ = ["caveats"]
+__all__ = ["caveats", "label_advice"]
 
 
 def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
@@ -18,6 +20,10 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     unlabelled = not isinstance(config.source, RiverSourceConfig) and config.source.target is None
     if unlabelled and config.labels is None and config.mode == "learn":
         lines.append("source.target is not set: no record has a label, nothing will be learnt")
+    if twice := learnt_twice(config):
+        lines.append(twice)
+    if advice := label_advice(plan):
+        lines.append(f"model: {advice}")
     off = {
         "predictions": "predictions are off: what the model says is not written anywhere",
         "dead_letters": "dead_letters are off: records that cannot be used are counted and thrown away",
@@ -53,6 +59,24 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
     if config.imports:
         lines.append(f"imports trusts all code of {', '.join(config.imports)}, in the configuration and in checkpoints")
     return lines
+
+
+def label_advice(plan: Plan) -> str:
+    """Return what to do where the labels are texts or numbers and the model takes true and false; else nothing.
+
+    River's linear and factorisation classifiers refuse a text, and take every number but 0 for true.
+    """
+    keys = [
+        f"{key}.target_type"
+        for key, source in plan.config.sources.items()
+        if getattr(source, "target", None) is not None and getattr(source, "target_type", "bool") != "bool"
+    ]
+    if not keys or not is_binary(plan.model):
+        return ""
+    return (
+        f"{type(last_step(plan.model)).__name__} tells true from false and knows no other label: set {keys[0]}: bool, "
+        "which reads yes and no, true and false, 1 and 0, or put it into river.multiclass.OneVsRestClassifier"
+    )
 
 
 def _grows(source: SourceConfig) -> bool:

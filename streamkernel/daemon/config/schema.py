@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from streamkernel.daemon.config.columns import (
-    ClassColumnsConfig,
-    KafkaPredictionsConfig,
-    ParquetPredictionsConfig,
-    PassingColumnsConfig,
-)
+from streamkernel.daemon.config.columns import KafkaPredictionsConfig, ParquetPredictionsConfig
 from streamkernel.daemon.config.endpoints import BasicAuthConfig, EndpointConfig, ServeConfig, TlsConfig
-from streamkernel.daemon.config.fields import Number, Path, Paths, Positive, Section, TargetType, Whole
-from streamkernel.daemon.config.inputs import InputsConfig
+from streamkernel.daemon.config.fields import Number, Path, Positive, Section, TargetType, Whole
 from streamkernel.daemon.config.journal import JournalSourceConfig
 from streamkernel.daemon.config.kafka import KafkaSinkConfig, KafkaSourceConfig
+from streamkernel.daemon.config.outputs import (
+    CsvPredictionsConfig,
+    CsvSinkConfig,
+    DeadLettersConfig,
+    FileSinkConfig,
+    JsonlPredictionsConfig,
+    JsonlSinkConfig,
+    NoDeadLettersConfig,
+    NoSinkConfig,
+    PredictionsConfig,
+)
+from streamkernel.daemon.config.sources import CsvSourceConfig, JsonlSourceConfig, RiverSourceConfig, SourceConfig
 
 __all__ = [
     "BasicAuthConfig",
@@ -39,6 +46,7 @@ __all__ = [
     "LimitsConfig",
     "LogConfig",
     "MetricsConfig",
+    "NoDeadLettersConfig",
     "NoSinkConfig",
     "ParquetPredictionsConfig",
     "PredictionsConfig",
@@ -52,20 +60,6 @@ __all__ = [
 ]
 
 
-def _one_character(text: str) -> str:
-    if len(text) != 1:
-        raise ValueError(f"must be one character, got {text!r}")
-    return text
-
-
-def _known_encoding(name: str) -> str:
-    try:
-        "".encode(name)
-    except LookupError:
-        raise ValueError(f"unknown encoding {name!r}") from None
-    return name
-
-
 def _octal(mode: Any) -> Any:
     # YAML reads 0640 as the number it is in octal, and 640 as six hundred and forty.
     return {0o600: "0600", 0o640: "0640", 600: "0600", 640: "0640"}.get(mode, mode) if type(mode) is int else mode
@@ -74,6 +68,12 @@ def _octal(mode: Any) -> Any:
 def _package(name: str) -> str:
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(f"must be the name of a Python package, got {name!r}")
+    return name
+
+
+def _model_name(name: str) -> str:
+    if not re.fullmatch(r"[\w-]{1,64}", name):
+        raise ValueError(f"must be a name of at most 64 letters, digits, _ and -, got {name!r:.80}")
     return name
 
 
@@ -93,126 +93,6 @@ _STEP_SCHEMA = {
 }
 # Steps are validated in wiring/model.py, which knows the classes; here they only need a place in the JSON Schema.
 Step: TypeAlias = Annotated[Any, WithJsonSchema(_STEP_SCHEMA)]
-
-
-class _FileSourceConfig(Section):
-    path: Paths = Field(
-        description="The file; '-' is standard input; .gz and .zst are decompressed. A list of files, or a pattern as "
-        "data/*.csv, is read as one source."
-    )
-    target: str | None = Field(
-        default=None, description="The column or key of the label; null: every record is unlabelled."
-    )
-    target_type: TargetType = Field(default="str", description="What the target is: float for a regressor.")
-    follow: bool = Field(default=False, description="Wait for more at the end of the file, and follow its rotation.")
-    watch: bool = Field(
-        default=False,
-        description="Read each file that arrives in the directory or under the pattern, and wait for more.",
-    )
-    inputs: InputsConfig | None = None
-
-
-class CsvSourceConfig(_FileSourceConfig):
-    """Records from a CSV file with a header line."""
-
-    kind: Literal["csv"]
-    delimiter: Annotated[str, AfterValidator(_one_character)] = Field(
-        default=",", description="What separates the fields."
-    )
-    encoding: Annotated[str, AfterValidator(_known_encoding)] = Field(
-        default="utf-8", description="How the text is encoded."
-    )
-    multiline: bool = Field(default=False, description="A quoted field may hold line ends.")
-
-
-class JsonlSourceConfig(_FileSourceConfig):
-    """Records from a file with one JSON object a line."""
-
-    kind: Literal["jsonl"]
-
-
-class RiverSourceConfig(Section):
-    """Records from a data set of river.datasets."""
-
-    kind: Literal["river"]
-    dataset: Path = Field(description="A class of river.datasets, such as Phishing or synth.Friedman.")
-    args: dict[str, Any] = Field(default_factory=dict, description="Its keyword arguments.")
-
-
-class _FileSinkConfig(Section):
-    path: Path = Field(description="The file; '-' is standard output; .gz and .zst are compressed.")
-    existing: Literal["refuse", "append", "replace"] = Field(
-        default="refuse",
-        description="What becomes of a file that holds something and that no checkpoint knows. In mode predict without "
-        "a checkpoint.directory of its own, replace is the default.",
-    )
-    flush_seconds: Annotated[Number, Field(gt=0)] = Field(
-        default=1.0,
-        description="How long after a record was read others can read its line in the file, in seconds; with a "
-        "checkpoint it is durable. Standard output and pipes get it at once, a compressed file with the checkpoint.",
-    )
-
-
-class JsonlSinkConfig(_FileSinkConfig):
-    """Lines to a file with one JSON object a line."""
-
-    kind: Literal["jsonl"]
-
-
-class CsvSinkConfig(_FileSinkConfig):
-    """Lines to a CSV file."""
-
-    kind: Literal["csv"]
-
-
-class NoSinkConfig(Section):
-    """Lines to nowhere."""
-
-    kind: Literal["none"]
-
-
-class JsonlPredictionsConfig(PassingColumnsConfig, JsonlSinkConfig):
-    """Predictions to a file with one JSON object a line."""
-
-
-class CsvPredictionsConfig(ClassColumnsConfig, PassingColumnsConfig, CsvSinkConfig):
-    """Predictions to a CSV file."""
-
-
-class _Rate(Section):
-    max_rate: Annotated[Number, Field(ge=0, le=1)] = Field(
-        default=0.5,
-        description="Stop when more than this share of the last max_rate_window records, or of all of a shorter source "
-        "that ends, were dead letters.",
-    )
-    max_rate_window: Positive = Field(default=1000, description="How many records max_rate looks back.")
-
-
-class JsonlDeadLettersConfig(_Rate, JsonlSinkConfig):
-    """Records that could not be used, to a file with one JSON object a line."""
-
-
-class CsvDeadLettersConfig(_Rate, CsvSinkConfig):
-    """Records that could not be used, to a CSV file."""
-
-
-class KafkaDeadLettersConfig(_Rate, KafkaSinkConfig):
-    """Records that could not be used, to a topic of Kafka, one JSON object a message."""
-
-
-class NoDeadLettersConfig(_Rate, NoSinkConfig):
-    """Records that could not be used are counted, and not kept."""
-
-
-SourceConfig: TypeAlias = (
-    CsvSourceConfig | JsonlSourceConfig | RiverSourceConfig | KafkaSourceConfig | JournalSourceConfig
-)
-PredictionsConfig: TypeAlias = (
-    JsonlPredictionsConfig | CsvPredictionsConfig | KafkaPredictionsConfig | ParquetPredictionsConfig | NoSinkConfig
-)
-DeadLettersConfig: TypeAlias = (
-    JsonlDeadLettersConfig | CsvDeadLettersConfig | KafkaDeadLettersConfig | NoDeadLettersConfig
-)
 
 
 class CheckpointConfig(Section):
@@ -309,8 +189,31 @@ class LogConfig(Section):
 class Config(Section):
     """Configuration of the streamkernel daemon."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["model"]}, {"required": ["models"]}]})
+
     source: Annotated[SourceConfig, Field(discriminator="kind", description="Where the records come from.")]
-    model: Annotated[list[Step], Field(min_length=1, description="A River pipeline, top to bottom.")]
+    model: Annotated[list[Step], Field(min_length=1)] | None = Field(
+        default=None, description="A River pipeline, top to bottom; required, unless there are models."
+    )
+    models: (
+        Annotated[
+            dict[
+                Annotated[str, AfterValidator(_model_name)],
+                Annotated[list[Step], Field(min_length=1)],
+            ],
+            Field(min_length=1),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Several models on one stream in the place of model: by its name, a pipeline each. One is "
+        "published, all learn.",
+    )
+    publish: str | None = Field(
+        default=None,
+        description="Which of the models is published first; null: the first one, or the one a checkpoint names. "
+        "streamkernel promote publishes another one. In mode predict, which model of the checkpoint predicts.",
+    )
     mode: Literal["learn", "predict"] = Field(
         default="learn", description="predict: a trained model is read from serve_from, and stays as it is."
     )
@@ -343,6 +246,11 @@ class Config(Section):
     log: LogConfig = LogConfig()
 
     @property
+    def pipelines(self) -> dict[str, list[Any]]:
+        """The steps of each model by its name, which is empty where there is one without."""
+        return {"": self.model or []} if self.models is None else dict(self.models)
+
+    @property
     def sources(self) -> dict[str, SourceConfig]:
         """The sections of sources, by their key."""
         found = {"source": self.source}
@@ -361,4 +269,4 @@ class Config(Section):
     def flush_seconds(self) -> dict[str, float]:
         """How long after a record was read its line can be read, by the key of each output that promises it."""
         sections = self.outputs.items()
-        return {key: one.flush_seconds for key, one in sections if isinstance(one, _FileSinkConfig | KafkaSinkConfig)}
+        return {key: one.flush_seconds for key, one in sections if isinstance(one, FileSinkConfig | KafkaSinkConfig)}

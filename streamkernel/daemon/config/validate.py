@@ -44,9 +44,15 @@ def validate(document: Document) -> tuple[Config | None, list[str]]:
     try:
         config = Config.model_validate(document.values)
     except ValidationError as error:
-        return None, [_line(details, document.raw) for details in error.errors(include_url=False)]
+        lines = [_line(details, document.raw) for details in error.errors(include_url=False)]
+        return None, [*lines, *_without_model(document)]
     config = with_mode_defaults(config)
-    return config, conflicts(config)
+    return config, [*_without_model(document), *conflicts(config)]
+
+
+def _without_model(document: Document) -> list[str]:
+    neither = document.values.get("model") is None and document.values.get("models") is None
+    return ["model: required"] if neither else []
 
 
 def _line(details: ErrorDetails, raw: dict[str, Any]) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Iterator
+from typing import Any
 
+from connectors.files.names import is_pattern, matching
 from connectors.ports import Source
-from streamkernel.daemon.config.schema import Config, KafkaSourceConfig, RiverSourceConfig
+from streamkernel.daemon.config.schema import Config, JournalSourceConfig, KafkaSourceConfig, RiverSourceConfig
+from streamkernel.daemon.config.several import paths_of
 
-__all__ = ["conflicts_of_warm_start", "problems_of_warm_source"]
+__all__ = ["conflicts_of_warm_start", "learnt_twice", "problems_of_warm_source"]
 
 _OTHERWISE = "learn it in a run of its own, and name its checkpoint.directory in initial_model"
 
@@ -29,6 +34,33 @@ def conflicts_of_warm_start(config: Config) -> Iterator[str]:
             yield f"warm_start.source.{key}: must be a source that ends: drop {key}, or {_OTHERWISE}"
     if not isinstance(source, RiverSourceConfig) and source.target is None:
         yield "warm_start.source.target: required, it names the column or key of the label"
+
+
+def learnt_twice(config: Config) -> str | None:
+    """Return a sentence where a warm start and the source read the same records; None where they do not."""
+    if config.warm_start is None:
+        return None
+    both = sorted(_places(config.source) & _places(config.warm_start.source))
+    if not both:
+        return None
+    more = f" and {len(both) - 1:,} more" if len(both) > 1 else ""
+    return (
+        f"warm_start.source and source both read {both[0]}{more}: its records are learnt twice; where that is not "
+        "what you want, name what is new in source, or drop warm_start"
+    )
+
+
+def _places(source: Any) -> set[str]:
+    """Return the files, the data set or the folder that a source reads, as far as they are there by now."""
+    if isinstance(source, RiverSourceConfig):
+        return {f"the data set {source.dataset}" + (f" with {source.args}" if source.args else "")}
+    if isinstance(source, JournalSourceConfig):
+        return {os.path.realpath(source.directory)}
+    files: list[str] = []
+    for path in paths_of(source):
+        pattern = os.path.join(glob.escape(path), "*") if os.path.isdir(path) else path
+        files += matching(pattern) if is_pattern(pattern) else [path]
+    return {os.path.realpath(file) for file in files if file != "-"}
 
 
 def problems_of_warm_source(source: Source, kind: str) -> Iterator[str]:

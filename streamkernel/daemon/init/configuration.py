@@ -157,4 +157,4 @@ def _text(text: str) -> str:
 
 def _shown(name: str) -> str:
     """Return a name in one line of a comment."""
-    return json.dumps(name[:80], ensure_ascii=False).strip('"') if name.isprintable() else ascii(name[:80])
+    return json.dumps(name[:80], ensure_ascii=False)[1:-1] if name.isprintable() else ascii(name[:80])

@@ -125,12 +125,14 @@ def _json_lines(path: Path, text: str, encoding: str) -> Sample:
         if isinstance(record, dict) and len(records) < _MOST_RECORDS:
             records.append(record)
     if not records:
-        raise SampleError(f"{path}: no line of its beginning is a JSON object: write one a line")
+        raise SampleError(f"{path}: no line of its beginning is a JSON object: write one a line, such as by jq -c .")
     columns = list(dict.fromkeys(name for record in records for name in record))
     return Sample(path, "jsonl", records, columns)
 
 
 def _csv(path: Path, text: str, encoding: str) -> Sample:
+    if "\r" in text and "\n" not in text:
+        raise SampleError(f"{path}: ends its lines in carriage returns alone: convert it, such as by tr '\\r' '\\n'")
     delimiter = _delimiter(text)
     rows = [row for row in _rows(text, delimiter) if row]
     multiline = any("\n" in field for row in rows for field in row)
@@ -138,8 +140,19 @@ def _csv(path: Path, text: str, encoding: str) -> Sample:
     _check_header(path, columns)
     records = [dict(zip(columns, row, strict=True)) for row in rows[1 : _MOST_RECORDS + 1] if len(row) == len(columns)]
     if not records:
-        raise SampleError(f"{path}: no line after the header has its {len(columns)} fields: init needs some records")
+        raise SampleError(f"{path}: {_why_no_record(rows)}")
     return Sample(path, "csv", records, columns, encoding, delimiter, multiline)
+
+
+def _why_no_record(rows: Sequence[Sequence[str]]) -> str:
+    """Say why no row has the fields of the first one."""
+    widths = Counter(map(len, rows[1:]))
+    if not widths:
+        return f"no line after the header has its {len(rows[0])} fields: init needs some records"
+    return (
+        f"its first line has {len(rows[0])} fields and most others have {widths.most_common(1)[0][0]}: "
+        "remove what stands above the names of the columns, or write all of these there"
+    )
 
 
 def _delimiter(text: str) -> str:

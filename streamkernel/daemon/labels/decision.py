@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -38,8 +39,8 @@ class PendingEntry:
         When it came, in seconds of the join's clock.
     size
         Its size in bytes; see `labels.sizes`.
-    x, prediction
-        Its inputs, and the prediction made for it; None once it is packed.
+    x, prediction, named
+        Its inputs, the prediction made for it, and of several models that of each; None once it is packed.
     data
         The same packed; None before.
 
@@ -49,6 +50,7 @@ class PendingEntry:
     size: int
     x: dict[str, Any] | None = None
     prediction: Prediction | None = None
+    named: Mapping[str, Prediction] | None = None
     data: bytes | None = None
 
 
@@ -84,8 +86,8 @@ class Decision:
         The record that waits from now on, or waited until now.
     early
         The label that waited until now.
-    prediction
-        The prediction of a record that waited.
+    prediction, named
+        The prediction of a record that waited, and of several models that of each.
     fault
         Why it is a dead letter.
     expired
@@ -105,6 +107,7 @@ class Decision:
     pending: PendingEntry | None = None
     early: EarlyLabel | None = None
     prediction: Prediction | None = None
+    named: Mapping[str, Prediction] | None = None
     fault: Fault | None = None
     expired: list[PendingEntry] = field(default_factory=list)
     n_dropped: int = 0

@@ -166,8 +166,9 @@ class LabelJoin:
         """Make bytes of a record that came in this chunk, if it still waits."""
         entry = self.pending.get(key)
         if entry is not None and entry.x is not None and entry.prediction is not None:
-            entry.data = self.packer.pack(PendingRecord(key, entry.arrived, entry.x, entry.prediction))
-            entry.x = entry.prediction = None
+            record = PendingRecord(key, entry.arrived, entry.x, entry.prediction, entry.named or {})
+            entry.data = self.packer.pack(record)
+            entry.x = entry.prediction = entry.named = None
 
     def release(self, entry: PendingEntry) -> None:
         """Release what a record that waits no longer shares with others."""
@@ -213,7 +214,7 @@ class LabelJoin:
             decision.status, decision.pending, decision.y = LabelStatus.MATCHED, entry, record.y
             x = entry.x
             if entry.data is not None:
-                _, _, x, decision.prediction = self.packer.unpack(entry.data)
+                _, _, x, decision.prediction, decision.named = self.packer.unpack(entry.data)
             assert x is not None
             if self.learn:
                 decision.rows.append((x, record.y, False))

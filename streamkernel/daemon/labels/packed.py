@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -35,7 +36,9 @@ class PendingRecord(NamedTuple):
     x
         The inputs of the record, by name.
     prediction
-        The prediction made for it.
+        The prediction made for it, of several models that of the published one.
+    named
+        Of several models, the prediction of each by its name, the published one first; else empty.
 
     """
 
@@ -43,6 +46,7 @@ class PendingRecord(NamedTuple):
     arrived: float
     x: dict[str, Any]
     prediction: Prediction
+    named: Mapping[str, Prediction] = MappingProxyType({})
 
 
 class _Table:
@@ -126,10 +130,11 @@ class Packer:
     def __init__(self) -> None:
         self._names = _Table()
         self._classes = _Table()
+        self._models = _Table()
 
     def pack(self, pending: PendingRecord) -> bytes:
         """Write a record as bytes; they are to be released when they are thrown away."""
-        key, arrived, x, prediction = pending
+        key, arrived, x, prediction, named = pending
         values = list(x.values())
         others: list[Any] = []
         if {float}.issuperset(map(type, values)):
@@ -139,39 +144,37 @@ class Packer:
             for place, value in enumerate(values):
                 if type(value) is not float:
                     others += (place, value)
-        classes, choice = None, None
-        if prediction.probabilities:
-            labels = tuple(prediction.probabilities)
-            numbers += prediction.probabilities.values()
-            if prediction.label is not None:
-                if prediction.label not in prediction.probabilities:
-                    labels += (prediction.label,)
-                choice = labels.index(prediction.label)
-            classes = self._classes.take(labels)
-        elif type(prediction.label) is float:
-            choice = _A_NUMBER
-            numbers.append(prediction.label)
-        elif prediction.label is not None:
-            classes, choice = self._classes.take((prediction.label,)), 0
-        head = _to_json([key, arrived, self._names.take(tuple(x)), others, classes, choice])
-        return head + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
+        classes, choice = self._pack_prediction(prediction, numbers)
+        head = [key, arrived, self._names.take(tuple(x)), others, classes, choice]
+        if named:
+            head.append(self._pack_others(named, numbers))
+        return _to_json(head) + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
 
     def unpack(self, data: bytes) -> PendingRecord:
         """Return the record that `pack` wrote."""
         head, numbers = _split(data)
-        _, _, names, _, classes, _ = head
-        return _join(head, self._names[names], None if classes is None else self._classes[classes], numbers)
+        _, _, names, _, classes, *_ = head
+        models = self._models[head[6][0]] if len(head) > 6 else ()
+        return _join(head, self._names[names], self._labels(classes), numbers, models, self._labels)
 
     def release(self, data: bytes) -> None:
         """Remove this record from the users of the names and classes it shares."""
-        _, _, names, _, classes, _ = _read(data.partition(b"\n")[0])
+        _, _, names, _, classes, _, *extra = _read(data.partition(b"\n")[0])
         self._names.release(names)
-        if classes is not None:
-            self._classes.release(classes)
+        if extra:
+            self._models.release(extra[0][0])
+        for place in (classes, *(extra[0][1::3] if extra else ())):
+            if place is not None:
+                self._classes.release(place)
 
     def dump(self) -> dict[str, Any]:
         """Return what the records share, as JSON has it."""
-        return {"names": self._names.dump(), "classes": self._classes.dump()}
+        models = self._models.dump()
+        return {
+            "names": self._names.dump(),
+            "classes": self._classes.dump(),
+            **({"models": models} if models else {}),
+        }
 
     def load(self, tables: Mapping[str, Any], records: Iterable[bytes]) -> list[PendingRecord]:
         """Load what `dump` gave, check the packed records that go with it, and return them unpacked.
@@ -185,8 +188,9 @@ class Packer:
         try:
             self._names.load(tables["names"])
             self._classes.load(tables["classes"])
+            self._models.load(tables.get("models", []))
             pending = [self._check(data) for data in records]
-            if self._names.unused or self._classes.unused:
+            if self._names.unused or self._classes.unused or self._models.unused:
                 raise ValueError("a table has more than the records need")
         except (ValueError, TypeError, LookupError, struct.error, RecursionError) as error:
             raise CheckpointError(f"the records that wait for labels cannot be restored: {error!s:.200}") from None
@@ -194,9 +198,10 @@ class Packer:
 
     def _check(self, data: bytes) -> PendingRecord:
         head, numbers = _split(data)
-        key, arrived, names_at, others, classes_at, choice = head
+        key, arrived, names_at, others, classes_at, choice, *extra = head
         names = self._names.use(names_at)
         classes = None if classes_at is None else self._classes.use(classes_at)
+        models, n_extra = self._check_others(key, extra)
         places = others[::2]
         if not (
             type(key) is str
@@ -213,34 +218,100 @@ class Packer:
         ):
             raise ValueError(f"the record {key!s:.40} is no record")
         inputs = len(names) - len(places)
-        rest = len(numbers) - inputs
+        rest = len(numbers) - inputs - n_extra
         if not all(map(math.isfinite, numbers[:inputs])):
             raise ValueError(f"the record {key!s:.40} has inputs that are no finite numbers")
-        if classes is None:
-            sound = (choice, rest) in ((None, 0), (_A_NUMBER, 1))
-        else:
-            chosen = type(choice) is int and 0 <= choice < len(classes)
-            sound = (chosen and 0 <= rest <= len(classes)) or (choice is None and 0 < rest <= len(classes))
-        if not sound:
-            raise ValueError(f"the record {key!s:.40} has no prediction a model makes")
-        return _join(head, names, classes, numbers)
+        _verify_prediction(key, classes, choice, rest)
+        return _join(head, names, classes, numbers, models, self._labels)
+
+    def _pack_prediction(self, prediction: Prediction, numbers: list[Any]) -> tuple[int | None, int | None]:
+        """Append the numbers of a prediction; return the place of its labels, and which of them it is."""
+        if prediction.probabilities:
+            labels = tuple(prediction.probabilities)
+            numbers += prediction.probabilities.values()
+            choice = None
+            if prediction.label is not None:
+                if prediction.label not in prediction.probabilities:
+                    labels += (prediction.label,)
+                choice = labels.index(prediction.label)
+            return self._classes.take(labels), choice
+        if type(prediction.label) is float:
+            numbers.append(prediction.label)
+            return None, _A_NUMBER
+        return (None, None) if prediction.label is None else (self._classes.take((prediction.label,)), 0)
+
+    def _pack_others(self, named: Mapping[str, Prediction], numbers: list[Any]) -> list[Any]:
+        """Append the predictions of all but the first model; return the place of the names, and of each three parts.
+
+        These are the place of its labels, which of them it is, and how many numbers it has.
+        """
+        packed: list[Any] = [self._models.take(tuple(named))]
+        for prediction in list(named.values())[1:]:
+            before = len(numbers)
+            packed += [*self._pack_prediction(prediction, numbers), len(numbers) - before]
+        return packed
+
+    def _check_others(self, key: Any, extra: Sequence[Any]) -> tuple[tuple[str, ...], int]:
+        """Check the predictions of models beside the first; return the names of all, and how many numbers they have."""
+        if not extra:
+            return (), 0
+        ((place, *parts),) = extra
+        models, counts = self._models.use(place), parts[2::3]
+        if not {str}.issuperset(map(type, models)) or len(parts) != 3 * (len(models) - 1):
+            raise ValueError(f"the record {key!s:.40} has other predictions than models")
+        for classes_at, choice, count in zip(parts[::3], parts[1::3], counts, strict=True):
+            classes = None if classes_at is None else self._classes.use(classes_at)
+            _verify_prediction(key, classes, choice, count)
+        return models, sum(counts)
+
+    def _labels(self, place: int | None) -> tuple[Any, ...] | None:
+        return None if place is None else self._classes[place]
+
+
+def _verify_prediction(key: Any, classes: tuple[Any, ...] | None, choice: Any, count: Any) -> None:
+    """Raise ValueError where a prediction with so many numbers is none that a model makes."""
+    if classes is None:
+        sound = (choice, count) in ((None, 0), (_A_NUMBER, 1))
+    else:
+        chosen = type(choice) is int and 0 <= choice < len(classes)
+        sound = type(count) is int and (
+            (chosen and 0 <= count <= len(classes)) or (choice is None and 0 < count <= len(classes))
+        )
+    if not sound:
+        raise ValueError(f"the record {key!s:.40} has no prediction a model makes")
 
 
 def _join(
-    head: list[Any], names: tuple[str, ...], classes: tuple[Any, ...] | None, numbers: tuple[float, ...]
+    head: list[Any],
+    names: tuple[str, ...],
+    classes: tuple[Any, ...] | None,
+    numbers: tuple[float, ...],
+    models: tuple[str, ...],
+    labels_at: Callable[[int | None], tuple[Any, ...] | None],
 ) -> PendingRecord:
-    key, arrived, _, others, _, choice = head
+    key, arrived, _, others, _, choice, *extra = head
     inputs = len(names) - len(others) // 2
     values: list[Any] = list(numbers[:inputs])
     for place, value in zip(others[::2], others[1::2], strict=True):
         values.insert(place, value)
-    rest = numbers[inputs:]
+    parts = extra[0][1:] if extra else []
+    start = len(numbers) - sum(parts[2::3])
+    prediction = _prediction(classes, choice, numbers[inputs:start])
+    pending = PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction)
+    if not models:
+        return pending
+    named = {models[0]: prediction}
+    for name, place, chosen, count in zip(models[1:], parts[::3], parts[1::3], parts[2::3], strict=True):
+        named[name] = _prediction(labels_at(place), chosen, numbers[start : start + count])
+        start += count
+    return pending._replace(named=named)
+
+
+def _prediction(classes: tuple[Any, ...] | None, choice: int | None, numbers: tuple[float, ...]) -> Prediction:
     if classes is None:
-        prediction = Prediction(rest[0] if choice == _A_NUMBER else None)
-    else:
-        label = None if choice is None else classes[choice]
-        prediction = Prediction(label, dict(zip(classes, rest, strict=False)) if rest else None)
-    return PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction)
+        return Prediction(numbers[0] if choice == _A_NUMBER else None)
+    label = None if choice is None else classes[choice]
+    return Prediction(label, dict(zip(classes, numbers, strict=False)) if numbers else None)
 
 
 def _split(data: bytes) -> tuple[list[Any], tuple[float, ...]]:

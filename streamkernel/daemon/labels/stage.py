@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from connectors.ports import Fault, Label, Record
@@ -10,7 +11,8 @@ from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
 from streamkernel.daemon.labels.decision import Decision, LabelStatus
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.keys import key_of
-from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
+from streamkernel.daemon.stream.challengers import Challengers
+from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk, Scored
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.daemon.stream.learner import Learner
@@ -47,13 +49,18 @@ class JoinStage:
         The model, asked for the loss of predictions whose label came later.
     rate
         Watches the share of dead letters among the labels.
+    challengers
+        The models beside it, asked for the loss of theirs; None where there are none.
 
     """
 
-    def __init__(self, join: LabelJoin, learner: Learner, rate: DeadLetterRate) -> None:
+    def __init__(
+        self, join: LabelJoin, learner: Learner, rate: DeadLetterRate, challengers: Challengers | None = None
+    ) -> None:
         self.join = join
         self._learner = learner
         self._rate = rate
+        self._challengers = challengers
 
     @property
     def taken(self) -> int:
@@ -89,11 +96,11 @@ class JoinStage:
         n_settled = next(unsettled, len(decisions))
         if n_settled < len(decisions):
             self.join.undo.take_back(decisions[n_settled].mark)
-        self._commit(decisions[:n_settled], learned.result, done)
+        self._commit(decisions[:n_settled], learned, done)
         if not learned.refused:
             return n_settled
         row, fault = next(iter(learned.refused.items()))
-        self._refuse(decisions[n_settled], row, Fault(*fault), learned.result, done)
+        self._refuse(decisions[n_settled], row, Fault(*fault), learned, done)
         return n_settled + 1
 
     def quarantine(self, record: Record, fault: Fault, done: ChunkResult) -> None:
@@ -105,8 +112,9 @@ class JoinStage:
         late = _late(done)
         done.counts.unlabelled = late.counts.keyless + late.counts.repeated
         # Whether a model gives probabilities shows in its predictions.
-        if done.probabilities is not None and None in done.probabilities:
-            done.probabilities = None
+        for scored in (done, *done.others.values()):
+            if scored.probabilities is not None and None in scored.probabilities:
+                scored.probabilities = None
         overrun = [self._rate.add(self.join.counts.taken + number) for number in late.dead_numbers]
         self.join.counts.add(late.counts)
         self.join.recent_dead = self._rate.recent
@@ -121,7 +129,7 @@ class JoinStage:
     def to_json(self) -> dict[str, int]:
         return self.join.to_json()
 
-    def _refuse(self, decision: Decision, row: int, fault: Fault, result: AdvanceResult, done: ChunkResult) -> None:
+    def _refuse(self, decision: Decision, row: int, fault: Fault, learned: Learned, done: ChunkResult) -> None:
         """Deal with the record or label the model refused; the decision on it was taken back."""
         record, key = decision.record, decision.key
         if row == decision.row:
@@ -133,12 +141,13 @@ class JoinStage:
         assert early is not None
         again = Decision(record, key, 0, decision.row)
         self.join.keep(again)
-        self._commit([again], result, done)
+        self._commit([again], learned, done)
         # Its own text is gone: a line that says the same is written.
         done.add_label_letter(early.position, *fault, self.join.written(early, key))
 
-    def _commit(self, decisions: Sequence[Decision], result: AdvanceResult, done: ChunkResult) -> None:
+    def _commit(self, decisions: Sequence[Decision], learned: Learned, done: ChunkResult) -> None:
         """Count and score what the model took, as decided, and let what waits know its prediction."""
+        result = learned.result
         predicted: list[Record] = []
         chosen = [False] * len(result.predictions)
         for decision in decisions:
@@ -150,19 +159,21 @@ class JoinStage:
                 chosen[decision.row] = True
                 predicted.append(decision.record)
             prediction = self._prediction(decision, result)
+            named = self._named(decision, prediction, learned)
             if decision.status is LabelStatus.KEPT and decision.pending is not None:
-                decision.pending.prediction = prediction
+                decision.pending.prediction, decision.pending.named = prediction, named
             elif decision.status is LabelStatus.MATCHED and decision.pending is not None:
                 _late(done).delay = self.join.now - decision.pending.arrived
                 self.join.release(decision.pending)
             for expired in decision.expired:
                 self.join.release(expired)
             if decision.y is not None:
-                self._score(decision, prediction, result, done)
+                self._score(decision, prediction, named, learned, done)
         for decision in decisions:
             if decision.status is LabelStatus.KEPT and decision.key is not None:
                 self.join.pack(decision.key)
-        done.add_predictions(predicted, part_of(result, chosen))
+        others = {name: part_of(one, chosen) for name, one in learned.others.items()}
+        done.add_predictions(predicted, part_of(result, chosen), others)
 
     def _prediction(self, decision: Decision, result: AdvanceResult) -> Prediction:
         """Return the prediction of a record, made now or when it came; an empty one where there is no record."""
@@ -171,6 +182,15 @@ class JoinStage:
             return Prediction(result.predictions[decision.row], given)
         earlier = None if decision.pending is None else decision.prediction or decision.pending.prediction
         return earlier or Prediction(None)
+
+    def _named(self, decision: Decision, prediction: Prediction, learned: Learned) -> Mapping[str, Prediction]:
+        """Return what each of several models predicted for a record, the published one first; else nothing."""
+        if self._challengers is None:
+            return {}
+        if decision.status in _PREDICTED:
+            now = {name: self._prediction(decision, result) for name, result in learned.others.items()}
+            return {self._challengers.published: prediction, **now}
+        return decision.named or (decision.pending and decision.pending.named) or {}
 
     def _count(self, decision: Decision, done: ChunkResult) -> None:
         """Count a record or a label, and note where its source goes on and whose turn it is."""
@@ -193,26 +213,53 @@ class JoinStage:
         late.counts.expired += len(decision.expired)
         late.counts.unmatched += decision.n_dropped
 
-    def _score(self, decision: Decision, prediction: Prediction, result: AdvanceResult, done: ChunkResult) -> None:
-        """Add a target and its prediction to what the report metrics compare, and the model's loss where it learns."""
+    def _score(
+        self,
+        decision: Decision,
+        prediction: Prediction,
+        named: Mapping[str, Prediction],
+        learned: Learned,
+        done: ChunkResult,
+    ) -> None:
+        """Add a target and what was predicted for it to what the report metrics compare, by one model or several."""
         y, join = decision.y, self.join
         assert y is not None
-        assert done.probabilities is not None
         done.counts.learnt += 1
-        if prediction.label is not None:  # a record before the first label has none
-            done.targets.append(y)
-            done.predictions.append(prediction.label)
-            done.probabilities.append(prediction.probabilities)
-        if not join.learn:
-            return
-        if self._learner.of_numbers:
+        if join.learn and self._learner.of_numbers:
             join.moments = join.moments.after(float(y))
-        if decision.status is LabelStatus.LABELLED:
-            loss = float(result.losses[decision.row])
-        else:
-            loss = self._learner.loss(y, prediction, join.moments.deviation)
+        deviation, challengers = join.moments.deviation, self._challengers
+        # After a promotion, the one that was published when the record came may be another one.
+        own = prediction if challengers is None else named.get(challengers.published, prediction)
+        self._add_score(decision, own, learned.result, done, lambda: self._learner.loss(y, own, deviation))
+        if challengers is None:
+            return
+        for name in list(challengers.learners):
+            other = named.get(name, Prediction(None))
+            scored = done.others.setdefault(name, Scored(probabilities=[]))
+            loss = partial(challengers.loss, name, y, other, deviation)
+            self._add_score(decision, other, learned.others.get(name), scored, loss)
+
+    def _add_score(
+        self,
+        decision: Decision,
+        prediction: Prediction,
+        result: AdvanceResult | None,
+        scored: Scored,
+        loss_of_earlier: Callable[[], float],
+    ) -> None:
+        """Add a target and its prediction to the scores of a model, and its loss where it learns."""
+        y = decision.y
+        assert scored.probabilities is not None
+        if prediction.label is not None:  # a record before the first label has none
+            scored.targets.append(y)  # type: ignore[arg-type]  # there is one where it is scored
+            scored.predictions.append(prediction.label)
+            scored.probabilities.append(prediction.probabilities)
+        if not self.join.learn:
+            return
+        now = decision.status is LabelStatus.LABELLED and result is not None
+        loss = float(result.losses[decision.row]) if now and result is not None else loss_of_earlier()
         probabilities = None if prediction.probabilities is None else [prediction.probabilities]
-        done.add_losses([loss], [y], [prediction.label], probabilities)
+        scored.add_losses([loss], [y], [prediction.label], probabilities)
 
     def _dead_letter(self, decision: Decision, done: ChunkResult) -> None:
         """Make a dead letter of a record or a label that was counted."""

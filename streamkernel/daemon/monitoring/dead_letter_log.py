@@ -39,11 +39,14 @@ class DeadLetterLog:
         The kind of the source of each section: ``"source"``, ``"labels.source"``, ``"warm_start.source"``.
     clock
         Gives seconds, and never goes back.
+    refused
+        What to do about records that the model refuses; empty: what it says of them tells.
 
     """
 
-    def __init__(self, kinds: dict[str, str], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, kinds: dict[str, str], clock: Callable[[], float] = time.monotonic, refused: str = "") -> None:
         self._kinds = kinds
+        self._refused = refused
         self._clock = clock
         self._reasons: dict[tuple[str, str], _Reason] = {}
 
@@ -60,13 +63,16 @@ class DeadLetterLog:
 
     def _log_line(self, found: _Reason, what: str, letter: Mapping[str, Any]) -> None:
         where = letter["position"]
+        detail = letter["detail"]
+        if letter["reason"] == "refused" and self._refused:
+            detail = f"{detail}: {self._refused}"
         place = f"offset {where['offset']}" + (f" of partition {where['partition']}" if where["partition"] else "")
         if found.unlogged == 1:
-            _log.warning("a dead letter of the %s at %s: %s: %s", what, place, letter["reason"], letter["detail"])
+            _log.warning("a dead letter of the %s at %s: %s: %s", what, place, letter["reason"], detail)
         else:
             _log.warning(
                 "%d dead letters of the %s, the last at %s: %s: %s",
-                *(found.unlogged, what, place, letter["reason"], letter["detail"]),
+                *(found.unlogged, what, place, letter["reason"], detail),
             )
         found.unlogged, found.next_line = 0, self._clock() + _PAUSE_SECONDS
 
@@ -74,6 +80,8 @@ class DeadLetterLog:
         """Log how many dead letters there were of each reason, and what to do about them; then the advice, if any."""
         for (section, reason), found in sorted(self._reasons.items(), key=lambda item: -item[1].count):
             advised = remedy(reason, section, self._kinds.get(section, ""), found.first)
+            if reason == "refused" and self._refused:
+                advised = f"{found.first}: {self._refused}"
             letters = "dead letter" if found.count == 1 else "dead letters"
             _log.warning("%d %s of the %s: %s: %s", found.count, letters, _WHAT[section], reason, advised)
         if self._reasons and advice:

@@ -81,14 +81,23 @@ def description_table(described: dict[str, Any]) -> Table:
             _add(table, name, _time(value))
         elif isinstance(value, dict):
             for key, one in value.items():
-                if isinstance(one, dict):
-                    for label, part in one.items():
-                        _add(table, f"{name}: {key}: {label}", f"{part:.1%}" if key in _SHARES else _shown(part))
-                else:
-                    _add(table, f"{name}: {key}", _shown(one))
+                _add_nested(table, f"{name}: {key}", one, key in _SHARES, inner=name == "models")
         elif value not in ([], None):
             _add(table, name, _shown(value))
     return table
+
+
+def _add_nested(table: Table, name: str, value: Any, shares: bool, inner: bool) -> None:
+    """Add a row for each entry of a mapping, and where those are mappings within, for each entry of these."""
+    if not isinstance(value, dict):
+        _add(table, name, f"{value:.1%}" if shares and isinstance(value, float) else _shown(value))
+        return
+    for key, one in value.items():
+        if inner and isinstance(one, dict):
+            for label, part in one.items():
+                _add_nested(table, f"{name}: {key}: {label}", part, label in _SHARES, inner=False)
+        else:
+            _add(table, f"{name}: {key}", f"{one:.1%}" if shares else _shown(one))
 
 
 def _add(table: Table, *cells: str) -> None:

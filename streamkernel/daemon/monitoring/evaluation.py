@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,37 @@ class Evaluation:
     records: list[int] = field(default_factory=list)  # after how many there are the points of the curves
     loss: list[float] = field(default_factory=list)  # the progressive one, NaN before the first
     features: list[int] = field(default_factory=list)  # where the model has them
+    others: dict[str, Evaluation] = field(default_factory=dict)  # of the models beside the published one, by name
+
+    def add(self, records: int, loss: float, growth: Mapping[str, int]) -> None:
+        """Add a point to the curves."""
+        self.records.append(records)
+        self.loss.append(loss)
+        if "features" in growth:
+            self.features.append(growth["features"])
+
+    def drop_last(self) -> None:
+        """Drop the last point of all curves."""
+        for one in (self, *self.others.values()):
+            for curve in (one.records, one.loss, one.features):
+                del curve[-1:]
+
+    def finish(self, view: View) -> None:
+        """Take the last view, and give each of several models its part of it."""
+        self.view = view
+        for (name, model), one in zip(view.models.items(), view.by_model().values(), strict=True):
+            if not model.published and name in self.others:
+                self.others[name].view = one
+
+    def by_model(self, name: str) -> dict[str, Evaluation]:
+        """Return the evaluation under a name, and of several models each under the name with its own behind."""
+        if not self.view.models:
+            return {name: self}
+        views = dict(zip(self.view.models, self.view.by_model().values(), strict=True))
+        own = next(one for one, model in self.view.models.items() if model.published)
+        found = {one: self.others.get(one, Evaluation(view)) for one, view in views.items()}
+        found[own] = Evaluation(views[own], self.records, self.loss, self.features)
+        return {f"{name}: {one}": evaluation for one, evaluation in found.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures and curves by the names that `evaluate --json` gives them."""

@@ -25,7 +25,9 @@ from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.lag import LagCollector
 from streamkernel.daemon.monitoring.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.output_latency import OutputLatency
+from streamkernel.daemon.monitoring.several_metrics import SeveralModelsCollector
 from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
@@ -135,6 +137,7 @@ class Exporter(CheckpointObserver):
         self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
         self._last_record = gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
         self._memory = gauge("model_memory_bytes", "Memory the model takes.")
+        self._models = SeveralModelsCollector(_PREFIX, window)
         self._failures = counter("checkpoint_failures", "Checkpoints that could not be written.")
         self._checkpoint_time = gauge(
             "checkpoint_last_success_timestamp_seconds", "When the last checkpoint was written."
@@ -207,6 +210,13 @@ class Exporter(CheckpointObserver):
         """Count a newer checkpoint that could not be used."""
         if self._trained is not None:
             self._trained.failed()
+
+    def show_models(self, views: Mapping[str, ModelView]) -> None:
+        """Show each of several models beside the published one; nothing where there is one without a name."""
+        if views and not self._models.views:
+            self._models.views = views
+            self.registry.register(self._models)
+        self._models.views = views
 
     def memory(self, size: int) -> None:
         """Set the memory of the model, in bytes."""

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from streamkernel.daemon.base.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
 from streamkernel.daemon.base.model import Model, last_step
-from streamkernel.daemon.monitoring.view import grows
+from streamkernel.daemon.monitoring.growth import grows
 
 __all__ = ["ModelMetrics", "metrics_of"]
 

@@ -12,6 +12,8 @@ from streamkernel.daemon.monitoring.view import View
 
 __all__ = ["summary_table"]
 
+_LARGEST_IN_FULL = 1e12
+
 
 def summary_table(views: Mapping[str, View]) -> Table:
     """Return a table with one column for each run: its last view, by its name."""
@@ -28,8 +30,8 @@ def summary_table(views: Mapping[str, View]) -> Table:
 
 def _cells(view: View) -> list[tuple[str, str]]:
     cells = [("records", f"{view.taken:,}")]
-    cells += [(name.replace("_", " "), f"{value:.4f}") for name, value in view.overall.items()]
-    cells.append(("progressive loss", f"{view.loss:.4f}"))
+    cells += [(name.replace("_", " "), _shown(value)) for name, value in view.overall.items()]
+    cells.append(("progressive loss", _shown(view.loss)))
     if view.losses_not_finite:
         cells.append(("losses not finite", f"{view.losses_not_finite:,}"))
     if "features" in view.growth:
@@ -39,3 +41,15 @@ def _cells(view: View) -> list[tuple[str, str]]:
     cells += [(f"account: {name}", f"{count:,}") for name, count in view.account.items()]
     cells += [(f"labels: {name}", f"{count:,}") for name, count in view.labels.items()]
     return cells
+
+
+def _shown(value: float) -> str:
+    """Return a number with four decimals; as a power of ten where that would be a row of digits.
+
+    Examples
+    --------
+    >>> _shown(0.25), _shown(float("nan")), _shown(6.5e300)
+    ('0.2500', 'nan', '6.5000e+300')
+
+    """
+    return f"{value:.4f}" if not abs(value) >= _LARGEST_IN_FULL else f"{value:.4e}"

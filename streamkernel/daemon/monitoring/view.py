@@ -6,17 +6,16 @@ import html
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.monitoring.model_view import ModelView, model_rows
 from streamkernel.daemon.monitoring.page import html_page
 
-__all__ = ["View", "grows", "growth_of", "status_page"]
+__all__ = ["View", "status_page"]
 
 # The page is to be read at a glance; the metrics have more of them.
 _INPUTS_SHOWN = 5
-_GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "reused": "n_reused"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class View:
     # `LabelCounts`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"  # a phrase on the last checkpoint
+    models: Mapping[str, ModelView] = field(default_factory=dict)  # of several, each by its name
 
     @property
     def rate(self) -> float:
@@ -60,21 +60,26 @@ class View:
             **self.growth,
             **({"expert_weights": dict(self.experts)} if self.experts else {}),
             **({"input_importance": dict(self.inputs)} if self.inputs else {}),
+            **({"models": {name: one.to_json() for name, one in self.models.items()}} if self.models else {}),
         }
 
+    def by_model(self) -> dict[str, View]:
+        """Return a view for each of several models by its name and state; the account is the published one's."""
+        return {f"{name} ({one.state})": self._of(one) for name, one in self.models.items()}
 
-def grows(model: Model) -> bool:
-    """Return whether a model, or the last step of a pipeline, is a kernel machine that grows."""
-    step = last_step(model)
-    return all(hasattr(step, attribute) for attribute in _GROWTH.values())
-
-
-def growth_of(model: Model) -> dict[str, int]:
-    """Read how far a model has grown; empty for models that do not."""
-    if not grows(model):
-        return {}
-    step = last_step(model)
-    return {name: int(getattr(step, attribute)) for name, attribute in _GROWTH.items()}
+    def _of(self, one: ModelView) -> View:
+        return replace(
+            View() if not one.published else self,
+            taken=self.taken if one.published else one.shown_here,
+            seconds=one.seconds,
+            loss=one.loss,
+            loss_sum=one.loss_sum,
+            losses_not_finite=one.losses_not_finite,
+            overall=one.overall,
+            rolling=one.rolling,
+            growth=one.growth,
+            models={},
+        )
 
 
 def status_page(title: str, source: str, view: View) -> str:
@@ -94,4 +99,4 @@ def status_page(title: str, source: str, view: View) -> str:
         ("last checkpoint", view.checkpoint),
     ]
     cells = (f"<th>{html.escape(name)}</th><td>{html.escape(value)}</td>" for name, value in rows)
-    return html_page(title, cells)
+    return html_page(title, [*cells, *model_rows(view.models)])

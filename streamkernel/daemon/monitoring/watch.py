@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.growth import growth_of
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import views_of_models
 from streamkernel.daemon.monitoring.notices import Notices
-from streamkernel.daemon.monitoring.view import View, growth_of
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.processor import Processor
 
@@ -125,12 +127,14 @@ class Watch:
             inputs=important_inputs(processor.learner.model),
             labels=processor.stage.to_json(),
             checkpoint=self._checkpoint(),
+            models=views_of_models(processor),
         )
         self._show(self.view)
         if self._exporter is not None:
             view = self.view
+            self._exporter.show_models(view.models)
             self._exporter.refresh(processor.counts.consumed, self._last_record, view.loss, view.loss_sum, view.rolling)
             if now >= self._measure_at:
-                self._exporter.memory(processor.learner.model._raw_memory_usage)
+                self._exporter.memory(sum(model._raw_memory_usage for model in processor.models))
                 self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
         return self.view

@@ -12,13 +12,13 @@ from connectors.ports import Mark, OutageError, Position, SinkError, Source
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.retry import may_pass
-from streamkernel.daemon.checkpoints.payload import dump_with_digest
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.snapshot import dump
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint
+from streamkernel.daemon.recovery.stored import dump_models
 from streamkernel.daemon.stream.loop import Checkpoints
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
@@ -132,14 +132,25 @@ class CheckpointCoordinator(Checkpoints):
         return True
 
     def _snapshot(self, marks: Mapping[str, Mark | None]) -> tuple[Mapping[str, Any], bytes]:
-        """Take the header and the payload of a checkpoint; the model is serialised once, also for its digest."""
+        """Take the header and the payload of a checkpoint; each model is serialised once, also for its digest."""
         labels, waiting = (None, b"") if self.start.join is None else dump(self.start.join)
-        payload, digest = dump_with_digest(self.processor.learner.model, self.plan.config.imports)
+        models = dump_models(self.processor, self.plan.config.imports)
         trained, replayed = self.start.trained, self.start.replayed.to_json()
         source = None if trained is None else {"checkpoint": trained.checkpoint, "records": trained.records}
-        warm = None if self.start.warm is None else self.start.warm.to_json()
-        about = header(self.plan, self.main, self.start.positions, marks, labels, digest, source, replayed, warm)
-        return about, payload + waiting
+        several = self.start.several
+        about = header(
+            self.plan,
+            self.main,
+            self.start.positions,
+            marks,
+            models,
+            labels,
+            source,
+            replayed,
+            [] if several is None else several.promotions,
+            None if self.start.warm is None else self.start.warm.to_json(),
+        )
+        return about, models.payload + waiting
 
     def begin(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Wait for the outputs, and write a checkpoint where a restart could not do without.

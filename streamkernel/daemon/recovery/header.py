@@ -14,23 +14,22 @@ from typing import Any
 
 from connectors.ports import Mark, Position
 from streamkernel.daemon.base.errors import UnfitError
-from streamkernel.daemon.base.mixture import experts_of, important_inputs
-from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import shown
 from streamkernel.daemon.config.schema import SourceConfig
+from streamkernel.daemon.recovery.description import describe_model
+from streamkernel.daemon.recovery.stored import DumpedModels
 from streamkernel.daemon.stream.processor import Processor
 
 __all__ = [
     "PREDICTED_WITH",
-    "check_labels",
-    "check_source",
     "check_versions",
-    "check_warm_start",
-    "describe_model",
     "header",
+    "label_differences",
     "mark_of",
+    "source_differences",
     "versions",
+    "warm_differences",
 ]
 
 _log = logging.getLogger(__name__)
@@ -42,6 +41,8 @@ _SOURCE_KEYS = (
     # Neither the brokers, which may move, nor the partitions: each of them has a position of its own.
     *("topic", "include"),
 )
+# What else of a source a checkpoint tells those who read it, where it is set: how its columns and messages are read.
+_TOLD_KEYS = ("inputs", "value_format")
 # What of an output says where it goes. Which cluster a topic is on, and whether it is the same one, is in the mark.
 _OUTPUT_KEYS = ("kind", "path", "topic")
 
@@ -77,10 +78,7 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
 
     Whether the model fits is seen from the model itself, when it is restored: there, defaults are filled in.
     """
-    sections = {
-        "model": [_step(step) for step in plan.raw["model"]],
-        "source": _fitted_source(plan.raw["source"], plan.config.source),
-    }
+    sections = {**_fitted_models(plan), "source": _fitted_source(plan.raw["source"], plan.config.source)}
     labels = plan.config.labels
     if labels is not None:
         written = plan.raw["labels"]
@@ -93,11 +91,21 @@ def _fitted_sections(plan: Plan) -> dict[str, Any]:
     return plain
 
 
+def _fitted_models(plan: Plan) -> dict[str, Any]:
+    if not plan.models:
+        return {"model": [_step(step) for step in plan.raw["model"]]}
+    publish = plan.raw.get("publish")
+    return {
+        "models": {name: [_step(step) for step in steps] for name, steps in plan.raw["models"].items()},
+        **({} if publish is None else {"publish": plan.config.publish}),
+    }
+
+
 def _fitted_source(written: Mapping[str, Any], source: SourceConfig) -> dict[str, Any]:
     fitted = {key: written.get(key, getattr(source, key)) for key in _SOURCE_KEYS if hasattr(source, key)}
     if "include" in fitted:
         fitted["include"] = sorted(fitted["include"])
-    return fitted
+    return fitted | {key: written[key] for key in _TOLD_KEYS if written.get(key) is not None}
 
 
 def _step(step: Any) -> Any:
@@ -112,10 +120,11 @@ def header(
     processor: Processor,
     positions: Mapping[int, Position],
     marks: Mapping[str, Mark | None],
+    models: DumpedModels,
     labels: Mapping[str, Any] | None = None,
-    digest: str | None = None,
     predicted_with: Mapping[str, int] | None = None,
     replayed: Sequence[Any] = (),
+    promotions: Sequence[Any] = (),
     warm_start: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the header of a checkpoint.
@@ -130,22 +139,24 @@ def header(
         Where each partition goes on.
     marks
         The mark of each output, by its key.
+    models
+        The models as the payload has them.
     labels
         What `labels.snapshot.dump` gives for the header; None where there are no late labels.
-    digest
-        That of the model's state; None where it has none.
     predicted_with
         Number and learnt records of the checkpoint that a run in mode predict has its model from; None: the run learns.
     replayed
         What `ReplayedLetters.to_json` gives; nothing where no dead letter was replayed.
+    promotions
+        The promotions since the first start; nothing where there were none.
     warm_start
         What `WarmStart.to_json` gives; None where the run did not begin with one.
 
     """
     sections = _fitted_sections(plan)
     text = json.dumps(sections, sort_keys=True)
-    model, inputs = processor.learner.model, processor.learner.input_names
-    moments = processor.learner.target_moments
+    several = models.entries is not None
+    inputs, moments = processor.learner.input_names, processor.learner.target_moments
     return {
         "written": time.time(),
         "mode": plan.config.mode,
@@ -154,14 +165,16 @@ def header(
         "positions": [list(position) for position in positions.values()],
         "outputs": {key: {**_output(plan.raw[key]), "mark": mark} for key, mark in marks.items() if plan.raw.get(key)},
         **({} if labels is None else {"labels": labels}),
-        **({"inputs": inputs} if inputs else {}),
-        **({"target_moments": list(moments)} if moments.n else {}),
+        **({"inputs": inputs} if inputs and not several else {}),
+        **({"target_moments": list(moments)} if moments.n and not several else {}),
+        **({"models": models.entries, "published": processor.name} if several else {}),
+        **({"promotions": promotions} if promotions else {}),
         **({} if predicted_with is None else {PREDICTED_WITH: dict(predicted_with)}),
         **({"replayed": replayed} if replayed else {}),
         **({} if warm_start is None else {"warm_start": warm_start}),
         "config": sections,
         "config_hash": hashlib.sha256(text.encode()).hexdigest(),
-        "model": describe_model(model, digest),
+        "model": describe_model(processor.learner.model, models.digest),
         "versions": versions(),
     }
 
@@ -175,64 +188,29 @@ def versions() -> dict[str, str]:
     return {**{name: _version(name) for name in _LIBRARIES}, "python": platform.python_version()}
 
 
-def describe_model(model: Model, digest: str | None) -> dict[str, Any]:
-    """Return what a checkpoint tells about the model without being loaded."""
-    step = last_step(model)
-    about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}
-    for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):
-        if hasattr(step, name):
-            about[name] = int(getattr(step, name))
-    mixture = {"expert_weights": experts_of(model), "input_importance": important_inputs(model)}
-    about |= {name: shares for name, shares in mixture.items() if shares}
-    if digest is not None:
-        about["state_digest"] = digest
-    return about
-
-
-def check_source(header: Mapping[str, Any], plan: Plan) -> None:
-    """Refuse a checkpoint whose source would hand out other records.
-
-    Raises
-    ------
-    UnfitError
-        Naming each difference.
-
-    """
+def source_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return a phrase for each way in which the source of a checkpoint would hand out other records."""
     before, now = header["config"]["source"], _fitted_sections(plan)["source"]
-    _refuse(_differences("source", before, now, _SOURCE_KEYS))
+    return _differences("source", before, now, _SOURCE_KEYS)
 
 
-def check_labels(header: Mapping[str, Any], plan: Plan) -> None:
-    """Refuse a checkpoint with records that wait for labels which this configuration would not bring.
-
-    Raises
-    ------
-    UnfitError
-        Naming each difference.
-
-    """
+def label_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return a phrase for each reason why records of a checkpoint would wait for labels that do not come."""
     before, now = header["config"]["labels"], _fitted_sections(plan).get("labels")
     if now is None:
-        _refuse(["labels is set in the checkpoint and not in the configuration"])
-    else:
-        different = _differences("labels", before, now, ["key"])
-        _refuse(different + _differences("labels.source", before["source"], now["source"], _SOURCE_KEYS))
+        return ["labels is set in the checkpoint and not in the configuration"]
+    different = _differences("labels", before, now, ["key"])
+    return different + _differences("labels.source", before["source"], now["source"], _SOURCE_KEYS)
 
 
-def check_warm_start(header: Mapping[str, Any], plan: Plan) -> None:
-    """Refuse a checkpoint in the midst of a warm start that this configuration would not go on with.
-
-    Raises
-    ------
-    UnfitError
-        Naming each difference.
-
-    """
+def warm_differences(header: Mapping[str, Any], plan: Plan) -> list[str]:
+    """Return a phrase for each reason why the warm start of a checkpoint, if it is half learnt, would not go on."""
+    if header.get("warm_start", {"done": True})["done"]:
+        return []
     before, now = header["config"].get("warm_start") or {}, _fitted_sections(plan).get("warm_start")
     if now is None:
-        _refuse(["warm_start is half learnt in the checkpoint and not set in the configuration"])
-    else:
-        _refuse(_differences("warm_start.source", before, now, _SOURCE_KEYS))
+        return ["warm_start is half learnt in the checkpoint and not set in the configuration"]
+    return _differences("warm_start.source", before, now, _SOURCE_KEYS)
 
 
 def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
@@ -241,11 +219,6 @@ def _differences(name: str, before: Mapping[str, Any], now: Mapping[str, Any], k
         for key in keys
         if before.get(key) != now.get(key)
     ]
-
-
-def _refuse(differences: list[str]) -> None:
-    if differences:
-        raise UnfitError(f"{'; '.join(differences)}: change it back, or start anew with --fresh")
 
 
 def check_versions(header: Mapping[str, Any], otherwise: str = "start anew with --fresh") -> None:

@@ -10,11 +10,10 @@ from typing import Any
 
 from connectors.ports import Mark, Position
 from streamkernel.daemon.base.counts import RecordCounts
-from streamkernel.daemon.base.errors import DaemonError, UnfitError
+from streamkernel.daemon.base.errors import DaemonError, OtherModelError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.checkpoints.file import Checkpoint
-from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
@@ -22,13 +21,21 @@ from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.recovery.header import (
     PREDICTED_WITH,
-    check_labels,
-    check_source,
     check_versions,
-    check_warm_start,
+    label_differences,
     mark_of,
+    source_differences,
+    warm_differences,
 )
 from streamkernel.daemon.recovery.replayed import ReplayedLetters
+from streamkernel.daemon.recovery.several import (
+    RestoredModel,
+    SeveralModels,
+    new_models,
+    restore_alone,
+    restore_several,
+)
+from streamkernel.daemon.recovery.stored import StoredModels, stored_models
 from streamkernel.daemon.recovery.trained import TrainedModel, trained_models
 from streamkernel.daemon.recovery.warm import WarmStart
 
@@ -44,7 +51,7 @@ class Start:
     Attributes
     ----------
     model
-        The model, new or restored.
+        The model, new or restored; of several, the published one.
     counts, recent_dead
         The counts so far, and the latest dead letters, as `DeadLetterRate.recent` gives them.
     positions
@@ -72,6 +79,8 @@ class Start:
         The dead letters that were replayed.
     warm
         How far the source is learnt that comes first; None where there is none.
+    several
+        All models of a run that learns several; None where there is one.
 
     """
 
@@ -90,6 +99,16 @@ class Start:
     newer: Callable[[], TrainedModel | None] = lambda: None
     replayed: ReplayedLetters = field(default_factory=ReplayedLetters)
     warm: WarmStart | None = None
+    several: SeveralModels | None = None
+
+    def take(self, model: RestoredModel) -> None:
+        """Begin with a restored model, of several with that as the published one."""
+        self.model, self.inputs, self.target_moments = model.model, model.inputs, model.target_moments
+
+    def take_several(self, several: SeveralModels) -> None:
+        """Begin with several models."""
+        self.several = several
+        self.take(several.models[several.published])
 
     def mark_of(self, key: str, written: Mapping[str, Any]) -> Mark | None:
         """Return the mark an output goes on from: None where it begins anew, also because it now goes elsewhere."""
@@ -109,7 +128,7 @@ def begin(plan: Plan) -> Start:
     if plan.config.initial_model is not None:
         path = plan.config.initial_model.checkpoint
         trained = trained_models(plan, path).newest()
-        start.model, start.inputs, start.target_moments = trained.model, trained.inputs, trained.target_moments
+        start.take(RestoredModel(trained.model, trained.inputs, trained.target_moments))
         _log.info("the model is that of %s, %s", path, trained.describe())
     if plan.warm is not None:
         start.warm = WarmStart()
@@ -118,13 +137,16 @@ def begin(plan: Plan) -> Start:
 
 def _nothing_taken(plan: Plan) -> Start:
     labels = plan.config.labels
+    start = Start(plan.model)
+    if plan.models and plan.config.mode == "learn":
+        start.take_several(new_models(plan))
     if labels is None:
-        return Start(plan.model)
+        return start
     target = getattr(labels.source, "target", None) or "target"
     learn = plan.config.mode == "learn"
     most = labels.max_pending_bytes
-    join = LabelJoin(labels.key, target, labels.timeout_seconds, labels.max_pending, max_bytes=most, learn=learn)
-    return Start(plan.model, join=join)
+    start.join = LabelJoin(labels.key, target, labels.timeout_seconds, labels.max_pending, max_bytes=most, learn=learn)
+    return start
 
 
 def resume(plan: Plan, store: CheckpointStore | None) -> Start:
@@ -163,12 +185,14 @@ def take_trained(plan: Plan, start: Start) -> None:
     reader = trained_models(plan, plan.config.serve_from)
     trained = reader.newest()
     start.trained, start.newer = trained, reader.newer
-    start.model, start.inputs, start.target_moments = trained.model, trained.inputs, trained.target_moments
+    start.take(RestoredModel(trained.model, trained.inputs, trained.target_moments))
     _log.info("predicting with %s, %s", reader.path, trained.describe())
 
 
 def refuse_outputs(plan: Plan, start: Start) -> None:
-    """Refuse files that the run which learnt the model goes on writing to: it would find other bytes there.
+    """Refuse outputs that are in the way of the run which learnt the model and goes on writing.
+
+    It would find other bytes in its files, and a second producer with its transactional id would fence its own.
 
     Raises
     ------
@@ -177,6 +201,12 @@ def refuse_outputs(plan: Plan, start: Start) -> None:
 
     """
     for key, output in plan.config.outputs.items():
+        identity = getattr(output, "transactional_id", None)
+        if identity is not None and start.trained is not None and start.trained.holds(identity):
+            raise DaemonError(
+                f"{key}.transactional_id: {identity} is that of the run that learnt the model, which this run would "
+                "stop: give this run one of its own, and another topic"
+            )
         path = getattr(output, "path", "-")
         own = start.mark_of(key, plan.raw.get(key) or {})
         if path != "-" and own is None and start.trained is not None and start.trained.writes_to(path):
@@ -191,7 +221,7 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     Raises
     ------
     UnfitError
-        Where the checkpoint does not fit the configuration.
+        Where the checkpoint does not fit the configuration, naming each difference and the ways on.
     CheckpointError
         Where what it holds is refused.
 
@@ -203,14 +233,10 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     check_header(header)
     check_mode(header, plan.config.mode)
     check_versions(header)
-    check_source(header, plan)
     labels = header.get("labels")
-    payload, waiting = snapshot.part(checkpoint.payload, labels)
+    stored = stored_models(checkpoint)
     start = _nothing_taken(plan)
-    if not predicts:
-        start.model = load_model(payload, plan.model, plan.config.imports)
-        start.inputs = header.get("inputs", "")
-        start.target_moments = Moments(*(header.get("target_moments") or ()))
+    _refuse_differences(header, plan, lambda: None if predicts else _take_models(start, plan, stored, header))
     start.outputs, start.resumed, start.written = header["outputs"], True, header["written"]
     start.counts = RecordCounts(**header["account"])
     start.recent_dead = list(header["recent_dead"])
@@ -218,15 +244,45 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     start.positions = {place[1]: Position(*place) for place in header["positions"]}
     if "warm_start" in header:
         start.warm = WarmStart.from_json(header["warm_start"])
-        if not start.warm.done:
-            check_warm_start(header, plan)
     elif plan.warm is not None:
         _log.warning("warm_start: not learnt, the run began without one: start anew with --fresh to have it learnt")
     if labels:
         start.whole = _labels_fit(header, plan)
         if start.whole and start.join is not None:
-            snapshot.restore(start.join, labels, waiting)
+            snapshot.restore(start.join, labels, stored.waiting)
     return start
+
+
+def _take_models(start: Start, plan: Plan, stored: StoredModels, header: Mapping[str, Any]) -> None:
+    if plan.models:
+        start.take_several(restore_several(plan, stored, header))
+    else:
+        start.take(restore_alone(plan, stored))
+
+
+def _refuse_differences(header: Mapping[str, Any], plan: Plan, take_models: Callable[[], None]) -> None:
+    """Refuse a checkpoint of another source, other late labels, warm start or model, with all differences at once.
+
+    Raises
+    ------
+    UnfitError
+        Naming each difference and the ways on.
+
+    """
+    found = [*source_differences(header, plan), *warm_differences(header, plan)]
+    if header.get("labels") and plan.config.mode == "learn":
+        found += label_differences(header, plan)
+    try:
+        take_models()
+    except OtherModelError as error:
+        if not found:
+            raise
+        found.append(error.sentence())
+    if found:
+        raise UnfitError(
+            f"{'; '.join(found)}: change it back, or start anew with --fresh; another checkpoint.directory with "
+            "initial_model goes on with the model alone, where that is the same"
+        )
 
 
 def check_mode(header: Mapping[str, Any], mode: str) -> None:
@@ -251,11 +307,8 @@ def check_mode(header: Mapping[str, Any], mode: str) -> None:
 
 def _labels_fit(header: Mapping[str, Any], plan: Plan) -> bool:
     """Return whether the late labels of a checkpoint are to go on; a model that serves may do without."""
-    try:
-        check_labels(header, plan)
-    except UnfitError as error:
-        if plan.config.mode != "predict":
-            raise
-        _log.warning("%s: the %d records that wait for labels are given up", error, header["labels"]["pending"])
-        return False
-    return True
+    differences = label_differences(header, plan)
+    if differences:
+        pending = header["labels"]["pending"]
+        _log.warning("%s: the %d records that wait for labels are given up", "; ".join(differences), pending)
+    return not differences

@@ -20,8 +20,8 @@ from streamkernel.daemon.checkpoints.payload import load_model
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.labels.snapshot import part
 from streamkernel.daemon.recovery.header import PREDICTED_WITH, check_versions
+from streamkernel.daemon.recovery.stored import stored_models
 from streamkernel.daemon.stream.input_names import InputNames
 
 __all__ = ["TrainedModel", "load_trained", "trained_models"]
@@ -38,7 +38,7 @@ class TrainedModel:
     checkpoint
         The number of its checkpoint, which the lines of predictions name.
     records
-        How many records the run that wrote it has learnt.
+        How many records the run that wrote it has learnt, those of its warm start with them.
     written
         When the checkpoint was written, in seconds since 1970.
     inputs
@@ -49,6 +49,8 @@ class TrainedModel:
         The field by which the run that learnt joined late labels: no input of the model; None where there was none.
     outputs
         What the checkpoint says of the outputs of the run that learnt.
+    name
+        Its name, where its checkpoint holds several; else empty.
 
     """
 
@@ -60,10 +62,12 @@ class TrainedModel:
     target_moments: Moments
     label_key: str | None
     outputs: Mapping[str, Mapping[str, Any]]
+    name: str = ""
 
     def describe(self) -> str:
         """Return a phrase that names it, such as ``"checkpoint 42, 12,000 records learnt"``."""
-        return f"checkpoint {self.checkpoint}, {self.records:,} records learnt"
+        which = f", model {self.name}" if self.name else ""
+        return f"checkpoint {self.checkpoint}{which}, {self.records:,} records learnt"
 
     def knows_any(self, x: Mapping[str, Any]) -> bool:
         """Return whether an input of a record has the name of one that was learnt; True where names are not kept."""
@@ -80,8 +84,15 @@ class TrainedModel:
         """Return whether a file is one that the run which learnt goes on in, as far as its checkpoint tells."""
         return any(_is_marked(path, output) for output in self.outputs.values())
 
+    def holds(self, transactional_id: str) -> bool:
+        """Return whether the run which learnt writes to a topic by a transactional id."""
+        marks = (output.get("mark") for output in self.outputs.values())
+        return any(isinstance(mark, Mapping) and mark.get("transactional_id") == transactional_id for mark in marks)
 
-def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = ()) -> TrainedModel:
+
+def load_trained(
+    checkpoint: Checkpoint, model_from_config: Model, imports: Sequence[str] = (), name: str = ""
+) -> TrainedModel:
     """Return the model of a checkpoint.
 
     Parameters
@@ -92,6 +103,8 @@ def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequ
         A new model of the same classes and arguments; it stays new.
     imports
         Packages whose classes may be restored beside River's and ours.
+    name
+        Which of several models; empty: the published one.
 
     Raises
     ------
@@ -108,18 +121,23 @@ def load_trained(checkpoint: Checkpoint, model_from_config: Model, imports: Sequ
             "holds the positions of a run in mode predict: name the checkpoint directory of the run that learnt"
         )
     check_versions(header, "train the model anew")
-    labels = header.get("labels")
-    payload, _ = part(checkpoint.payload, labels)
+    name, stored = stored_models(checkpoint).named(name)
     return TrainedModel(
-        load_model(payload, copy.deepcopy(model_from_config), imports),
+        load_model(stored.data, copy.deepcopy(model_from_config), imports),
         checkpoint.number,
-        header["account"]["learnt"],
+        _n_learnt(header),
         header["written"],
-        header.get("inputs", ""),
-        Moments(*(header.get("target_moments") or ())),
-        None if labels is None else header["config"]["labels"]["key"],
+        stored.inputs,
+        stored.target_moments,
+        None if header.get("labels") is None else header["config"]["labels"]["key"],
         header["outputs"],
+        name,
     )
+
+
+def _n_learnt(header: Mapping[str, Any]) -> int:
+    warm = header.get("warm_start")
+    return int(header["account"]["learnt"] + (0 if warm is None else warm["account"]["learnt"]))
 
 
 def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
@@ -128,7 +146,17 @@ def trained_models(plan: Plan, path: str) -> CheckpointReader[TrainedModel]:
 
 
 def _load_for(plan: Plan, checkpoint: Checkpoint) -> TrainedModel:
-    return load_trained(checkpoint, plan.model, plan.config.imports)
+    if plan.config.mode == "learn":  # it begins as the published one, whatever it was called
+        return load_trained(checkpoint, plan.model, plan.config.imports)
+    name = plan.config.publish or ""
+    published = checkpoint.header.get("published", "")
+    model = plan.models.get(name or published, plan.model)
+    if plan.models and published and (name or published) not in plan.models:
+        raise UnfitError(
+            f"{published} is published there, and not under models: list it; with mode: predict, publish may name "
+            "another one of those there are"
+        )
+    return load_trained(checkpoint, model, plan.config.imports, name if published else "")
 
 
 def _is_marked(path: str, output: Mapping[str, Any]) -> bool:

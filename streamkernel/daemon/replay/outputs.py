@@ -64,7 +64,8 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
         Where an output cannot be gone on with.
 
     """
-    made = {key: make_sink(one, key, target_type_of(plan)) for key, one in plan.config.outputs.items()}
+    targets, several = target_type_of(plan), bool(plan.models)
+    made = {key: make_sink(one, key, targets, several_models=several) for key, one in plan.config.outputs.items()}
     sinks = ReplaySinks(made, max_waiting_bytes=plan.config.limits.max_waiting_bytes)
     stack.callback(sinks.close)
     for key, sink in made.items():
@@ -73,7 +74,7 @@ def open_outputs(plan: Plan, start: Start, letters: Path, stack: ExitStack) -> R
             output = plan.config.dead_letters
             assert output is not None
             appending = output.model_copy(update={"existing": "append"})
-            sinks.sinks[key] = sink = make_sink(appending, key, target_type_of(plan))
+            sinks.sinks[key] = sink = make_sink(appending, key, targets, several_models=several)
             sinks.mended, mark = True, None
             _log.info("%s was changed since it was written: it is taken as it is now", letters)
         sink.open(mark)

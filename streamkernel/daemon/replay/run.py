@@ -27,7 +27,6 @@ from streamkernel.daemon.replay.outputs import open_outputs
 from streamkernel.daemon.replay.report import ReplayReport
 from streamkernel.daemon.replay.selection import LetterSelection
 from streamkernel.daemon.replay.sources import open_sources
-from streamkernel.daemon.stream import isolation
 from streamkernel.daemon.stream.loop import Checkpoints, Loop
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring import parts
@@ -104,7 +103,7 @@ def _replay(plan: Plan, path: Path, report: ReplayReport, partition: int | None 
             sources,
             report,
             books.hand,
-            lambda record: isolation.kills(processor.learner, processor.stage.rows(record), stopped),
+            lambda record: processor.kills(record, stopped),
             stopped,
         )
         checkpoints = _ReplayCheckpoints(coordinator, books)
@@ -152,9 +151,13 @@ def _check_configuration(plan: Plan) -> None:
 def _check_file(plan: Plan, path: Path) -> None:
     output = plan.config.dead_letters
     if isinstance(output, KafkaSinkConfig) and not path.exists():
+        given = output.bootstrap_servers
+        servers = given if isinstance(given, str) else ",".join(given)
+        written = "" if output.value_format == "json" else f", by a consumer that reads {output.value_format}"
         raise DaemonError(
-            f"{path}: there is no such file, and replay reads no topic: write the letters to one, such as by "
-            f"kafka-console-consumer.sh --topic {output.topic} --from-beginning --timeout-ms 10000 > {path}"
+            f"{path}: there is no such file, and replay reads no topic: write the letters to one as JSON lines"
+            f"{written}, such as by kafka-console-consumer.sh --topic {output.topic} --from-beginning "
+            f"--bootstrap-server {servers} --isolation-level read_committed --timeout-ms 10000 > {path}"
         )
 
 

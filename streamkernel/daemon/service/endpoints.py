@@ -14,7 +14,7 @@ from streamkernel.daemon.service.bodies import Records, split
 from streamkernel.daemon.service.group_commit import GroupCommit, JournalError, JournalFullError
 from streamkernel.daemon.service.predictor import NoModelError, Predictor
 from streamkernel.daemon.service.refusals import RefusedError, fault_answer, fault_status
-from streamkernel.daemon.service.roles import ServicePlan
+from streamkernel.daemon.service.roles import Role, ServicePlan
 from streamkernel.daemon.service.service_metrics import ServiceMetrics
 from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question
 
@@ -75,26 +75,30 @@ class ServiceEndpoints:
             if journal is not None and key is not None and not isinstance(answers[place], Fault)
         ]
         if journal is not None and kept:
-            entries = [JournalEntry(raws[place], keys[place]) for place in kept]
+            entries = [JournalEntry(raws[place], role.id_of(keys[place])) for place in kept]
             for place, status in zip(kept, await self._append(journal, entries), strict=True):
                 given = answers[place]
                 assert isinstance(given, dict)
                 given[_STATUS] = status
-        return self._answer(answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
+        return self._answer(role, answers, many, HTTPStatus.ACCEPTED if kept else HTTPStatus.OK)
 
     async def learn(self, question: Question) -> Answer:
         """Append what is to be learnt to the journal."""
         role = self._service.labels
         raws, many = self._split(question)
         records = [role.read_labelled(raw) for raw in raws]
-        ids = [role.key_in(record) for record in records] if role.key is not None else _ids(question, len(raws), many)
+        ids = (
+            [role.id_of(role.key_in(record)) for record in records]
+            if role.key is not None
+            else _ids(question, len(raws), many)
+        )
         good = [place for place, record in enumerate(records) if record.fault is None]
         answers: list[dict[str, Any] | Fault] = [record.fault or {} for record in records]
         if good:
             entries = [JournalEntry(raws[place], ids[place]) for place in good]
             for place, status in zip(good, await self._append(self._journals[role.section], entries), strict=True):
                 answers[place] = {_STATUS: status}
-        return self._answer(answers, many, HTTPStatus.ACCEPTED)
+        return self._answer(role, answers, many, HTTPStatus.ACCEPTED)
 
     def _split(self, question: Question) -> Records:
         return split(question.body, question.headers, self._service.settings.max_records)
@@ -124,9 +128,9 @@ class ServiceEndpoints:
         except JournalError as error:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "journal", str(error), _RETRY_SECONDS) from None
 
-    def _answer(self, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
+    def _answer(self, role: Role, answers: Sequence[dict[str, Any] | Fault], many: bool, status: HTTPStatus) -> Answer:
         self._metrics.count(answers)
-        given = [fault_answer(one) if isinstance(one, Fault) else one for one in answers]
+        given = [fault_answer(one, role.section) if isinstance(one, Fault) else one for one in answers]
         if many:
             return Answer(status, to_json(given))
         (only,) = answers
@@ -155,4 +159,5 @@ def _ids(question: Question, n_records: int, many: bool) -> list[str | None]:
     if not _ID.fullmatch(given) or len(given) > _LONGEST_ID:
         detail = f"Idempotency-Key must be at most {_LONGEST_ID} printable characters without blanks"
         raise RefusedError(HTTPStatus.BAD_REQUEST, "idempotency_key", detail)
-    return [f"{given}/{number}" for number in range(n_records)] if many else [given]
+    # No header has a blank in it: the ids of many records are those of no other request.
+    return [f"{given} {number}" for number in range(n_records)] if many else [given]

@@ -18,7 +18,7 @@ __all__ = ["GroupCommit", "JournalError", "JournalFullError"]
 
 _log = logging.getLogger(__name__)
 
-_GROUP_SECONDS = 0.002  # how long the first of a group waits for others
+_GROUP_SECONDS = 0.001  # how long the first of a group waits for others, where none wait yet
 _MOST_WAITING_BYTES = 2**26
 _LOG_SECONDS = 60.0
 
@@ -112,7 +112,8 @@ class GroupCommit:
         if first is None:
             return [], True
         group = [first]
-        time.sleep(_GROUP_SECONDS)
+        if self._queue.empty():
+            time.sleep(_GROUP_SECONDS)
         while True:
             try:
                 one = self._queue.get_nowait()
@@ -130,6 +131,10 @@ class GroupCommit:
         except OSError as error:
             self._failed(error)
             answers = [JournalError(f"the journal cannot be written: {error.strerror}")] * len(group)
+        except Exception as error:  # whatever it is: without this thread no request would ever be answered again
+            _log.exception("the journal cannot be written")
+            self.trouble = f"the journal cannot be written: {type(error).__name__}"
+            answers = [JournalError(self.trouble)] * len(group)
         else:
             self.trouble = None
             self.n_groups += 1
@@ -138,9 +143,10 @@ class GroupCommit:
         crash.point("journal-durable")
         with self._lock:
             self._waiting_bytes -= sum(one.size for one in group)
-        for one, answer in zip(group, answers, strict=True):
+        for answer in answers:
             self._count(answer)
-            one.loop.call_soon_threadsafe(_resolve, one.answer, answer)
+        # In one call: each of them wakes the loop.
+        group[0].loop.call_soon_threadsafe(_resolve, [one.answer for one in group], answers)
 
     def _count(self, answer: list[bool] | JournalError) -> None:
         if isinstance(answer, JournalError):
@@ -156,10 +162,11 @@ class GroupCommit:
             _log.error("%s; requests that need it are answered with 503", self.trouble)
 
 
-def _resolve(future: asyncio.Future[list[bool]], answer: list[bool] | JournalError) -> None:
-    if future.done():  # its client is gone
-        return
-    if isinstance(answer, JournalError):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
+def _resolve(futures: Sequence[asyncio.Future[list[bool]]], answers: Sequence[list[bool] | JournalError]) -> None:
+    for future, answer in zip(futures, answers, strict=True):
+        if future.done():  # its client is gone
+            continue
+        if isinstance(answer, JournalError):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

@@ -19,12 +19,13 @@ _FAULT = {
         "error": {
             "type": "object",
             "required": ["reason", "detail"],
-            "properties": {"reason": {"type": "string"}, "detail": {"type": "string"}},
+            "properties": {name: {"type": "string"} for name in ("reason", "detail", "remedy")},
         }
     },
 }
 _STATUS = {"type": "string", "enum": ["accepted", "repeated"]}
 _RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+_PROBES = ("/healthz", "/readyz")  # which need no name and no password
 
 
 def openapi(service: ServicePlan) -> dict[str, Any]:
@@ -35,9 +36,12 @@ def openapi(service: ServicePlan) -> dict[str, Any]:
     for path, summary in (
         ("/metrics", "Metrics for Prometheus."),
         ("/healthz", "Whether the process is well."),
-        ("/readyz", "Whether there is a model."),
+        ("/readyz", "Whether all requests can be answered: there is a model, and the journal can be written."),
     ):
-        paths[path] = {"get": {"summary": summary, "responses": {"200": {"description": "Text."}}}}
+        responses = {"200": _text("Yes." if path in _PROBES else "Text.")}
+        if path in _PROBES:
+            responses["503"] = _text("No, and why.")
+        paths[path] = {"get": {"operationId": path[1:], "summary": summary, "responses": responses}}
     schemas = {"Prediction": _prediction(service), "Fault": _FAULT, "Record": _record(service.records, labelled=False)}
     if service.labels.journal is not None:
         schemas |= {"Labelled": _record(service.labels, labelled=True), "Taken": _taken()}
@@ -51,6 +55,12 @@ def openapi(service: ServicePlan) -> dict[str, Any]:
     if service.settings.basic_auth is not None:
         components["securitySchemes"] = {"basic": {"type": "http", "scheme": "basic"}}
         document["security"] = [{"basic": []}]
+        for path, methods in paths.items():
+            for operation in methods.values():
+                if path in _PROBES:
+                    operation["security"] = []
+                else:
+                    operation["responses"]["401"] = _text("A name and a password are needed.")
     return document
 
 
@@ -80,7 +90,8 @@ def page(service: ServicePlan, obstacle: str | None) -> str:
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>streamkernel</title>'
-        "<style>body{font-family:sans-serif;max-width:50rem;margin:2rem auto}td{padding:.2rem 1rem .2rem 0}</style>"
+        "<style>body{font-family:sans-serif;max-width:50rem;margin:2rem auto}"
+        "td{padding:.2rem 1rem .2rem 0}code{white-space:nowrap}</style>"
         f"<h1>streamkernel</h1><p>Predictions of <b>{html.escape(target)}</b>: {state}.</p><table>{rows}</table>"
         f'<pre>{asked}</pre><p><a href="openapi.json">openapi.json</a> has the details.</p></html>\n'
     )
@@ -114,6 +125,10 @@ def _learn(service: ServicePlan) -> dict[str, Any]:
     return operation
 
 
+def _text(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
 def _operation(summary: str, taken: str, given: str, status: str, limit: int) -> dict[str, Any]:
     one, fault = {"$ref": f"#/components/schemas/{taken}"}, {"$ref": "#/components/schemas/Fault"}
     answer = {"$ref": f"#/components/schemas/{given}"}
@@ -123,6 +138,7 @@ def _operation(summary: str, taken: str, given: str, status: str, limit: int) ->
         return {"description": description, "content": {"application/json": {"schema": fault}}}
 
     return {
+        "operationId": "predict" if given == "Prediction" else "learn",
         "summary": summary,
         "requestBody": {
             "required": True,
@@ -149,6 +165,8 @@ def _prediction(service: ServicePlan) -> dict[str, Any]:
         "prediction": {"description": "The label or number; null before any was learnt."},
         "checkpoint": {"type": "integer", "description": "The checkpoint whose model said it."},
     }
+    if service.plan.models:
+        properties["model"] = {"type": "string", "description": "The name of the model that said it."}
     if service.plan.task == "classification":
         properties["probabilities"] = {"type": "object", "additionalProperties": {"type": "number"}}
     else:

@@ -1,14 +1,20 @@
-"""Predicts with the newest checkpoint of another run: one thread for the model, one that looks for newer ones."""
+"""Predicts with the newest checkpoint of another run, in the event loop; a thread looks for newer ones.
+
+What concurrent requests ask for is predicted together, once in a turn of the loop. To hand one record to a thread and
+take back the answer would cost more than the prediction, which holds the interpreter in either.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-import queue
 import threading
+import time
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from connectors.ports import Fault
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
@@ -24,7 +30,9 @@ __all__ = ["NoModelError", "Predictor"]
 
 _log = logging.getLogger(__name__)
 
-_MOST_ROWS = 256  # predicted at once: a request waits for no more of others
+# Of a turn of the loop, for other requests to be read and answered in between: how long it may take, and how many rows
+# it has until it is known how long they take.
+_TURN_SECONDS, _FIRST_ROWS, _MOST_ROWS = 0.002, 16, 256
 
 
 class NoModelError(Exception):
@@ -37,10 +45,13 @@ class _Model:
     learner: Learner
 
 
-class _Asked(NamedTuple):
+@dataclass(slots=True)
+class _Asked:
+    """What a request asks for, and as much of it as was predicted."""
+
     rows: Sequence[Mapping[str, Any]]
     answer: asyncio.Future[list[dict[str, Any] | Fault]]
-    loop: asyncio.AbstractEventLoop
+    predicted: list[dict[str, Any] | Fault] = field(default_factory=list)
 
 
 class Predictor:
@@ -68,13 +79,13 @@ class Predictor:
         self._metrics = metrics
         self._model: _Model | None = None
         self._said = "no checkpoint was looked for yet"
-        self._queue: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._waiting: deque[_Asked] = deque()
+        self._turn_due = False
+        self._turn_rows = _FIRST_ROWS
+        self._sample: Mapping[str, Any] = {}
         self._started = False
         self._ended = threading.Event()
-        self._threads = [
-            threading.Thread(target=target, name=name, daemon=True)
-            for target, name in ((self._answer, "predict"), (self._reload, "reload"))
-        ]
+        self._thread = threading.Thread(target=self._reload, name="reload", daemon=True)
 
     def start(self) -> None:
         """Take the newest model, and begin to answer; where there is none yet, it is waited for.
@@ -87,8 +98,7 @@ class Predictor:
         """
         self.look()
         self._started = True
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
 
     @property
     def obstacle(self) -> str | None:
@@ -112,17 +122,18 @@ class Predictor:
         if self._model is None:
             raise NoModelError(self._said)
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[dict[str, Any] | Fault]] = loop.create_future()
-        self._queue.put(_Asked(rows, answer, loop))
-        return await answer
+        asked = _Asked(rows, loop.create_future())
+        self._waiting.append(asked)
+        if not self._turn_due:
+            self._turn_due = True
+            loop.call_soon(self._turn, loop)
+        return await asked.answer
 
     def close(self) -> None:
-        """Stop; closing twice does nothing."""
+        """Stop to look for newer models; closing twice does nothing."""
         self._ended.set()
-        self._queue.put(None)
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def look(self) -> None:
         """Take over a newer model, where there is one.
@@ -153,12 +164,16 @@ class Predictor:
 
     def _take(self, trained: TrainedModel) -> None:
         learner = make_learner(self._plan, trained.model, trained.inputs, trained.target_moments)
+        # What a model computes at its first prediction, and compiles at the first of a process, holds up no request.
+        with contextlib.suppress(Exception):
+            learner.advance([self._sample], [None])
         if self._model is None:
             self._metrics.set(trained)
-        else:
+            _log.info("predicting with %s", trained.describe())
+        else:  # as often as each second: answers and metrics say which it is
             self._metrics.reloaded(trained)
+            _log.debug("predicting with %s", trained.describe())
         self._model = _Model(trained, learner)
-        _log.info("predicting with %s", trained.describe())
 
     def _reload(self) -> None:
         while not self._ended.wait(self._seconds):
@@ -167,46 +182,48 @@ class Predictor:
             except Exception:
                 _log.exception("the look for a newer checkpoint failed")
 
-    def _answer(self) -> None:
-        while (first := self._queue.get()) is not None:
-            group, last = self._more(first)
-            self._predict(group)
-            if last:
-                return
-
-    def _more(self, first: _Asked) -> tuple[list[_Asked], bool]:
-        """Return the requests that wait, as far as they are predicted at once, and whether they are the last."""
-        group, n_rows = [first], len(first.rows)
-        while n_rows < _MOST_ROWS:
-            try:
-                one = self._queue.get_nowait()
-            except queue.Empty:
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Predict some of the rows that wait, and answer the requests that are complete."""
+        chosen: list[tuple[_Asked, int]] = []  # requests, and how many rows of each
+        rows: list[Mapping[str, Any]] = []
+        for asked in self._waiting:
+            part = asked.rows[len(asked.predicted) : len(asked.predicted) + self._turn_rows - len(rows)]
+            chosen.append((asked, len(part)))
+            rows += part
+            if len(rows) == self._turn_rows:
                 break
-            if one is None:
-                return group, True
-            group.append(one)
-            n_rows += len(one.rows)
-        return group, False
+        try:
+            answers = self._predicted(rows)
+        except Exception as error:
+            for _ in chosen:
+                _fail(self._waiting.popleft().answer, error)
+        else:
+            at = 0
+            for asked, n_rows in chosen:
+                asked.predicted += answers[at : at + n_rows]
+                at += n_rows
+                if len(asked.predicted) == len(asked.rows):
+                    _resolve(self._waiting.popleft().answer, asked.predicted)
+        self._turn_due = bool(self._waiting)
+        if self._turn_due:
+            loop.call_soon(self._turn, loop)
 
-    def _predict(self, group: Sequence[_Asked]) -> None:
+    def _predicted(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Fault]:
         model = self._model
         assert model is not None
-        rows = [row for one in group for row in one.rows]
-        try:
-            learned = model.learner.advance(rows, [None] * len(rows))
-            answers = _answers(learned, model.trained.checkpoint)
-        except Exception as error:
-            for one in group:
-                one.loop.call_soon_threadsafe(_fail, one.answer, error)
-            return
-        at = 0
-        for one in group:
-            one.loop.call_soon_threadsafe(_resolve, one.answer, answers[at : at + len(one.rows)])
-            at += len(one.rows)
+        began = time.perf_counter()
+        learned = model.learner.advance(rows, [None] * len(rows))
+        took = time.perf_counter() - began
+        self._sample = rows[-1]
+        self._turn_rows = max(1, min(_MOST_ROWS, int(len(rows) * _TURN_SECONDS / max(took, 1e-9))))
+        return _answers(learned, model.trained.checkpoint, model.trained.name if self._plan.models else "")
 
 
-def _answers(learned: Learned, checkpoint: int) -> list[dict[str, Any] | Fault]:
-    """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it."""
+def _answers(learned: Learned, checkpoint: int, model: str = "") -> list[dict[str, Any] | Fault]:
+    """Return what is answered for each row: prediction, probabilities or deviation, and the checkpoint that says it.
+
+    Of several models, also the name of the one that says it.
+    """
     result = learned.result
     answers: list[dict[str, Any] | Fault] = []
     for place, prediction in enumerate(result.predictions):
@@ -219,6 +236,8 @@ def _answers(learned: Learned, checkpoint: int) -> list[dict[str, Any] | Fault]:
         if result.deviations is not None:
             answer["std"] = float(result.deviations[place])
         answer["checkpoint"] = checkpoint
+        if model:
+            answer["model"] = model
         answers.append(answer)
     return answers
 

@@ -7,9 +7,13 @@ from http import HTTPStatus
 
 from connectors.encode import to_json
 from connectors.ports import Fault
+from streamkernel.daemon.monitoring.remedies import remedy
 from streamkernel.daemon.serving.endpoint import Answer
 
 __all__ = ["RefusedError", "fault_answer", "fault_status"]
+
+# Of the others, the detail says what to send instead.
+_SETTINGS = frozenset({"infinite", "nested", "string_too_long", "too_long"})
 
 
 class RefusedError(Exception):
@@ -28,16 +32,28 @@ class RefusedError(Exception):
         self.answer = Answer(status, to_json(fault_answer(Fault(reason, detail))), headers)
 
 
-def fault_answer(fault: Fault) -> dict[str, dict[str, str]]:
-    """Return what is answered for a record that cannot be used.
+def fault_answer(fault: Fault, section: str = "source") -> dict[str, dict[str, str]]:
+    """Return what is answered for a record that cannot be used, with the remedy where a setting is one.
+
+    Parameters
+    ----------
+    fault
+        Why it cannot.
+    section
+        The section of the source that reads such records.
 
     Examples
     --------
     >>> fault_answer(Fault("not_an_object", "a list, not an object"))
     {'error': {'reason': 'not_an_object', 'detail': 'a list, not an object'}}
+    >>> fault_answer(Fault("string_too_long", "300 characters"))["error"]["remedy"]
+    'raise limits.max_string'
 
     """
-    return {"error": {"reason": fault.reason, "detail": fault.detail}}
+    error = {"reason": fault.reason, "detail": fault.detail}
+    if fault.reason in _SETTINGS:
+        error["remedy"] = remedy(fault.reason, section, "journal")
+    return {"error": error}
 
 
 def fault_status(fault: Fault) -> HTTPStatus:

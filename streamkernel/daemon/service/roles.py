@@ -7,12 +7,15 @@ from math import ceil
 from typing import Any
 
 from connectors.ports import Fault, Position, Record, Source
+from streamkernel.daemon.config.document import dump, parse
+from streamkernel.daemon.config.grouped import group_of, partition_document
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.predicting import with_mode_defaults
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.config.schema import JournalSourceConfig, JsonlSourceConfig, ServeConfig, SourceConfig
 from streamkernel.daemon.labels.keys import key_of
 from streamkernel.daemon.wiring.connectors import make_source
+from streamkernel.daemon.wiring.plan import plan_of
 
 __all__ = ["Role", "ServicePlan", "service_plan"]
 
@@ -68,6 +71,10 @@ class Role:
             return record._replace(fault=Fault("target", f"there is no {self.target}, which is to be learnt"))
         return record
 
+    def id_of(self, key: str | None) -> str | None:
+        """Return the id by which a journal knows a repeat of a key: with another field as the key, none is one."""
+        return None if key is None else f"{self.key}\t{key}"
+
     def key_in(self, record: Record) -> str | None:
         """Return the value of the key, None where the record has none."""
         return None if self.key is None else key_of(record.x.get(self.key))
@@ -102,23 +109,30 @@ class ServicePlan:
         return self.records.key is not None
 
 
-def service_plan(plan: Plan) -> ServicePlan:
+def service_plan(plan: Plan, partition: int | None = None) -> ServicePlan:
     """Return what a configuration asks the service to do.
+
+    Parameters
+    ----------
+    plan
+        The configuration of the run that learns, or one in mode predict.
+    partition
+        With ``source.group``, the partition whose model answers.
 
     Raises
     ------
     ConfigError
-        Where there is no model to serve, or what is to be learnt has no target.
+        Where there is no model to serve, or it is not said which one, or what is to be learnt has no target.
 
     """
+    plan = _of_partition(plan, partition)
     config = plan.config
     if config.mode == "learn":
         if config.checkpoint is None:
             raise ConfigError(["checkpoint: required, serve reads the model of the run that learns from its directory"])
-        config = with_mode_defaults(config.model_copy(update={"mode": "predict", "initial_model": None}))
-    if getattr(config.source, "group", None) is not None:
-        raise ConfigError(["source.group: each partition has a model: serve a configuration with mode: predict and "
-                           "serve_from: the directory of one of them"])  # fmt: skip
+        # Of several models, the one that the checkpoint says is published, also after a promotion.
+        alone: dict[str, Any] = {"mode": "predict", "initial_model": None, "publish": None}
+        config = with_mode_defaults(config.model_copy(update=alone))
     key = None if config.labels is None else config.labels.key
     records = _role("source", config.source, plan, key)
     labels = records if config.labels is None else _role("labels.source", config.labels.source, plan, key)
@@ -132,6 +146,22 @@ def service_plan(plan: Plan) -> ServicePlan:
         labels,
         max(1, min(60, ceil(seconds))),
     )
+
+
+def _of_partition(plan: Plan, partition: int | None) -> Plan:
+    """Return the configuration of one partition, where those of a group have a model each."""
+    if group_of(plan.config) is None:
+        if partition is not None:
+            raise ConfigError(["--partition: only with source.group, by which each partition has a model of its own"])
+        return plan
+    if partition is None:
+        raise ConfigError(
+            [
+                "source.group: each partition has a model of its own: say by --partition N which one is served; a "
+                "second service on this machine takes another port, as in --set serve.port=9110"
+            ]
+        )
+    return plan_of(plan.path, partition_document(parse(dump(plan.raw), str(plan.path)), partition))
 
 
 def _role(section: str, written: SourceConfig, plan: Plan, key: str | None) -> Role:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,15 +28,18 @@ __all__ = ["serve"]
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.1
+_SWITCH_SECONDS = 0.0005
 
 
-def serve(plan: Plan) -> None:
+def serve(plan: Plan, partition: int | None = None) -> None:
     """Serve predictions until a signal comes.
 
     Parameters
     ----------
     plan
         The configuration of the run that learns, or one in mode predict.
+    partition
+        With ``source.group``, the partition whose model answers.
 
     Raises
     ------
@@ -48,14 +53,24 @@ def serve(plan: Plan) -> None:
         Where the port is taken or a certificate cannot be used.
 
     """
-    service = service_plan(plan)
+    service = service_plan(plan, partition)
     with ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
         started = start_service(service, stack)
+        _favour_answers()
         while not stopped():
             time.sleep(_LOOK_SECONDS)
         _log.info("%s came: requests that are being answered are finished", stopped.name)
         started.health.ready = False
+
+
+def _favour_answers() -> None:
+    """Keep the other threads and the garbage collector of this process from holding up the event loop for long."""
+    # A thread that loads a checkpoint lets go of the interpreter after so long, each time the loop asks for it.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    # What is there now, compiled code and libraries most of all, stays: it need not be looked at again.
+    gc.collect()
+    gc.freeze()
 
 
 class StartedService:

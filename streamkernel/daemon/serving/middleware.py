@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import time
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -66,7 +68,7 @@ class SecurityMiddleware:
         async def add(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["Date"] = formatdate(usegmt=True)
+                headers["Date"] = _date(int(time.time()))
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -94,3 +96,9 @@ class SecurityMiddleware:
             return None
         headers = {"WWW-Authenticate": 'Basic realm="streamkernel"'}
         return PlainTextResponse("a name and a password are needed\n", HTTPStatus.UNAUTHORIZED, headers)
+
+
+@lru_cache(maxsize=1)
+def _date(seconds: int) -> str:
+    """Return the value of the header Date; it takes as long to make as all else that is done here."""
+    return formatdate(seconds, usegmt=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from streamkernel.daemon.stream.learned import Measured
 from streamkernel.daemon.stream.lines import dead_letter, predictions
 from streamkernel.estimators.base import AdvanceResult
 
-__all__ = ["ChunkResult", "LabelChunk"]
+__all__ = ["ChunkResult", "LabelChunk", "Scored"]
 
 
 @dataclass(slots=True)
@@ -44,21 +44,11 @@ class LabelChunk:
 
 
 @dataclass(slots=True)
-class ChunkResult(Measured):
-    """The result of a chunk of records, for the outputs, the metrics and the positions.
+class Scored(Measured):
+    """What one model predicted in a chunk, beside the targets that are known now.
 
     Attributes
     ----------
-    counts
-        Those of the chunk alone.
-    dead
-        Dead letters by reason.
-    dead_numbers
-        Which of the chunk's records they are, the first being 1.
-    lines, letters
-        What to write to the predictions and to the dead letters.
-    line_origins, letter_origins
-        Where the record of each of them begins.
     targets, predictions, probabilities
         What the report metrics compare: targets that are known now, and the predictions that were made for them;
         probabilities are None for regressors and models that give none.
@@ -66,41 +56,14 @@ class ChunkResult(Measured):
         Losses of the records that have one; once the chunk is closed, those that are finite.
     n_losses_not_finite
         Losses that were no finite numbers.
-    next
-        Where the source goes on; None where nothing was done.
-    late
-        What became of late labels; None where there are none.
-    encoding
-        That of the source of the records, in which dead letters can be read.
 
     """
 
-    counts: RecordCounts = field(default_factory=RecordCounts)
-    dead: Counter[str] = field(default_factory=Counter)
-    dead_numbers: list[int] = field(default_factory=list)
-    lines: list[dict[str, Any]] = field(default_factory=list)
-    letters: list[dict[str, Any]] = field(default_factory=list)
-    line_origins: list[Position] = field(default_factory=list)
-    letter_origins: list[Position] = field(default_factory=list)
     targets: list[Label] = field(default_factory=list)
     predictions: list[Any] = field(default_factory=list)
     probabilities: list[Any] | None = None
     losses: list[float] = field(default_factory=list)
-    next: Position | None = None
-    late: LabelChunk | None = None
     n_losses_not_finite: int = 0
-    encoding: str = "utf-8"
-
-    @property
-    def taken(self) -> int:
-        """Records and labels taken from their sources."""
-        return self.counts.consumed + (0 if self.late is None else self.late.counts.taken)
-
-    def add_predictions(self, records: Sequence[Record], result: AdvanceResult) -> None:
-        """Add the lines of records and their predictions."""
-        self.lines += predictions(records, result)
-        self.line_origins += [record.position for record in records]
-        self.counts.predicted += len(records)
 
     def add_losses(
         self,
@@ -117,6 +80,66 @@ class ChunkResult(Measured):
         for place in [place for place, loss in enumerate(losses) if math.isnan(loss)]:
             known = probabilities is None or targets[place] in (probabilities[place] or ())
             self.n_losses_not_finite += known and predictions[place] is not None
+
+
+@dataclass(slots=True)
+class ChunkResult(Scored):
+    """The result of a chunk of records, for the outputs, the metrics and the positions.
+
+    Attributes
+    ----------
+    counts
+        Those of the chunk alone.
+    dead
+        Dead letters by reason.
+    dead_numbers
+        Which of the chunk's records they are, the first being 1.
+    lines, letters
+        What to write to the predictions and to the dead letters.
+    line_origins, letter_origins
+        Where the record of each of them begins.
+    next
+        Where the source goes on; None where nothing was done.
+    late
+        What became of late labels; None where there are none.
+    encoding
+        That of the source of the records, in which dead letters can be read.
+    model
+        The name of the model whose predictions these are, where it has one.
+    others
+        By its name, what each model beside it predicted.
+    written
+        The names of those whose predictions the lines have, too.
+
+    """
+
+    counts: RecordCounts = field(default_factory=RecordCounts)
+    dead: Counter[str] = field(default_factory=Counter)
+    dead_numbers: list[int] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    letters: list[dict[str, Any]] = field(default_factory=list)
+    line_origins: list[Position] = field(default_factory=list)
+    letter_origins: list[Position] = field(default_factory=list)
+    next: Position | None = None
+    late: LabelChunk | None = None
+    encoding: str = "utf-8"
+    model: str = ""
+    others: dict[str, Scored] = field(default_factory=dict)
+    written: Sequence[str] = ()
+
+    @property
+    def taken(self) -> int:
+        """Records and labels taken from their sources."""
+        return self.counts.consumed + (0 if self.late is None else self.late.counts.taken)
+
+    def add_predictions(
+        self, records: Sequence[Record], result: AdvanceResult, others: Mapping[str, AdvanceResult]
+    ) -> None:
+        """Add the lines of records and their predictions, and those of other models by their names."""
+        written = {name: others.get(name) for name in self.written}
+        self.lines += predictions(records, result, self.model, written)
+        self.line_origins += [record.position for record in records]
+        self.counts.predicted += len(records)
 
     def add_dead_letter(self, record: Record, reason: str, detail: str, number: int) -> None:
         """Add a dead letter of the record with this number in the chunk, the first being 1."""

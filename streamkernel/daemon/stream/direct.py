@@ -8,7 +8,7 @@ from typing import Any
 
 from connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base.events import Events
-from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.chunk_result import ChunkResult, Scored
 from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.estimators.base import AdvanceResult
 
@@ -28,12 +28,15 @@ class DirectStage:
         return Events(items, [record.x for record in usable], [record.y for record in usable])
 
     def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
-        records, result = events.of, learned.result
+        records, result, others = events.of, learned.result, learned.others
         n_taken = len(records)
         if learned.refused or len(result.predictions) < n_taken:
-            n_taken, records, result = self._sort_out(records, learned, done)
-        done.add_predictions(records, result)
-        self._score(records, result, done)
+            n_taken, records, chosen = self._sort_out(records, learned, done)
+            result, others = part_of(result, chosen), {name: part_of(one, chosen) for name, one in others.items()}
+        done.add_predictions(records, result, others)
+        done.counts.learnt = self._score(records, result, done)
+        for name, one in others.items():
+            self._score(records, one, done.others.setdefault(name, Scored()))
         done.counts.consumed += n_taken
         if n_taken:
             done.next = events.of[n_taken - 1].next
@@ -56,8 +59,11 @@ class DirectStage:
 
     def _sort_out(
         self, records: Sequence[Record], learned: Learned, done: ChunkResult
-    ) -> tuple[int, list[Record], AdvanceResult]:
-        """Part the records with a prediction from the others, which are counted, up to where the model was stopped."""
+    ) -> tuple[int, list[Record], list[bool]]:
+        """Part the records with a prediction from the others, which are counted, up to where the model was stopped.
+
+        Return how many are done with, those with a prediction, and which events are theirs.
+        """
         left = len(learned.result.predictions)
         predicted: list[Record] = []
         chosen: list[bool] = []
@@ -65,7 +71,7 @@ class DirectStage:
             fault: tuple[str, str] | None = record.fault
             if fault is None and not record.blank:
                 if len(chosen) == left:
-                    return n_before, predicted, part_of(learned.result, chosen)
+                    return n_before, predicted, chosen
                 fault = learned.refused.get(len(chosen))
                 chosen.append(fault is None)
             if record.blank:
@@ -74,18 +80,18 @@ class DirectStage:
                 predicted.append(record)
             else:
                 done.add_dead_letter(record, *fault, n_before + 1)
-        return len(records), predicted, part_of(learned.result, chosen)
+        return len(records), predicted, chosen
 
-    def _score(self, records: Sequence[Record], result: AdvanceResult, done: ChunkResult) -> None:
-        """Add the predictions of records that have a target to what the report metrics compare."""
+    def _score(self, records: Sequence[Record], result: AdvanceResult, scored: Scored) -> int:
+        """Add the predictions of records that have a target to what the report metrics compare; return how many."""
         targets: list[Any] = [record.y for record in records]
         if None in targets:
             labelled = [target is not None for target in targets]
             targets, result = list(compress(targets, labelled)), part_of(result, labelled)
-        done.counts.learnt = len(targets)
         # There is one pass a chunk: nothing was added before.
-        done.targets, done.predictions, done.probabilities = targets, result.predictions, result.probabilities
-        done.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
+        scored.targets, scored.predictions, scored.probabilities = targets, result.predictions, result.probabilities
+        scored.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
+        return len(targets)
 
 
 class KeylessStage(DirectStage):

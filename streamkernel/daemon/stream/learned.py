@@ -64,12 +64,15 @@ class Learned(Measured):
         A short code and a sentence why the model cannot take an event, by its place.
     stopped
         Whether the events after these were left for a stop that was asked for.
+    others
+        By its name, the predictions of each model beside this one, as long as `result`; None and NaN where it has none.
 
     """
 
     result: AdvanceResult = field(default_factory=lambda: AdvanceResult([], None, np.zeros(0)))
     refused: dict[int, tuple[str, str]] = field(default_factory=dict)
     stopped: bool = False
+    others: dict[str, AdvanceResult] = field(default_factory=dict)
 
     def drop_not_finite(self) -> None:
         """Take predictions and deviations that are no finite numbers out of the result, and count their events.

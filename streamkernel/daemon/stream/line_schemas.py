@@ -23,7 +23,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _POSITION = (LineField("partition", "integer", optional=False), LineField("offset", "integer", optional=False))
 
 
-def prediction_schema(label: TargetType, passed: Sequence[PassedColumn] = ()) -> LineSchema:
+def prediction_schema(
+    label: TargetType, passed: Sequence[PassedColumn] = (), *, several_models: bool = False
+) -> LineSchema:
     """Return the schema of what `streamkernel.daemon.stream.lines.predictions` makes.
 
     Parameters
@@ -33,6 +35,8 @@ def prediction_schema(label: TargetType, passed: Sequence[PassedColumn] = ()) ->
     passed
         The columns that pass through. One without a type, or whose name cannot be that of a field, is left out of the
         schema: it is written as text among the rest of a line.
+    several_models
+        Whether a line has the name of its model; what others predicted is text among the rest, too.
 
     Examples
     --------
@@ -48,6 +52,7 @@ def prediction_schema(label: TargetType, passed: Sequence[PassedColumn] = ()) ->
         LineField("probabilities", "numbers"),
         LineField("std", "number"),
         LineField("checkpoint", "integer"),
+        *([LineField("model", "text")] if several_models else []),
     )
     return LineSchema("Prediction", fields, tuple(_added(fields, passed)))
 

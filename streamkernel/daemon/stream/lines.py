@@ -14,7 +14,12 @@ from streamkernel.estimators.base import AdvanceResult
 __all__ = ["dead_letter", "predictions", "shortened"]
 
 
-def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[str, Any]]:
+def predictions(
+    records: Sequence[Record],
+    result: AdvanceResult,
+    model: str = "",
+    others: Mapping[str, AdvanceResult | None] | None = None,
+) -> list[dict[str, Any]]:
     """Make the lines of the predictions.
 
     Parameters
@@ -23,12 +28,17 @@ def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[s
         Records the model gave a prediction for.
     result
         The predictions, one for each of them.
+    model
+        The name of the model, which each line has; empty: none has it.
+    others
+        By its name, the predictions of each other model, None where it is disabled; nothing: no line has them.
 
     Returns
     -------
     lines
         One a record: its position, its prediction, and its target, if it is known. Classifiers add the probability of
-        each class, regressors with a distribution the standard deviation; then come columns that pass through.
+        each class, regressors with a distribution the standard deviation; then come the name of the model, a mapping
+        with what the others predicted, and columns that pass through.
 
     Examples
     --------
@@ -56,8 +66,28 @@ def predictions(records: Sequence[Record], result: AdvanceResult) -> list[dict[s
     if result.deviations is not None:
         for line, deviation in zip(lines, result.deviations.tolist(), strict=True):
             line["std"] = deviation
+    if model:
+        for line in lines:
+            line["model"] = model
+    if others:
+        columns = {name: _entries(one, len(records)) for name, one in others.items()}
+        for place, line in enumerate(lines):
+            line["models"] = {name: column[place] for name, column in columns.items()}
     # Of all records or of none.
     return list(map(_with_passed, lines, records)) if records and records[0].passed is not None else lines
+
+
+def _entries(result: AdvanceResult | None, count: int) -> list[dict[str, Any]]:
+    """Return what a model beside the published one predicted for each record: no more than null where it did not."""
+    if result is None:
+        return [{"prediction": None} for _ in range(count)]
+    entries: list[dict[str, Any]] = [{"prediction": label} for label in result.predictions]
+    for place, entry in enumerate(entries):
+        if result.probabilities is not None and result.probabilities[place]:
+            entry["probabilities"] = result.probabilities[place]
+        if result.deviations is not None and entry["prediction"] is not None:
+            entry["std"] = float(result.deviations[place])
+    return entries
 
 
 def _with_passed(line: dict[str, Any], record: Record) -> dict[str, Any]:

@@ -217,13 +217,15 @@ class Loop:
             self._learn([record])
             return
         _log.warning("the %s at position %d is tried in a process of its own", what, record.position.offset)
-        deadly = isolation.kills(self.processor.learner, self.processor.stage.rows(record), self.stopped)
+        deadly = self.processor.kills(record, self.stopped)
         if self.stopped():
             return
         self.markers.forget(type(record))
         if not deadly:
             _log.warning("the %s at position %d did no harm and is learnt", what, record.position.offset)
             self._learn([record])
+            if self.processor.challengers is not None:  # one of them may be disabled since
+                self.checkpoints.save()
             return
         _log.error("the %s at position %d kills the process: it is a dead letter", what, record.position.offset)
         detail = (

@@ -26,6 +26,7 @@ from streamkernel.finite import LARGEST, NotFiniteError, clipped, loss_of_number
 __all__ = ["RiverLearner", "learner_for"]
 
 _SQUARED = Squared()
+_PLAIN = frozenset({str, int, float, bool})
 
 
 class RiverLearner(Learner):
@@ -135,7 +136,11 @@ class RiverLearner(Learner):
         if self._has_probabilities:
             try:
                 given = dict(self._call.predict_proba_one(x))  # a copy: the model may go on counting in its own
-                float(sum(given.values()))  # raises here, where it is borne, where they are no numbers
+                # What is no number or label raises here, where it is borne, and not when its line is written.
+                float(sum(given.values()))
+                if not (_PLAIN.issuperset(map(type, given)) and _PLAIN.issuperset(map(type, given.values()))):
+                    for one in (*given, *given.values()):
+                        _label(one)
             except NotImplementedError:
                 self._has_probabilities = False
         if given is None or self._predicts_by_itself:

@@ -8,7 +8,7 @@ from streamkernel.daemon.config.columns import KafkaPredictionsConfig, PassingCo
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import Config, TargetType
 
-__all__ = ["included_names", "let_pass", "passed_columns", "target_type_of"]
+__all__ = ["included_names", "let_pass", "model_columns", "passed_columns", "target_type_of"]
 
 _TIMESTAMP = "kafka.timestamp"
 
@@ -23,6 +23,12 @@ def passed_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
         )
         for one in output.include
     ]
+
+
+def model_columns(output: PassingColumnsConfig) -> list[PassedColumn]:
+    """Return the columns that lines of several models have in an output: a name, and the others as JSON."""
+    names = ["model", *(["models"] if output.models == "all" else [])]
+    return [PassedColumn(name, name, "str") for name in names]
 
 
 def included_names(output: PassingColumnsConfig) -> tuple[str, ...]:

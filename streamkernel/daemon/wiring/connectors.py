@@ -15,7 +15,7 @@ from streamkernel.daemon.config.several import is_several
 from streamkernel.daemon.stream.line_schemas import dead_letter_schema, prediction_schema
 from streamkernel.daemon.stream.lines import shortened
 from streamkernel.daemon.stream.long_columns import LongColumns
-from streamkernel.daemon.wiring.columns import included_names, passed_columns
+from streamkernel.daemon.wiring.columns import included_names, model_columns, passed_columns
 
 if TYPE_CHECKING:
     from connectors.files.source import LineSource
@@ -24,7 +24,9 @@ __all__ = ["make_sink", "make_source", "order_log"]
 
 # What of a section the daemon itself makes something of, and what of that of a topic is not for its sink.
 _NOT_OF_SOURCES = ("kind", "group", "order", "options", "remembered_ids", "schema_registry")
-_NOT_OF_TOPICS = ("kind", "options", "max_rate", "max_rate_window", "include", "schema_registry", "flush_seconds")
+_NOT_OF_TOPICS = (
+    *("kind", "options", "max_rate", "max_rate_window", "include", "models", "schema_registry", "flush_seconds"),
+)
 
 
 # Each connector is imported where it is asked for: River's data sets alone bring scikit-learn and pandas with them.
@@ -119,10 +121,12 @@ def make_sink(
     key: str,
     targets: settings.TargetType = "str",
     mode: str = "learn",
+    several_models: bool = False,
 ) -> Sink:
     """Return the sink of the section at a key, unopened; one that drops everything where there is no section.
 
-    A table and a schema have fields for targets of this type; of mode predict, a table has the checkpoint as well.
+    A table and a schema have fields for targets of this type, and for the names of several models; of mode predict, a
+    table has the checkpoint as well.
 
     Raises
     ------
@@ -137,7 +141,9 @@ def make_sink(
             from connectors.parquet.sink import ParquetSink
         except ImportError:
             raise ConfigError([f"{key}.kind: parquet needs pyarrow: pip install 'streamkernel[parquet]'"]) from None
-        columns = prediction_columns(targets, sink.classes, passed_columns(sink), checkpoint=mode == "predict")
+        of_models = model_columns(sink) if several_models else []
+        passed = [*of_models, *passed_columns(sink)]
+        columns = prediction_columns(targets, sink.classes, passed, checkpoint=mode == "predict")
         return ParquetSink(sink.path, columns, sink.classes, sink.existing, sink.roll_seconds, sink.compression)
     if isinstance(sink, settings.JsonlSinkConfig):
         from connectors.files.sinks import JsonLinesSink
@@ -147,19 +153,20 @@ def make_sink(
         from connectors.files.sinks import CsvSink
 
         if isinstance(sink, settings.CsvPredictionsConfig):
-            return CsvSink(sink.path, sink.existing, sink.classes, names)
+            added = [one.name for one in model_columns(sink)] if several_models else []
+            return CsvSink(sink.path, sink.existing, sink.classes, names, added)
         return CsvSink(sink.path, sink.existing)
     if isinstance(sink, settings.KafkaSinkConfig):
         from connectors.kafka.writing.sink import KafkaSink
 
         given = {name: value for name, value in sink if name not in _NOT_OF_TOPICS}
-        passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else ()
-        schema = dead_letter_schema() if key == "dead_letters" else prediction_schema(targets, passed)
+        passed = passed_columns(sink) if isinstance(sink, PassingColumnsConfig) else []
+        lines = prediction_schema(targets, passed, several_models=several_models)
         try:
             return KafkaSink(
                 **given,
                 registry=None if sink.schema_registry is None else sink.schema_registry.settings(),
-                schema=schema,
+                schema=dead_letter_schema() if key == "dead_letters" else lines,
                 options=sink.options.given(),
                 # A record that is too long for the topic must not stop the daemon.
                 shorten=shortened if key == "dead_letters" else LongColumns(names) if names else None,

@@ -12,6 +12,7 @@ from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.recovery.stored import steps_of
 from streamkernel.daemon.wiring.model import build_model
 
 __all__ = ["as_in_yaml", "load_described"]
@@ -23,7 +24,7 @@ _KEYS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Callable[[Model], T]) -> T:
+def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Callable[[Model], T], name: str = "") -> T:
     """Load what a checkpoint holds into the model that the configuration described which it was written with.
 
     Parameters
@@ -34,6 +35,8 @@ def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Call
         Packages that may be looked into beside ``river`` and ``streamkernel``.
     load
         Loads into a new model; raises `UnfitError` where the checkpoint holds another one.
+    name
+        Which of several models; empty: the published one.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def load_described(header: Mapping[str, Any], imports: Sequence[str], load: Call
         Where the header has no model.
 
     """
-    steps = header["config"].get("model")
+    steps = steps_of(header, name)
     if not isinstance(steps, list):
         raise CheckpointError("its header cannot be used: config.model: must be a list of steps")
     try:

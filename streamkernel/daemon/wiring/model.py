@@ -155,7 +155,7 @@ def _argument_of(error: Exception, cls: type[base.Base]) -> tuple[str | None, st
     return None, text
 
 
-def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
+def build_model(steps: Sequence[object], imports: Sequence[str] = (), path: Sequence[str] = ("model",)) -> Model:
     """Return the model of a configuration: the estimator itself where there is one step, else a pipeline.
 
     Parameters
@@ -164,6 +164,8 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
         What stands under ``model:``, top to bottom.
     imports
         What stands under ``imports:``.
+    path
+        Where the steps stand in the configuration.
 
     Raises
     ------
@@ -183,18 +185,18 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
     builder = _Builder(imports)
     made: list[base.Base] = []
     for index, written in enumerate(steps):
-        path: _Path = ("model", index)
+        at: _Path = (*path, index)
         try:
-            step = builder.step(path, written)
+            step = builder.step(at, written)
         except _Refused:
             continue
         last = index == len(steps) - 1
         if isinstance(step, compose.Pipeline) and not step.steps:
-            builder.refuse(path, "a Pipeline without steps: list the steps themselves under model")
+            builder.refuse(at, f"a Pipeline without steps: list the steps themselves under {dotted(path)}")
         elif last and not isinstance(last_step(step), base.Classifier | base.Regressor):
-            builder.refuse(path, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
+            builder.refuse(at, f"the last step must be a classifier or a regressor, {type(step).__name__} is neither")
         elif not last and not hasattr(step, "transform_one"):
-            builder.refuse(path, f"every step but the last must be a transformer, {type(step).__name__} is none")
+            builder.refuse(at, f"every step but the last must be a transformer, {type(step).__name__} is none")
         else:
             made.append(step)
     if builder.problems:
@@ -204,11 +206,11 @@ def build_model(steps: Sequence[object], imports: Sequence[str] = ()) -> Model:
     try:
         return compose.Pipeline(*made)
     except Exception as error:
-        raise ConfigError([f"model: {error}"]) from None
+        raise ConfigError([f"{dotted(path)}: {error}"]) from None
 
 
 def try_model(plan: Plan) -> None:
-    """Write the model as a checkpoint would and read it back: what cannot be restored is known before it has learnt.
+    """Write each model as a checkpoint would and read it back: what cannot be restored is known before it has learnt.
 
     Raises
     ------
@@ -217,7 +219,10 @@ def try_model(plan: Plan) -> None:
 
     """
     imports = plan.config.imports
-    try:
-        load_model(dump_model(plan.model, imports), build_model(plan.config.model, imports), imports)
-    except UnfitError as error:
-        raise CheckpointError(f"the model cannot be restored from a checkpoint: {error}") from error
+    for name, steps in plan.config.pipelines.items():
+        model = plan.models.get(name, plan.model)
+        which = f"models.{name}: the model" if name else "the model"
+        try:
+            load_model(dump_model(model, imports), build_model(steps, imports), imports)
+        except UnfitError as error:
+            raise CheckpointError(f"{which} cannot be restored from a checkpoint: {error}") from error

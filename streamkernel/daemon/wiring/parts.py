@@ -78,7 +78,8 @@ def open_sinks(
 ) -> Sinks:
     """Open the outputs, each at the mark it goes on from; the exporter hears how late their lines are."""
     targets = target_type_of(plan)
-    made = {key: make_sink(one, key, targets, plan.config.mode) for key, one in plan.config.outputs.items()}
+    several = bool(plan.models)
+    made = {key: make_sink(one, key, targets, plan.config.mode, several) for key, one in plan.config.outputs.items()}
     sinks = Sinks(
         made,
         max_waiting_bytes=plan.config.limits.max_waiting_bytes,

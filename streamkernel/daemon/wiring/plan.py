@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from connectors.ports import Source, SourceError
 from streamkernel.daemon.base.model import Model, Task, task_of
@@ -44,14 +45,15 @@ def plan_of(path: Path, document: Document) -> Plan:
     config, problems = validate(document)
     if config is not None:
         problems += file_problems(config, path)
-    model, model_problems = _model(document, problems)
+    models, model_problems = _models(document, problems)
     problems = _first_for_each_key([*document.problems, *problems, *model_problems])
     if config is not None:
         sources, connector_problems = _connectors(config)
         problems = _first_for_each_key([*problems, *connector_problems])
-    if model is not None and config is not None:
+    if models and config is not None:
+        model = models[config.publish if config.publish in models else next(iter(models))]
         task = task_of(model)
-        problems += _task_problems(config, task)
+        problems += [*_task_problems(config, task), *_other_tasks(models, task)]
         if not problems:
             report = config.metrics.report if config.metrics is not None else None
             return Plan(
@@ -65,6 +67,7 @@ def plan_of(path: Path, document: Document) -> Plan:
                 redact=document.redact,
                 labels=sources.get("labels.source"),
                 warm=sources.get("warm_start.source"),
+                models={} if config.models is None else models,
             )
     raise ConfigError([document.redact(document.as_written(line)) for line in problems])
 
@@ -92,15 +95,26 @@ def _connectors(config: Config) -> tuple[dict[str, Source], list[str]]:
     return sources, problems
 
 
-def _model(document: Document, problems: list[str]) -> tuple[Model | None, list[str]]:
-    """Build the model even where other sections are wrong, so that all mistakes are told at once."""
-    wrong = any(line.startswith(("model:", "imports")) for line in [*problems, *document.problems])
-    if wrong or "model" not in document.values:
-        return None, []
-    try:
-        return build_model(document.values["model"], document.values.get("imports") or []), []
-    except ConfigError as error:
-        return None, error.lines
+def _models(document: Document, problems: list[str]) -> tuple[dict[str, Model], list[str]]:
+    """Build the models by their names even where other sections are wrong, so that all mistakes are told at once.
+
+    One that is under ``model`` has an empty name; there are none where one is wrong.
+    """
+    values = document.values
+    if any(line.startswith(("model:", "models", "imports")) for line in [*problems, *document.problems]):
+        return {}, []
+    named = values.get("models")
+    written: dict[str, tuple[tuple[str, ...], Any]] = {"": (("model",), values.get("model"))}
+    if named is not None:
+        written = {name: (("models", name), steps) for name, steps in named.items()}
+    built: dict[str, Model] = {}
+    wrong: list[str] = []
+    for name, (path, steps) in written.items():
+        try:
+            built[name] = build_model(steps, values.get("imports") or [], path)
+        except ConfigError as error:
+            wrong += error.lines
+    return ({}, wrong) if wrong else (built, [])
 
 
 def _first_for_each_key(lines: list[str]) -> list[str]:
@@ -109,6 +123,14 @@ def _first_for_each_key(lines: list[str]) -> list[str]:
     for line in lines:
         kept.setdefault(line.partition(": ")[0], line)
     return list(kept.values())
+
+
+def _other_tasks(models: Mapping[str, Model], task: Task) -> list[str]:
+    return [
+        f"models.{name}: is for {task_of(model)}, and the published one for {task}: all learn the same target"
+        for name, model in models.items()
+        if task_of(model) != task
+    ]
 
 
 def _task_problems(config: Config, task: Task) -> list[str]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.base.moments import Moments
+from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.config.schema import MetricsConfig, NoDeadLettersConfig
+from streamkernel.daemon.config.schema import DeadLettersConfig, MetricsConfig, NoDeadLettersConfig
 from streamkernel.daemon.labels.alternation import Alternation
 from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.recovery.several import SeveralModels
 from streamkernel.daemon.recovery.warm import WarmStart
+from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage, KeylessStage
 from streamkernel.daemon.stream.input_names import InputNames
 from streamkernel.daemon.stream.learner import Learner
 from streamkernel.daemon.stream.loop import Feed
-from streamkernel.daemon.stream.processor import Processor, Stage
+from streamkernel.daemon.stream.processor import Processor, Scores, Stage
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
 from streamkernel.daemon.stream.replaceable import ReplaceableLearner
 from streamkernel.daemon.stream.river_learner import learner_for
@@ -27,9 +30,9 @@ __all__ = ["feed_of", "make_learner", "make_processor", "make_warm_processor"]
 def make_processor(plan: Plan, start: resume.Start) -> Processor:
     """Return the processor of a run: the model, its counts and scores, and the stage that makes events of records."""
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
-    shown = plan.config.metrics or MetricsConfig()
-    max_classes = min(shown.max_classes, getattr(last_step(start.model), "max_classes", shown.max_classes))
+    scores = _make_scores(plan, start.model)
     learner = make_learner(plan, start.model, start.inputs, start.target_moments)
+    challengers = _make_challengers(plan, start.several, bad)
     stage: Stage = DirectStage()
     if start.trained is not None:
         learner = ReplaceableLearner(learner)
@@ -37,31 +40,69 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
             stage = KeylessStage(start.trained.label_key)
     if start.join is not None:
         rate = DeadLetterRate(bad.max_rate, bad.max_rate_window, start.join.recent_dead)
-        stage = JoinStage(start.join, learner, rate)
+        stage = JoinStage(start.join, learner, rate, challengers)
     return Processor(
         learner,
-        Quality(plan.task, plan.report, shown.window, max_classes),
-        ProgressiveLoss(shown.window),
+        scores.quality,
+        scores.loss,
         DeadLetterRate(bad.max_rate, bad.max_rate_window, start.recent_dead),
         start.counts,
         stage,
         None if start.trained is None else start.trained.checkpoint,
         getattr(plan.config.source, "encoding", "utf-8"),
+        _published(plan, start),
+        challengers,
+        _scores_of_challengers(plan, challengers),
+        isinstance(plan.config.predictions, PassingColumnsConfig) and plan.config.predictions.models == "all",
     )
 
 
 def make_warm_processor(plan: Plan, main: Processor, warm: WarmStart) -> Processor:
-    """Return the processor of a warm start, with the learner of the main one and counts and scores of its own."""
+    """Return the processor of a warm start, with the learners of the main one and counts and scores of its own."""
     bad = plan.config.dead_letters or NoDeadLettersConfig(kind="none")
-    shown = plan.config.metrics or MetricsConfig()
+    scores = _make_scores(plan, main.learner.model)
     return WarmProcessor(
         main.learner,
-        Quality(plan.task, plan.report, shown.window, shown.max_classes),
-        ProgressiveLoss(shown.window),
+        scores.quality,
+        scores.loss,
         DeadLetterRate(bad.max_rate, bad.max_rate_window, warm.recent_dead),
         warm.counts,
         DirectStage() if plan.config.labels is None else KeylessStage(plan.config.labels.key),
+        name=main.name,
+        challengers=main.challengers,
+        others=_scores_of_challengers(plan, main.challengers),
     )
+
+
+def _published(plan: Plan, start: resume.Start) -> str:
+    """Return the name of the model that is published, where the configuration has names."""
+    if start.several is not None:
+        return start.several.published
+    return (start.trained.name if start.trained is not None else "") or plan.published if plan.models else ""
+
+
+def _make_challengers(plan: Plan, several: SeveralModels | None, rate: DeadLettersConfig) -> Challengers | None:
+    """Return the models beside the published one; None where there is but one model."""
+    if several is None:
+        return None
+    learners = {
+        name: make_learner(plan, one.model, one.inputs, one.target_moments)
+        for name, one in several.models.items()
+        if name != several.published
+    }
+    return Challengers(several.published, several.statuses, learners, rate.max_rate, rate.max_rate_window)
+
+
+def _scores_of_challengers(plan: Plan, challengers: Challengers | None) -> dict[str, Scores]:
+    learners = {} if challengers is None else challengers.learners
+    return {name: _make_scores(plan, one.model) for name, one in learners.items()}
+
+
+def _make_scores(plan: Plan, model: Model) -> Scores:
+    """Return the report metrics and the loss of a model."""
+    shown = plan.config.metrics or MetricsConfig()
+    max_classes = min(shown.max_classes, getattr(last_step(model), "max_classes", shown.max_classes))
+    return Scores(Quality(plan.task, plan.report, shown.window, max_classes), ProgressiveLoss(shown.window))
 
 
 def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:

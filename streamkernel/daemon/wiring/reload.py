@@ -93,6 +93,7 @@ class ModelReload(Observer):
         assert isinstance(learner, ReplaceableLearner)
         learner.replace(make_learner(self._plan, trained.model, trained.inputs, trained.target_moments))
         self._processor.checkpoint = trained.checkpoint
+        self._processor.name = trained.name if self._plan.models else ""
         self._start.trained, self._start.model = trained, trained.model
         if self._exporter is not None:
             self._exporter.predicts_with(trained)

@@ -13,6 +13,7 @@ from tests.chaos.failures import (
     outputs,
     process,
     topics,
+    warm,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "outputs",
     "process",
     "topics",
+    "warm",
 ]
 
 ALL = tuple(FAILURES)

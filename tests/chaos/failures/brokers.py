@@ -29,7 +29,8 @@ def killed(trial: Trial) -> int:
     return times
 
 
-@failure("broker SIGSTOP", _AWAY, PLAIN, TRANSACTIONS, LOGGED)
+# In the default suite tests/kafka has a broker that stands still, and one that is not there.
+@failure("broker SIGSTOP", _AWAY, PLAIN, TRANSACTIONS, LOGGED, short=False)
 def stopped(trial: Trial) -> int:
     """Freeze the broker: 30 s in the long form, until it is told of in the short one."""
     trial.produce(2000)
@@ -46,7 +47,7 @@ def stopped(trial: Trial) -> int:
     return 1
 
 
-@failure("broker down at start", _AWAY, PLAIN, TRANSACTIONS, LOGGED)
+@failure("broker down at start", _AWAY, PLAIN, TRANSACTIONS, LOGGED, short=False)
 def down(trial: Trial) -> int:
     """Start with no broker there, at first and later; stop one that waits, let another wait until it comes."""
     trial.produce(2000)

@@ -49,7 +49,7 @@ def _does(name: str, break_it: str, *settings: Setting, short: bool = True) -> N
 
 
 _does("network stall", "stall", TRANSACTIONS, PLAIN, LOGGED)
-_does("network refuses connections", "refuse", TRANSACTIONS, PLAIN, LOGGED)
+_does("network refuses connections", "refuse", TRANSACTIONS, PLAIN, LOGGED, short=False)
 # It takes as long as a request may, half a minute: whoever swallows them acknowledges each packet.
 _does("network swallows everything", "lose", TRANSACTIONS, PLAIN, LOGGED, short=False)
 

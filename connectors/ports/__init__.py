@@ -1,0 +1,26 @@
+"""The ports: what a source hands out, what a sink takes, and where a record stands.
+
+Everything that reads or writes records (files, River data sets, a broker) speaks these few types, so the daemon
+knows none of them by name. The in-memory fakes beside this folder, in `connectors.memory`, speak them too.
+"""
+
+from connectors.ports.connector import Connector, ConnectorError, OutageError, SinkError, SourceError
+from connectors.ports.record import ColumnUse, Fault, Label, Position, Record
+from connectors.ports.sink import Mark, Sink
+from connectors.ports.source import Source
+
+__all__ = [
+    "ColumnUse",
+    "Connector",
+    "ConnectorError",
+    "Fault",
+    "Label",
+    "Mark",
+    "OutageError",
+    "Position",
+    "Record",
+    "Sink",
+    "SinkError",
+    "Source",
+    "SourceError",
+]

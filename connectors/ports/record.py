@@ -1,0 +1,122 @@
+"""A record, where it stands in its source, and why it cannot be used where it cannot."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+from connectors.passed import Passed
+
+__all__ = ["ColumnUse", "Fault", "Label", "Position", "Record"]
+
+Label: TypeAlias = str | int | float | bool
+"""A decoded target."""
+
+
+class Position(NamedTuple):
+    """Where a record stands in its source, or where the next one will.
+
+    Attributes
+    ----------
+    stream
+        What the offset counts in. A file: ``"n:sha256"`` with the SHA-256 in hexadecimal of its first n decompressed
+        bytes, which are all those before the offset or the first 4096, and 2048 beyond the first line where that is
+        more. In a checkpoint there follow, with semicolons between, what is checked before reading goes on:
+        ``"tail=n:sha256"`` of the last n (at most 4096) bytes before the offset; ``"unended"`` after a last line that
+        had no line end; ``"inode=n"`` of a file that is followed. A River data set: its name and arguments. Standard
+        input: ``"-"``. A topic: ``"cluster/topic/number"``, where the number is the topic's own, which a topic made
+        anew does not have. Several files: that of the file, in a checkpoint with ``;files=`` and the order of the files
+        as JSON behind it.
+    partition
+        The partition of the stream, 0 where there is only one; of several files, the number of the file, from 0.
+    offset
+        A file: a byte offset in the decompressed stream. A data set: a record number, from 0. A topic: an offset.
+
+    Examples
+    --------
+    >>> Position("synth.SEA{}", 0, 7).offset
+    7
+
+    """
+
+    stream: str
+    partition: int
+    offset: int
+
+
+class Fault(NamedTuple):
+    """Why a record cannot be used: a reason for metrics, and a phrase of bounded length for a reader.
+
+    A reason is a short stable code: ``"not_json"``, ``"not_an_object"``, ``"csv_width"``, ``"encoding"``,
+    ``"too_long"``, ``"target"``, ``"infinite"``, ``"nested"``, ``"string_too_long"``, ``"input_type"``,
+    ``"corrupt"`` or ``"schema"``.
+    """
+
+    reason: str
+    detail: str
+
+
+class ColumnUse(NamedTuple):
+    """What becomes of one column of a record.
+
+    Attributes
+    ----------
+    name
+        Of the column.
+    value
+        As it stands in the record, in at most 60 characters.
+    type
+        What it is read as: ``"number"``, ``"string"``, ``"true or false"``, ``"date"``, ``"hash"``, ``"missing"`` or
+        ``"nested"``.
+    use
+        A phrase: the inputs it becomes, that it is the target, or why it is neither.
+
+    """
+
+    name: str
+    value: str
+    type: str
+    use: str
+
+
+class Record(NamedTuple):
+    """One record of a source.
+
+    A named tuple and not a frozen data class, because it is made once for every record of the stream and a frozen
+    data class costs five times as much to make.
+
+    Attributes
+    ----------
+    x
+        The decoded inputs by name; empty where the record is at fault or blank.
+    y
+        The decoded target; None where there is none, which leaves the record unlabelled.
+    position
+        Where the record begins.
+    next
+        Where its successor begins: what a checkpoint stores once this record is dealt with.
+    raw
+        The record as it stood in the source, without the line end; cut where the fault is ``"too_long"``.
+    fault
+        Why the record cannot be used, None where it can.
+    blank
+        True for an empty line (or a tombstone): counted as skipped, nothing else.
+    passed
+        What passes through to the line of the record; None where nothing is to, or nothing can.
+
+    Examples
+    --------
+    >>> start, end = Position("memory", 0, 0), Position("memory", 0, 1)
+    >>> record = Record({"a": 1.0}, "yes", start, end, b'{"a":1.0,"y":"yes"}')
+    >>> record.x, record.y, record.fault, record.blank
+    ({'a': 1.0}, 'yes', None, False)
+
+    """
+
+    x: dict[str, Any]
+    y: Label | None
+    position: Position
+    next: Position
+    raw: bytes
+    fault: Fault | None = None
+    blank: bool = False
+    passed: Passed | None = None

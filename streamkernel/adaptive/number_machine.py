@@ -1,0 +1,58 @@
+"""The adaptive kernel machine of regressors: its predictions are means with their deviations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from streamkernel.adaptive.experts import NumberExperts
+from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.machine import AdaptiveMachine
+from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.numbers import Numbers
+from streamkernel.records.results import BatchResult
+from streamkernel.records.rows import Rows
+from streamkernel.records.targets import Encoded
+from streamkernel.state import Array
+
+
+class NumberMachine(AdaptiveMachine):
+    """The adaptive kernel machine of regressors: one score, a prediction with its deviation."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        targets: Numbers,
+        columns: AdaptiveFeatures,
+        experts: NumberExperts,
+        schedule: Sequence[int],
+        buffer_size: int,
+    ) -> None:
+        self.targets: Numbers = targets
+        self.experts: NumberExperts = experts
+        super().__init__(inputs, columns, schedule, buffer_size)
+
+    def _unknown(self, n: int) -> Array:
+        return np.full(n, np.nan)
+
+    def _is_known(self, y: Array) -> Array:
+        return ~np.isnan(y)
+
+    def _nothing(self, n: int) -> Array:
+        return np.tile([0.0, 0.0, 1.0], (n, 1))
+
+    def _encoded(self, targets: Sequence[Any]) -> Encoded:
+        return Encoded(np.array(targets, np.float64), np.zeros((len(targets), 2)))  # None is NaN
+
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+        encoded = self._encoded(targets)
+        return self._result(encoded, self._pass(rows, encoded.y, weights))
+
+    def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
+        # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that
+        # the quotient overflows.
+        with np.errstate(over="ignore"):
+            losses = (predictions[:, PREDICTION] - targets.y) ** 2 / predictions[:, VARIANCE]
+        losses = np.minimum(losses, np.finfo(np.float64).max)
+        return BatchResult(targets, predictions[:, [PREDICTION]], losses, predictions[:, DEVIATION])

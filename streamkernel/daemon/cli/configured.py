@@ -1,0 +1,35 @@
+"""How a command is given a configuration: the argument, the option that changes it, and its reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.config.plan import Plan
+
+__all__ = ["ConfigArgument", "SetOption", "prepare"]
+
+ConfigArgument = Annotated[
+    Path,
+    typer.Argument(metavar="CONFIG", help="The YAML configuration; '-' is standard input.", show_default=False),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Put a value into the configuration; may be repeated."),
+]
+
+
+def prepare(path: Path, settings: Sequence[str] | None = None) -> Plan:
+    """Read and check a configuration, with what `--set` puts into it, and start the log as it says."""
+    from streamkernel.daemon.config.overrides import parse_override
+    from streamkernel.daemon.monitoring.log import start_logging
+    from streamkernel.daemon.wiring.plan import prepare
+
+    plan = prepare(path, os.environ, [parse_override(one) for one in settings or ()])
+    start_logging(plan.config.log, plan.redact)
+    return plan

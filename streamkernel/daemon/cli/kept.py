@@ -1,0 +1,83 @@
+"""The commands about what a run has kept: `replay`, `promote`, `inspect` and `migrate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
+from streamkernel.daemon.cli.printing import prints_lines
+
+__all__ = ["inspect", "migrate", "promote", "replay"]
+
+
+def replay(
+    dead_letters: Annotated[
+        Path, typer.Argument(metavar="DEAD_LETTERS", help="A file of dead letters, mended.", show_default=False)
+    ],
+    config: ConfigArgument,
+    settings: SetOption = None,
+) -> None:
+    """Predict and learn mended dead letters, each once, while the daemon is stopped."""
+    from streamkernel.daemon.monitoring.visible import visible
+    from streamkernel.daemon.replay.run import replay as replay_letters
+
+    plan = prepare(config, settings)
+    report = replay_letters(plan, dead_letters)
+    print(visible(plan.redact(report.sentence())), file=sys.stderr if prints_lines(plan) else sys.stdout)
+    if report.n_still_dead:
+        raise typer.Exit(1)
+
+
+def promote(
+    config: ConfigArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of the models.", show_default=False)],
+    settings: SetOption = None,
+) -> None:
+    """Publish another one of several models from the next record on, while the daemon is stopped."""
+    from streamkernel.daemon.monitoring.visible import visible
+    from streamkernel.daemon.promote import promote as promote_model
+
+    plan = prepare(config, settings)
+    for line in promote_model(plan, name):
+        print(visible(plan.redact(line)))
+
+
+def inspect(
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint file or directory.", show_default=False)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a checkpoint file or directory holds."""
+    from rich.console import Console
+
+    from streamkernel.daemon.monitoring.describe import describe, description_table
+
+    described = describe(checkpoint)
+    if as_json:
+        # In ASCII: what a record brought must not steer the terminal. And orjson knows no number of more than 64 bits.
+        print(json.dumps(described, indent=2))
+    else:
+        Console().print(description_table(described))
+
+
+def migrate(
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIRECTORY", help="A checkpoint directory that no daemon holds.", show_default=False),
+    ],
+    imports: Annotated[
+        list[str] | None, typer.Option(help="A package under imports of the configuration; may be repeated.")
+    ] = None,
+) -> None:
+    """Write the newest checkpoint of a directory as the next one, in the newest format."""
+    from streamkernel.daemon.migrate import migrate as migrate_directory
+    from streamkernel.daemon.monitoring.visible import visible
+
+    for line in migrate_directory(directory, imports or []):
+        print(visible(line))

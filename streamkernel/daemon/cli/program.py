@@ -1,0 +1,116 @@
+"""The program `streamkernel`: its commands in the order of the help, and the exit status of each end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from streamkernel.daemon.cli.beginning import init, schema, warm_up
+from streamkernel.daemon.cli.kept import inspect, migrate, promote, replay
+from streamkernel.daemon.cli.predicting import predict, serve
+from streamkernel.daemon.cli.running import check, evaluate, run
+
+__all__ = ["app", "main"]
+
+_log = logging.getLogger(__package__)
+
+app = typer.Typer(
+    name="streamkernel",
+    help="Kernel machines that learn from an endless stream.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+class Shell(StrEnum):
+    """The shells that commands and options are completed in."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"streamkernel {version('streamkernel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.", show_default=False)],
+) -> None:
+    """Print the script by which a shell completes commands and options."""
+    os.environ["_STREAMKERNEL_COMPLETE"] = f"source_{shell.value}"  # how a shell asks for it
+    app(args=[], prog_name="streamkernel")
+
+
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    run,
+    check,
+    evaluate,
+    predict,
+    serve,
+    replay,
+    promote,
+    inspect,
+    migrate,
+    schema,
+    init,
+    completion,
+    warm_up,
+)
+for _command in _COMMANDS:
+    app.command()(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, by default with the arguments the program was started with; return its exit status.
+
+    That is 0 when it went well, 1 for a failure, 2 for a bad configuration or command line.
+    """
+    try:
+        app(args=arguments, prog_name="streamkernel", standalone_mode=True)
+    except SystemExit as end:  # how typer ends
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        return _failed(error)
+    return 0
+
+
+def _failed(error: Exception) -> int:
+    from streamkernel.daemon.config.problems import ConfigError
+    from streamkernel.daemon.failure import sentence
+    from streamkernel.daemon.monitoring.visible import visible
+
+    if isinstance(error, ConfigError):
+        print("\n".join(map(visible, error.lines)), file=sys.stderr)
+        return 2
+    text = sentence(error)
+    _log.debug("the failure in full", exc_info=error)
+    if logging.getLogger().handlers:
+        _log.error("%s", text)
+    else:
+        print(f"streamkernel: {visible(text)}", file=sys.stderr)
+    return 1

@@ -1,0 +1,23 @@
+"""How far a model has grown, where it is one that does."""
+
+from __future__ import annotations
+
+from streamkernel.daemon.base.model import Model, last_step
+
+__all__ = ["grows", "growth_of"]
+
+_GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "reused": "n_reused"}
+
+
+def grows(model: Model) -> bool:
+    """Return whether a model, or the last step of a pipeline, is a kernel machine that grows."""
+    step = last_step(model)
+    return all(hasattr(step, attribute) for attribute in _GROWTH.values())
+
+
+def growth_of(model: Model) -> dict[str, int]:
+    """Read how far a model has grown; empty for models that do not."""
+    if not grows(model):
+        return {}
+    step = last_step(model)
+    return {name: int(getattr(step, attribute)) for name, attribute in _GROWTH.items()}

@@ -1,0 +1,115 @@
+"""Publishes another one of several models: what `streamkernel promote CONFIG NAME` does."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from streamkernel.daemon.base.errors import CheckpointError, DaemonError, DirectoryInUseError
+from streamkernel.daemon.checkpoints.file import Checkpoint
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
+from streamkernel.daemon.config.grouped import group_of, partition_directories
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.config.problems import ConfigError
+from streamkernel.daemon.recovery.resume import check_mode
+from streamkernel.daemon.recovery.stored import stored_models
+
+__all__ = ["promote"]
+
+_MOST_KEPT = 1000
+
+
+def promote(plan: Plan, name: str) -> list[str]:
+    """Publish a model of the newest checkpoint from its position on, by writing that checkpoint once more.
+
+    All models stay as they are. In group mode, the model is published in each partition that was begun.
+
+    Parameters
+    ----------
+    plan
+        The configuration; its daemon must be stopped.
+    name
+        The model.
+
+    Returns
+    -------
+    lines
+        What was done, one sentence for each checkpoint directory.
+
+    Raises
+    ------
+    ConfigError
+        Where the configuration has but one model, or no checkpoint.
+    DaemonError
+        Where the daemon is running.
+    CheckpointError
+        Where there is no checkpoint, or no such model in it.
+    OSError
+        Where the new checkpoint cannot be written.
+
+    """
+    problems = []
+    if not plan.models:
+        problems.append("models: required by promote; a configuration with model has one, which is published")
+    if plan.config.mode == "predict":
+        problems.append("mode: must be learn for promote: in mode predict, publish names the model")
+    if plan.config.checkpoint is None:
+        problems.append("checkpoint: required by promote, which writes what is published into its newest checkpoint")
+    if problems or plan.config.checkpoint is None:
+        raise ConfigError(problems)
+    settings = plan.config.checkpoint
+    directory = Path(settings.directory)
+    inner = partition_directories(directory).values() if group_of(plan.config) is not None else [directory]
+    begun = [one for one in inner if checkpoint_files(one)]
+    if not begun:
+        raise CheckpointError(f"{directory}: holds no checkpoint: set publish: {name}, and start the daemon")
+    with ExitStack() as stack:
+        # Of a group, all or none: no partition is touched before the daemons of all are known to be stopped.
+        stores = [_lock(CheckpointStore(one, settings.keep, int(settings.mode, 8)), stack) for one in begun]
+        newest = [_newest(store, name) for store in stores]
+        return [_promote(store, found, name) for store, found in zip(stores, newest, strict=True)]
+
+
+def _lock(store: CheckpointStore, stack: ExitStack) -> CheckpointStore:
+    try:
+        store.lock()
+    except DirectoryInUseError as error:
+        raise DaemonError(
+            f"{store.directory}: in use by the daemon ({error.holder}): stop it, promote, and start it again"
+        ) from None
+    stack.callback(store.close)
+    return store
+
+
+def _newest(store: CheckpointStore, name: str) -> Checkpoint:
+    """Return the newest checkpoint of a directory, which holds the model."""
+
+    def use(checkpoint: Checkpoint) -> Checkpoint:
+        check_header(checkpoint.header)
+        check_mode(checkpoint.header, "learn")
+        stored_models(checkpoint).named(name)
+        return checkpoint
+
+    found = store.restore(use)
+    if found is None:
+        raise CheckpointError(f"{store.directory}: holds no checkpoint")
+    return found
+
+
+def _promote(store: CheckpointStore, checkpoint: Checkpoint, name: str) -> str:
+    header = checkpoint.header
+    before, consumed = header["published"], header["account"]["consumed"]
+    if before == name:
+        return f"{store.directory}: {name} is published already"
+    promotions = [*header.get("promotions", []), [consumed, before, name]]
+    store.write(
+        {
+            **header,
+            "published": name,
+            "promotions": promotions[-_MOST_KEPT:],
+            "model": header["models"][name].get("model", {}),
+        },
+        checkpoint.payload,
+    )
+    return f"{store.directory}: {name} is published from record {consumed + 1:,} on, in the place of {before}"

@@ -1,0 +1,158 @@
+"""The choice of the next update: the growth policy is asked, with the step size and the terms of inequality (9)."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from river.optim.base import Scheduler
+
+from streamkernel.compute.features import largest_eigenvalue
+from streamkernel.expansion.expansion import Expansion
+from streamkernel.growth.bandwidth import occupied
+from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
+from streamkernel.growth.feature_scale import FeatureScale
+from streamkernel.growth.history import StepHistory
+from streamkernel.growth.own_loss import is_own
+from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
+from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
+from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_finite_step, scheduled_step
+from streamkernel.kernels.drawing import kernel_matrix
+from streamkernel.losses import curvature, gradient_bound
+from streamkernel.records.targets import Targets
+from streamkernel.state import Array
+
+#: How fast the largest gradient seen is forgotten, a step.
+GRADIENT_MEMORY = 0.999
+
+
+class BlockChoice:
+    """The block that a mini-batch updates next, and how far, by the growth policy.
+
+    Parameters
+    ----------
+    expansion, history, targets, feature_scale
+        The machine's.
+    growth
+        The policy.
+    step
+        A schedule of step sizes, or None for the default rule.
+    batch_size
+        B, the labelled records of a step.
+    max_blocks
+        The most blocks, or None.
+    preconditioned
+        Whether steps are shares of the solution of a ridge regression.
+
+    """
+
+    def __init__(
+        self,
+        expansion: Expansion,
+        history: StepHistory,
+        targets: Targets,
+        feature_scale: FeatureScale,
+        growth: Growth,
+        step: Scheduler | None,
+        batch_size: int,
+        max_blocks: int | None,
+        preconditioned: bool,
+    ) -> None:
+        self._expansion = expansion
+        self._history = history
+        self._feature_scale = feature_scale
+        self._targets = targets
+        self._growth = growth
+        self._step = step
+        self._batch_size = batch_size
+        self._max_blocks = max_blocks
+        self._preconditioned = preconditioned
+        self._has_own_growth = is_own(growth)
+
+    def choose(self, t: int, X: Array, keys: Array, weights: Array, g: Array, gbar: Array) -> BlockUpdate:
+        """Ask the policy which block to update.
+
+        Parameters
+        ----------
+        t
+            The number of the update, from 0.
+        X, keys, weights
+            The mini-batch, shape (B, d), the keys of its inputs and its weights.
+        g, gbar
+            The gradients times the weights, float64 of shape (B, K), and their mean.
+
+        Raises
+        ------
+        NotFiniteError
+            The schedule, the kernel or the policy gave what is not finite.
+
+        """
+        history, expansion, scale = self._history, self._expansion, self._feature_scale
+        if not scale.is_measured:
+            scale.measure(expansion, X, keys)
+        gamma = self._step_size(X)
+        M, largest_weight = self._gradient_bound(g, weights)
+        FB = expansion.block_size * self._batch_size
+        longest = self._longest(X, keys, weights)
+        update = self._growth.choose(
+            GrowthContext(
+                t=t,
+                gamma=gamma,
+                n_blocks=expansion.n_blocks,
+                full=self._max_blocks is not None and expansion.n_blocks >= self._max_blocks,
+                mean_gradient=gbar,
+                beta=history.beta,
+                variance=M**2 / (scale.noise * FB),
+                class_variance=largest_weight**2 / (scale.noise * FB),
+                limit=longest,
+                seed=expansion.seed,
+            )
+        )
+        if self._has_own_growth:
+            require_finite_step(self._growth, update)
+        # Without a bound, what the first mini-batch showed may be far from what a later draw gives; and a policy asks
+        # for no limit where each output has a step of its own.
+        known = self._step is not None or (scale.is_bounded and not self._preconditioned)
+        return update if known else no_longer(update, longest(update.block))
+
+    def _step_size(self, X: Array) -> float:
+        """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
+        history, expansion, loss = self._history, self._expansion, self._targets.loss
+        if self._step is not None:
+            return scheduled_step(self._step, history.t)
+        if self._preconditioned:
+            history.gamma_0 = history.gamma_0 or preconditioned_step(self._batch_size, gradient_bound(loss) is not None)
+            return default_step(history.gamma_0, history.t, PRECONDITIONED_HALVING)
+        if not history.gamma_0:
+            rows, scale = occupied(X), self._feature_scale
+            K = kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth)
+            L, F = curvature(loss), expansion.block_size
+            history.gamma_0 = first_step(K, L, F, scale.kappa, scale.feature_bound)
+        return default_step(history.gamma_0, history.t, HALVING)
+
+    def _gradient_bound(self, g: Array, weights: Array) -> tuple[float, float]:
+        """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
+        M, largest_weight = gradient_bound(self._targets.loss), float(max(1.0, weights.max()))
+        if M is not None:
+            return M * largest_weight, largest_weight
+        norm = float(np.sqrt(np.einsum("ik,ik->i", g, g).max()))
+        history = self._history
+        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, norm)
+        return history.largest_gradient, largest_weight
+
+    def _longest(self, X: Array, keys: Array, weights: Array) -> Callable[[int], float]:
+        """The longest step that a block's features allow, by its number."""
+        expansion, loss = self._expansion, self._targets.loss
+        if self._preconditioned:
+            return lambda _: LONGEST
+        if self._feature_scale.is_bounded and gradient_bound(loss) is not None:
+            return lambda _: math.inf
+
+        def longest(block: int) -> float:
+            phi = expansion.features(block, X, keys).astype(np.float64)
+            phi *= np.sqrt(weights)[:, None]
+            B, F = len(X), expansion.block_size
+            gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
+            largest = float(largest_eigenvalue(gram / B))
+            return 1 / (curvature(loss) * largest) if largest else math.inf
+
+        return longest

@@ -1,0 +1,130 @@
+"""The columns of named inputs: each a number, or the indicator of one value of a string input.
+
+Columns are found by name, so neither the order of a record's keys nor the moment an input first appears matters to the
+features: those are drawn by the key of the name.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from streamkernel.fields import state_mismatch
+from streamkernel.state import Array, State, untag
+
+_NO_KEYS = np.zeros(0, np.uint64)
+_quoted = json.encoder.encode_basestring
+
+
+def key_of(tagged: list[Any]) -> int:
+    """The 64-bit key of a column, the same for ever: a BLAKE2b hash of its name with type and an indicator's value."""
+    kind, name, *value = tagged
+    if name[0] == "str":  # as JSON has it, without the encoder that each call of `dumps` makes
+        rest = f",{_quoted(value[0])}]" if value else "]"
+        text = f'["{kind}",["str",{_quoted(name[1])}]{rest}'
+    else:
+        text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+class InputColumns:
+    """The columns in the order of arrival, found by name, as scikit-learn's `DictVectorizer` finds them.
+
+    Iterating yields each as ["number", name] or ["indicator", name, value]; names as `tag` has them.
+
+    Attributes
+    ----------
+    numbers
+        The index of the column of each number, by name.
+    indicators
+        The indexes of the indicators of each string input, by name and value.
+
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Hashable, int] = {}
+        self.indicators: dict[Hashable, dict[str, int]] = {}
+        self._tagged: list[list[Any]] = []
+        self._keys: list[int] = []
+        self._taken: set[int] = set()
+        self._key_array = _NO_KEYS
+
+    def __len__(self) -> int:
+        return len(self._tagged)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return iter(self._tagged)
+
+    @property
+    def keys(self) -> Array:
+        """The columns' keys, uint64 of shape (d,)."""
+        if len(self._key_array) != len(self._keys):
+            self._key_array = np.array(self._keys, np.uint64)
+        return self._key_array
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns as text, `name` or, of an indicator, `name=value`."""
+        return [str(untag(name[1])) + (f"={name[2]}" if name[0] == "indicator" else "") for name in self]
+
+    @property
+    def plain_names(self) -> tuple[Any, ...] | None:
+        """The names of all columns in their order if all are numbers; else None."""
+        return tuple(self.numbers) if len(self.numbers) == len(self) else None
+
+    def is_taken(self, key: int) -> bool:
+        """Whether a column has this key: another input of the same key is ignored."""
+        return key in self._taken
+
+    def n_values(self) -> dict[Hashable, int]:
+        """The number of indicators of each string input, in the order of arrival."""
+        names = (untag(tagged[1]) for tagged in self if tagged[0] == "indicator")
+        return dict(Counter(names))
+
+    def append(self, tagged: list[Any]) -> None:
+        """Add a column, given as iterating yields it."""
+        column = len(self)
+        name = untag(tagged[1])
+        if tagged[0] == "indicator":
+            self.indicators.setdefault(name, {})[tagged[2]] = column
+        else:
+            self.numbers[name] = column
+        self._tagged.append(tagged)
+        self._keys.append(key_of(tagged))
+        self._taken.add(self._keys[-1])
+
+    def truncate(self, n_columns: int) -> None:
+        """Remove all columns but the first."""
+        for tagged in self._tagged[n_columns:]:
+            name = untag(tagged[1])
+            if tagged[0] == "indicator":
+                del self.indicators[name][tagged[2]]
+            else:
+                del self.numbers[name]
+        del self._tagged[n_columns:]
+        del self._keys[n_columns:]
+        self._taken = set(self._keys)
+        self._key_array = _NO_KEYS
+
+    def load_state(self, state: State) -> None:
+        """Add the columns that the state of `Inputs` lists; ValueError where they do not fit."""
+        columns = state.get("columns")
+        for name in columns if isinstance(columns, list) else [columns]:
+            match name:
+                case ["number", tagged] | ["indicator", tagged, str()] if _is_tag(tagged):
+                    self.append(list(name))
+                case _:
+                    raise state_mismatch("columns")
+        if len(set(self._keys)) != len(self):
+            raise state_mismatch("columns")
+
+
+def _is_tag(tagged: Any) -> bool:
+    try:
+        untag(tagged)
+    except ValueError:
+        return False
+    return True

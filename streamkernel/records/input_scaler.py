@@ -1,0 +1,110 @@
+"""The running standardisation of inputs: each number is centred and scaled by the moments of its column."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from streamkernel.compute.arrival import Scaling
+from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
+from streamkernel.compute.moments import SIZE as MOMENTS
+from streamkernel.fields import Rules, array, checked
+from streamkernel.records.input_columns import InputColumns
+from streamkernel.records.rows import Rows
+from streamkernel.state import Array, State
+
+#: Scaled inputs are clipped to this many deviations.
+SCALED_LIMIT = 4.0
+#: Inputs that are not scaled are clipped here, where float32 projections stay finite.
+RAW_LIMIT = 1e15
+
+
+class InputScaler:
+    """The running moments of the columns, and rows standardised by them, as River's `StandardScaler` does it.
+
+    Scaled values are cut at `SCALED_LIMIT` deviations, and outliers count in the moments as less than they are
+    (`compute.moments`).
+
+    Parameters
+    ----------
+    columns
+        The columns; after some were added, `fit` gives them moments.
+    standardize
+        Whether numbers are centred and scaled by their running mean and deviation.
+
+    Attributes
+    ----------
+    moments
+        The running moments of each column, float64 of shape (d, `compute.moments.SIZE`).
+
+    """
+
+    rules: ClassVar[Rules] = {"input_moments": are_moments}
+
+    def __init__(self, columns: InputColumns, standardize: bool) -> None:
+        self.standardize = standardize
+        self._columns = columns
+        self.forget()
+
+    def forget(self) -> None:
+        """Reset the moments."""
+        self.moments = np.zeros((0, MOMENTS))
+        self._is_number = np.zeros(0, np.bool_)
+        self.fit()
+
+    def fit(self) -> None:
+        """Add rows of moments for columns that have none yet."""
+        n_columns = len(self._columns)
+        missing = n_columns - len(self.moments)
+        if missing > 0:
+            self.moments = np.concatenate([self.moments, np.zeros((missing, MOMENTS))])
+        if len(self._is_number) != n_columns:
+            self._is_number = np.array([name[0] == "number" for name in self._columns], np.bool_)
+
+    def scale(self, rows: Rows, learn: Array, dtype: np.dtype[Any]) -> Array:
+        """Scale encoded rows one after the other, each by the moments that include it.
+
+        Parameters
+        ----------
+        rows
+            n encoded rows.
+        learn
+            The rows that update the moments, bool of shape (n,); others are scaled as if they did, and then forgotten.
+        dtype
+            float32 or float64.
+
+        Returns
+        -------
+        Array of shape (n, d + e); absent values are 0, the mean.
+
+        """
+        n, d = rows.values.shape
+        out = np.empty((n, d + rows.extras.shape[1]), dtype)
+        scale(rows.values, learn, *self.scaling(d), 0, out)
+        out[:, d:] = rows.extras
+        return out
+
+    def scaling(self, n_columns: int) -> Scaling:
+        """The scaling parameters and moments of the first columns, for compiled code to read and update."""
+        limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
+        if n_columns == len(self.moments):
+            return Scaling(self.standardize, limit, self._is_number, self.moments)
+        return Scaling(self.standardize, limit, self._is_number[:n_columns], self.moments[:n_columns])
+
+    def as_of_now(self, values: Array) -> Array:
+        """Encoded values of shape (n, d), scaled by the current moments, which are not updated."""
+        if self.standardize:
+            deviation = np.sqrt(self.moments[:, M2] / np.maximum(self.moments[:, COUNT], 1))
+            centred = np.clip(values, -LARGEST, LARGEST) - self.moments[:, MEAN]
+            scaled = np.divide(centred, deviation, out=np.zeros_like(values), where=deviation > 0)
+            values = np.where(self._is_number, np.clip(scaled, -SCALED_LIMIT, SCALED_LIMIT), values)
+        return np.asarray(np.nan_to_num(np.clip(values, -RAW_LIMIT, RAW_LIMIT), nan=0.0))
+
+    def state(self) -> State:
+        """The fields of the state."""
+        return checked({"input_moments": self.moments.copy()}, self.rules)
+
+    def load_state(self, state: State) -> None:
+        """Take the moments of all columns, which `state` gave; ValueError where they do not fit."""
+        checked(state, self.rules)
+        self.forget()
+        self.moments = array(state, "input_moments", np.float64, len(self._columns), MOMENTS)

@@ -1,0 +1,67 @@
+"""The parts of the calendar that columns of dates become."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.columns.dates import PARTS, DateParts
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "zone", "expected"),
+    [
+        ("2024-02-29", "iso", None, [2024, 1, 2, 9, 29, 60, 3, None, None, None, None, 19782]),
+        ("2024-02-29T18:30:15", "iso", None, [2024, 1, 2, 9, 29, 60, 3, 18, 30, 15, 0.7710069444, 19782.7710069444]),
+        ("2024-12-31 23:00:00Z", "iso", "Europe/Berlin", [2025, 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 20089]),
+        (
+            "2024-12-31T23:00:00",
+            "iso",
+            "Europe/Berlin",
+            [2024, 4, 12, 1, 31, 366, 1, 23, 0, 0, 23 / 24, 20088 + 23 / 24],
+        ),
+        ("31.12.2024", "%d.%m.%Y", None, [2024, 4, 12, 1, 31, 366, 1, None, None, None, None, 20088]),
+        ("31.12.2024 07h", "%d.%m.%Y %Hh", None, [2024, 4, 12, 1, 31, 366, 1, 7, 0, 0, 7 / 24, 20088 + 7 / 24]),
+        ("86400", "unix", None, [1970, 1, 1, 1, 2, 2, 4, 0, 0, 0, 0, 1]),
+        ("1.5", "unix_ms", "Asia/Tokyo", [1970, 1, 1, 1, 1, 1, 3, 9, 0, 0, 0.375, 0.375]),
+    ],
+)
+def test_the_parts_of_a_date(text: str, format: str, zone: str | None, expected: list[float | None]) -> None:
+    found = DateParts(format, list(PARTS), cyclic=False, timezone=zone).read(text)
+    assert found == [one if one is None else pytest.approx(one) for one in expected]
+
+
+def test_parts_that_come_round() -> None:
+    dates = DateParts("iso", ["year", "month", "hour"], cyclic=True, timezone=None)
+    assert dates.names == ["year", "month.sin", "month.cos", "hour.sin", "hour.cos"]
+    assert dates.read("2024-04-01T12:00") == [
+        2024,
+        pytest.approx(1),
+        pytest.approx(0, abs=1e-9),
+        *map(pytest.approx, [0, -1]),
+    ]
+    assert dates.read("2024-01-01") == [2024, 0, 1, None, None]
+
+
+@pytest.mark.parametrize("text", ["", "now", "9999999999999999", "nan", "inf", "-1e300"])
+def test_no_time_stamp_is_an_error_of_one_kind(text: str) -> None:
+    for format in ("iso", "unix", "unix_ms"):
+        if (text, format) != ("9999999999999999", "iso"):
+            with pytest.raises(ValueError, match=r"\w"):
+                DateParts(format, ["year"], cyclic=False, timezone=None).read(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.datetimes(timezones=st.none() | st.timezones()), st.sampled_from([None, "UTC", "America/New_York"]))
+def test_every_iso_date_is_read_or_refused(moment: Any, zone: str | None) -> None:
+    dates = DateParts("iso", list(PARTS), cyclic=False, timezone=zone)
+    try:
+        numbers = dates.read(moment.isoformat())
+    except ValueError:
+        assert moment.year in (1, 9999) or moment.utcoffset() is not None
+    else:
+        assert all(number is not None and math.isfinite(number) for number in numbers)

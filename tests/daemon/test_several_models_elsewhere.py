@@ -1,0 +1,308 @@
+"""Several models with late labels, in other commands, and one that kills the process."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base
+
+from streamkernel.daemon.base.errors import CheckpointError
+from streamkernel.daemon.base.events import Events, Prediction
+from streamkernel.daemon.labels.packed import Packer, PendingRecord
+from streamkernel.daemon.monitoring.describe import describe, description_table
+from streamkernel.daemon.promote import promote
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.challengers import Challengers
+from streamkernel.daemon.stream.learned import Learned
+from streamkernel.daemon.stream.model_status import ModelStatus
+from streamkernel.daemon.stream.river_learner import learner_for
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, Launcher
+from tests.daemon.labels_stream import outcome, sections, write_pair
+from tests.daemon.predicting import predicting
+from tests.daemon.test_several_models import BOOLEAN, OURS, several
+
+OTHER = [{"streamkernel.KernelClassifier": {"seed": 2, "max_features": 64}}]
+TWO = {"champion": OURS, "challenger": OTHER}
+
+
+class TestLateLabels:
+    """A record that waits keeps the prediction of each model; the loss of each is of its own."""
+
+    @pytest.fixture
+    def here(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+        write_pair(home.folder, "jsonl", 1200)
+        monkeypatch.chdir(home.folder)
+        return home
+
+    def test_each_is_as_if_it_were_alone(self, here: Home) -> None:
+        together = run(several(here, models=TWO, **sections()))
+        header = here.header()
+        for name, steps in TWO.items():
+            alone = {**sections(), "checkpoint": {"directory": f"out/{name}"}, "predictions": None}
+            view = run(prepare(here.configure(model=steps, dead_letters=None, **alone)))
+            model = together.models[name]
+            assert model.loss == view.loss
+            assert model.rolling == view.rolling
+            # Sums over all records are rounded by the chunk.
+            assert model.loss_sum == pytest.approx(view.loss_sum)
+            assert model.overall == pytest.approx(view.overall)
+            assert header["models"][name]["model"] == here.header(f"out/{name}")["model"]
+
+    def test_a_stream_that_is_cut_and_promoted_goes_on_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        results = []
+        for cuts in ([], [311, 100, 40]):
+            home = Home(tmp_path / str(len(cuts)))
+            home.folder.mkdir()
+            monkeypatch.chdir(home.folder)
+            write_pair(home.folder, "jsonl", 1200)
+            lines = {"kind": "jsonl", "path": "out/predictions.jsonl", "models": "all"}
+            run(several(home, models=TWO, predictions=lines, **sections()), max_records=400)
+            promote(prepare(home.config), "challenger")
+            for cut in cuts:
+                run(prepare(home.config), max_records=cut)
+            run(prepare(home.config))
+            header = home.header()
+            results.append((outcome(home), header["models"], header["promotions"]))
+        assert results[0] == results[1]
+
+
+LABELS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
+NUMBERS = st.floats(allow_nan=False)
+PREDICTIONS = st.one_of(
+    st.builds(Prediction, st.none() | NUMBERS | LABELS, st.none()),
+    st.dictionaries(st.text(min_size=1, max_size=3), NUMBERS, min_size=1, max_size=3).flatmap(
+        lambda given: st.builds(Prediction, st.none() | st.sampled_from(list(given)) | LABELS, st.just(given))
+    ),
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), PREDICTIONS, min_size=1, max_size=4), max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_records_that_wait_keep_the_prediction_of_each_model(records: list[dict[str, Prediction]]) -> None:
+    packer = Packer()
+    kept = [
+        PendingRecord(f"k{place}", 0.5, {"a": 1.0, "b": "x"}, next(iter(named.values())), named)
+        for place, named in enumerate(records)
+    ]
+    packed = [packer.pack(one) for one in kept]
+    assert [repr(packer.unpack(one)) for one in packed] == list(map(repr, kept))
+    again = Packer()
+    assert list(map(repr, again.load(json.loads(json.dumps(packer.dump())), packed))) == list(map(repr, kept))
+    for one in packed:
+        again.release(one)
+    assert again.dump() == {"names": [], "classes": []}
+
+
+class _Failing:
+    """Stands for a learner that raises what no learner bears."""
+
+    def __init__(self, after: int, error: BaseException) -> None:
+        from river import dummy
+
+        self.model = dummy.NoChangeClassifier()
+        self._inner = learner_for(self.model)
+        self._left = after
+        self._error = error
+
+    def advance(self, xs: Any, ys: Any, **keywords: Any) -> Learned:
+        self._left -= len(xs)
+        if self._left < 0:
+            raise self._error
+        return self._inner.advance(xs, ys, **keywords)
+
+
+class _Saying(base.Classifier):
+    """Says what it is told to, whatever that is."""
+
+    def __init__(self, said: Any) -> None:
+        self.said = said
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        pass
+
+    def predict_proba_one(self, x: Any, **_: Any) -> Any:  # noqa: ARG002
+        return self.said
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ({"a": 0.5, ("b", object()): 0.5}, True),
+        ({object(): 1.0}, True),
+        ({"a": Decimal(1)}, True),
+        ({np.str_("a"): np.float32(1.0)}, False),
+        ({True: 1, None: 0}, False),
+    ],
+)
+def test_what_has_no_place_in_a_line_is_refused(said: Any, refused: bool) -> None:
+    """Not when the line is written, where it would end the stream, be it of a challenger."""
+    learned = learner_for(_Saying(said)).advance([{"a": 1.0}], ["a"])
+    assert bool(learned.refused) == refused
+    assert not refused or "which is no label" in learned.refused[0][1]
+
+
+@pytest.mark.parametrize("error", [OverflowError("out of range"), SystemExit(0), MemoryError()])
+def test_what_a_challenger_raises_disables_it_alone(caplog: pytest.LogCaptureFixture, error: BaseException) -> None:
+    from river import dummy
+
+    statuses = {name: ModelStatus() for name in ("good", "bad", "sound")}
+    others: Any = {"bad": _Failing(3, error), "sound": learner_for(dummy.NoChangeClassifier())}
+    challengers = Challengers("good", statuses, others, 0.5, 10)
+    published = learner_for(dummy.NoChangeClassifier())
+    for chunk in range(3):
+        events = Events([], [{"a": 1.0}] * 2, ["x", "y"])
+        learned = published.advance(events.xs, events.ys)
+        challengers.advance(events, learned, 0.0)
+        assert learned.others["sound"].predictions == learned.result.predictions
+        assert ("bad" in learned.others) == (chunk == 0)
+    assert statuses["bad"].disabled == f"{type(error).__name__}: {error}"
+    assert statuses["bad"].shown == 2
+    assert caplog.text.count("is disabled") == 1
+    assert challengers.others == ("bad", "sound")
+
+
+def test_a_challenger_that_kills_the_process_is_disabled_and_the_record_is_learnt(
+    home: Home, launcher: Launcher
+) -> None:
+    from tests.daemon.test_poison import MODEL
+
+    (home.folder / "deadly.py").write_text(MODEL)
+    rows = [{"a": 1, "y": "u", **({"die": "abort"} if row == 7 else {})} for row in range(20)]
+    (home.folder / "stream.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = {"kind": "jsonl", "path": "stream.jsonl", "target": "y"}
+    models = {"champion": ["river.dummy.PriorClassifier"], "deadly": ["deadly.Deadly"]}
+    home.configure(source=source, models=models, imports=["deadly"])
+    written = yaml.safe_load(home.config.read_text())
+    del written["model"]
+    home.config.write_text(yaml.safe_dump(written))
+    for _ in range(4):
+        assert launcher.call(home, "run", "config.yaml").returncode == -signal.SIGABRT
+    ended = launcher.call(home, "run", "config.yaml")
+    assert ended.returncode == 0
+    assert "the model deadly is disabled" in ended.stderr
+    header = home.header()
+    assert (header["account"]["learnt"], header["account"]["dead"]) == (20, 0)
+    assert "die" in header["models"]["deadly"]["disabled"]
+
+
+class TestOtherCommands:
+    """Evaluate, predict, mode predict, inspect, check and migrate know several models."""
+
+    def test_evaluate_compares_them_in_one_pass(self, here: Home, capsys: pytest.CaptureFixture[str]) -> None:
+        from streamkernel.daemon.cli import main
+
+        several(here, models=TWO)
+        assert main(["evaluate", "config.yaml", "--json", "figures.json", "--plot", "curves.png"]) == 0
+        figures = json.loads((here.folder / "figures.json").read_text())
+        assert list(figures) == ["config: champion", "config: challenger"]
+        for one in figures.values():
+            assert one["curve"]["records"][-1] == 1000
+            assert len(one["curve"]["progressive_loss"]) == len(one["curve"]["records"])
+            assert one["metrics"]["accuracy"] > 0.7
+        assert "config: challenger" in capsys.readouterr().out
+        assert not (here.folder / "out").exists()
+
+    def test_predict_takes_the_published_one_or_another(
+        self,
+        here: Home,
+        capfd: pytest.CaptureFixture[str],
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        from streamkernel.daemon.cli import main
+
+        monkeypatch.setattr(logging.getLogger(), "handlers", [caplog.handler])  # not those that another test left
+
+        run(several(here), max_records=600)
+        said = {}
+        for options in ([], ["--model", "champion"], ["--model", "challenger"]):
+            assert main(["predict", "out/state", "stream.csv", *options]) == 0
+            said[tuple(options)] = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+        first, champion, challenger = said.values()
+        assert first == champion
+        assert {line["model"] for line in challenger} == {"challenger"}
+        assert [line["probabilities"] for line in first] != [line["probabilities"] for line in challenger]
+        assert main(["predict", "out/state", "stream.csv", "--model", "nobody"]) == 1
+        assert "holds no model nobody: name one of champion, challenger" in caplog.text
+        assert main(["predict", "out/state", "stream.csv", "--include", "model"]) == 2
+        assert "--include: each line has model already" in capfd.readouterr().err
+
+    def test_mode_predict_takes_the_published_one_or_another(self, here: Home) -> None:
+        run(several(here, models=TWO), max_records=600)
+        wanted: dict[str, list[Any]] = {}
+        for publish in (None, "challenger"):
+            here.configure(**predicting(source={**BOOLEAN}, models=TWO, publish=publish, dead_letters=None))
+            written = yaml.safe_load(here.config.read_text())
+            del written["model"]
+            here.config.write_text(yaml.safe_dump(written))
+            run(prepare(here.config))
+            wanted[str(publish)] = here.lines("own/predictions.jsonl")
+        assert {line["model"] for line in wanted["None"]} == {"champion"}
+        assert {line["model"] for line in wanted["challenger"]} == {"challenger"}
+        run(prepare(here.configure(**predicting(source={**BOOLEAN}, model=OURS, dead_letters=None))))
+        alone = here.lines("own/predictions.jsonl")
+        assert [line["prediction"] for line in alone] == [line["prediction"] for line in wanted["None"]]
+        assert "model" not in alone[0]
+
+    def test_inspect_shows_each(self, here: Home) -> None:
+        run(several(here), max_records=400)
+        promote(several(here), "challenger")
+        about = describe(here.folder / "out/state")
+        assert about["published"] == "challenger"
+        table = description_table(about)
+        cells = [str(cell) for cell in table.columns[0].cells]
+        assert "models: champion: began" in cells
+        assert "models: champion: model: state_digest" in cells
+
+    def test_a_running_daemon_is_not_promoted(self, here: Home) -> None:
+        from streamkernel.daemon.base.errors import DaemonError
+        from streamkernel.daemon.wiring.parts import make_store
+
+        plan = several(here)
+        run(plan, max_records=400)
+        store = make_store(plan)
+        assert store is not None
+        store.lock()
+        with pytest.raises(DaemonError, match="stop it, promote, and start it again"):
+            promote(several(here), "challenger")
+        store.close()
+
+    @pytest.mark.parametrize(
+        ("error", "why"),
+        [
+            (CheckpointError("the model holds something"), "the model holds something"),
+            (RuntimeError("no state"), "RuntimeError: no state"),
+        ],
+    )
+    def test_a_challenger_that_cannot_be_written_is_disabled(
+        self, here: Home, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
+    ) -> None:
+        from streamkernel.daemon.recovery import stored
+
+        dump = stored.dump_with_digest
+        calls: list[Any] = []
+
+        def failing(model: Any, imports: Any) -> Any:
+            calls.append(model)
+            if len(calls) > 4 and "Pipeline" in type(model).__name__:
+                raise error
+            return dump(model, imports)
+
+        monkeypatch.setattr(stored, "dump_with_digest", failing)
+        run(several(here))
+        header = here.header()
+        assert header["models"]["challenger"]["disabled"] == why
+        assert header["account"]["consumed"] == 1000
