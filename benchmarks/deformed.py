@@ -22,10 +22,12 @@ GRID = 5
 class Deformation:
     """How far images are deformed at most (uniformly), the displacement on average.
 
+    Pixels are those of an image of 28 by 28; of another as many more or fewer.
+
     Attributes
     ----------
     shift
-        Pixels, along either axis.
+        Pixels of 28, along either axis.
     scale
         The logarithm of the factor of each axis.
     shear
@@ -33,7 +35,7 @@ class Deformation:
     rotation
         Radians.
     displacement
-        Pixels, root mean square, along either axis: normal, and smooth over about a sixth of the image.
+        Pixels of 28, root mean square, along either axis: normal, and smooth over about a quarter of the image.
 
     """
 
@@ -86,11 +88,11 @@ class DeformedImages:
 
     def _coordinates(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Where the pixels of each image come from: rows and columns, float32 of shape (CHUNK, side, side)."""
-        how = self._deformation
-        shift = rng.uniform(-how.shift, how.shift, (2, CHUNK))
+        how, pixel = self._deformation, self._side / 28
+        shift = pixel * rng.uniform(-how.shift, how.shift, (2, CHUNK))
         factor = np.exp(rng.uniform(-how.scale, how.scale, (2, CHUNK)))
         shear, angle = (rng.uniform(-most, most, CHUNK) for most in (how.shear, how.rotation))
-        grid = rng.normal(scale=how.displacement, size=(2, CHUNK, GRID, GRID))
+        grid = rng.normal(scale=pixel * how.displacement, size=(2, CHUNK, GRID, GRID))
         cos, sin = np.cos(angle), np.sin(angle)
         # Rotation times shear times scale.
         matrix = (

@@ -170,7 +170,7 @@ def run(setting: Setting, images: Images, seed: int, code: str, keep: Callable[[
             pixels, labels = next(parts)
             X = components.of(pixels)
         with learning:
-            model.learn_many(X, labels, np.full(len(labels), setting.weight))
+            model.learn_many(X, labels, [setting.weight] * len(labels))
         n += len(labels)
         if n in due:
             error = float(np.mean(np.asarray(model.predict_many(test)) != images.test_labels))

@@ -122,8 +122,11 @@ def endless_table(runs: Iterable[Run]) -> str:
 def errors_table(runs: Iterable[Run]) -> str:
     rows = []
     for run in runs:
-        last_looks = [[look for look in run.looks if look.records <= mark] for mark in MARKS]
-        rows.append([run.setting.name, *(f"{100 * looks[-1].error:.2f}" if looks else "" for looks in last_looks)])
+        errors = []
+        for mark in MARKS:
+            before = [look.error for look in run.looks if look.records <= mark]
+            errors.append(f"{100 * before[-1]:.2f}" if before and mark <= run.looks[-1].records else "")
+        rows.append([run.setting.name, *errors])
     return table(["machine", *(f"{mark:,}" for mark in MARKS)], rows)
 
 
@@ -172,11 +175,14 @@ def plot(curves: dict[str, list[Run]], path: Path) -> None:
                     label=None if name in named else name,
                 )
                 named.add(name)
-            axis.set(xscale="log", yscale="log", xlabel=label, title=title)
+            is_endless = bool(runs[0].setting.records)
+            axis.set(xscale="log" if is_endless else "linear", yscale="log", xlabel=label, title=title)
             axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 1.5, 2, 3, 5)))
             axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
             axis.yaxis.set_minor_formatter(ticker.NullFormatter())
-            target = ENDLESS_TARGET if runs[0].setting.records else PASSES_TARGET
+            if is_endless:
+                axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+            target = ENDLESS_TARGET if is_endless else PASSES_TARGET
             axis.axhline(target, color="grey", linewidth=1, linestyle="--")
             axis.spines[["top", "right"]].set_visible(False)
             axis.grid(alpha=0.25)
