@@ -1,0 +1,101 @@
+"""Digits without end: MNIST's training images deformed anew for ever, and MNIST itself, through the growing machine.
+
+    python -m benchmarks.digits --data DIR [--quick] [--runs A,B] [--seeds N] [--out DIR] [--fresh]
+
+--data has mnist.npz. Every run is kept in digits.jsonl, look by look; one that is there whole with the same settings
+and the same code is not repeated, and --runs chooses some by their names. The tables (digits.md) and the plot
+(digits.png) are made of that file. --quick takes scikit-learn's small digits, into out/digits-quick.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.digit_runs import Look, Run, Setting, run
+from benchmarks.digits_report import report
+from benchmarks.images import mnist, small
+from benchmarks.peers import own_code
+
+#: Of the squared error a whole solution for each small mini-batch, on many more features than it has records: so many
+#: that the block adds little noise, and the ridge may be small.
+SQUARED: dict[str, Any] = {"squared": True, "weight": 10.0, "step": 0.8, "bandwidth": 0.5}
+ENDLESS = [
+    Setting("preconditioned", "DSG", 1024, 2048, 2**17, True, 2, records=1_000_000),
+    Setting("preconditioned with squared error", "DSG", 2**14, 256, 2**17, True, 1, records=1_000_000, **SQUARED),
+    Setting("CDSG", "CDSG", 64, 256, None, records=1_000_000),
+    Setting("DSG", "DSG", 64, 256, None, records=1_000_000),
+]
+PASSES = [
+    Setting("MNIST softmax", "DSG", 1024, 2048, None, True, 4, passes=1, components=100),
+    Setting("MNIST squared error", "DSG", 2**14, 256, 2**16, True, 1, passes=6, **SQUARED),
+]
+
+
+def wanted(options: argparse.Namespace) -> list[tuple[Setting, int]]:
+    """Every run asked for: the endless stream with one seed, MNIST itself with several."""
+    endless, passes, seeds = ENDLESS, PASSES, options.seeds
+    if options.quick:
+        endless = [smaller(one, records=3_000) for one in ENDLESS]
+        passes, seeds = [smaller(one, passes=2) for one in PASSES], 1
+    runs = [(one, 1) for one in endless] + [(one, seed) for one in passes for seed in range(1, seeds + 1)]
+    names = list(dict.fromkeys(one.name for one, _ in runs))
+    chosen = set(options.runs.split(",")) if options.runs else set(names)
+    if unknown := chosen - set(names):
+        raise SystemExit(f"no run is called {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    return [(one, seed) for one, seed in runs if one.name in chosen]
+
+
+def smaller(setting: Setting, **changes: Any) -> Setting:
+    """A setting for small images: a 64th of the features, but no fewer than 16 a block."""
+    block_size = max(setting.block_size // 64, 16)
+    most = None if setting.max_features is None else max(setting.max_features // 64, block_size)
+    return replace(setting, block_size=block_size, batch_size=64, max_features=most, components=20, **changes)
+
+
+def kept(path: Path) -> list[Run]:
+    """The runs there are."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [
+        Run(**{**line, "setting": Setting(**line["setting"]), "looks": [Look(**look) for look in line["looks"]]})
+        for line in lines
+    ]
+
+
+def keep(path: Path, others: Sequence[Run], one: Run) -> None:
+    """Write the runs, the last one perhaps not at its end, in place of those there are."""
+    whole = path.with_suffix(".new")
+    whole.write_text("".join(json.dumps(asdict(each)) + "\n" for each in [*others, one]))
+    whole.replace(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder with mnist.npz")
+    parser.add_argument("--quick", action="store_true", help="scikit-learn's small digits: seconds")
+    parser.add_argument("--runs", help="names, parted by commas")
+    parser.add_argument("--seeds", type=int, default=3, help="of MNIST itself (3)")
+    parser.add_argument("--out", type=Path, help="benchmarks/results, or out/digits-quick")
+    parser.add_argument("--fresh", action="store_true", help="forget the runs there are")
+    options = parser.parse_args()
+    if not options.quick and (options.data is None or not (options.data / "mnist.npz").exists()):
+        raise SystemExit("no mnist.npz in --data: give the folder that has it, or --quick")
+    out = options.out or (Path("out/digits-quick") if options.quick else Path(__file__).parent / "results")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "digits.jsonl"
+    if options.fresh:
+        path.unlink(missing_ok=True)
+    images, runs, code = small() if options.quick else mnist(options.data), kept(path), own_code()
+    for setting, seed in wanted(options):
+        if any(one.whole and (one.setting, one.seed, one.code) == (setting, seed, code) for one in runs):
+            continue
+        others = [one for one in runs if (one.setting.name, one.seed) != (setting.name, seed)]
+        runs = [*others, run(setting, images, seed, code, partial(keep, path, others))]
+    report(runs, images.name, out, options.quick)
+
+
+if __name__ == "__main__":
+    main()
