@@ -3,8 +3,15 @@
 from streamkernel.estimators import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
     KernelClassifier,
     KernelRegressor,
 )
 
-__all__ = ["AdaptiveKernelClassifier", "AdaptiveKernelRegressor", "KernelClassifier", "KernelRegressor"]
+__all__ = [
+    "AdaptiveKernelClassifier",
+    "AdaptiveKernelRegressor",
+    "GaussianProcessRegressor",
+    "KernelClassifier",
+    "KernelRegressor",
+]

@@ -4,12 +4,14 @@ from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
 from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.classifier import KernelClassifier
+from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
 from streamkernel.estimators.regressor import KernelRegressor
 
 __all__ = [
     "AdaptiveKernelClassifier",
     "AdaptiveKernelRegressor",
     "AdvanceResult",
+    "GaussianProcessRegressor",
     "KernelClassifier",
     "KernelRegressor",
 ]

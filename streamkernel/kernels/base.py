@@ -189,6 +189,8 @@ class FourierKernel(Kernel):
     rows_at_once = True
     #: Whether slopes of what is learnt say how much inputs matter: the squares of frequencies have a variance.
     is_smooth: bool = True
+    #: Of how many uniform numbers `frequencies_at` makes a frequency of one input; 0 (the default) of a kernel without.
+    n_uniforms: int = 0
 
     @abc.abstractmethod
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
@@ -208,6 +210,25 @@ class FourierKernel(Kernel):
             The frequencies, to be filled: float32 or float64 of shape (d, m).
 
         """
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:
+        """Make frequencies, in turns, of given uniform numbers: of independent ones they have the kernel's law.
+
+        For quasi-random features, of a kernel whose `n_uniforms` is above 0.
+
+        Parameters
+        ----------
+        U
+            Numbers in (0, 1), float64 of shape (n_uniforms, d, m).
+        words
+            As for `frequencies`, for what of a frequency is not made of U.
+        bandwidth
+            The length scale in use, in units of the scaled inputs.
+        out
+            The frequencies, to be filled: float32 or float64 of shape (d, m).
+
+        """
+        raise NotImplementedError(f"{type(self).__name__} makes no frequencies of given uniform numbers")
 
     def transform(self, X: Array) -> Array:
         """What frequencies are multiplied by, of the shape and dtype of X and 0 where it is 0: the inputs themselves.
