@@ -97,6 +97,7 @@ def run(task: Task, growth: Growth, seed: int) -> Curve:
         batch_size=task.size,
         max_features=None,
         standardize=False,
+        precondition=False,
         seed=seed,
     )
     rng = np.random.default_rng(seed)
@@ -145,7 +146,9 @@ def a9a(folder: Path) -> Pass | None:
         "a9a, 26,000 rows, unscaled, B = F = 32",
         (records[:26_000], labels[:26_000]),
         (records[26_000:], labels[26_000:]),
-        lambda growth, seed: KernelClassifier(growth=growth, standardize=False, max_features=None, seed=seed),
+        lambda growth, seed: KernelClassifier(
+            growth=growth, standardize=False, max_features=None, precondition=False, seed=seed
+        ),
     )
 
 
@@ -165,7 +168,14 @@ def mnist(folder: Path) -> Pass | None:
         ([dict(enumerate(row)) for row in X[order].tolist()], y[order].tolist()),
         ([dict(enumerate(row)) for row in X_test.tolist()], y_test.tolist()),
         lambda growth, seed: KernelClassifier(
-            kernel=kernel, growth=growth, block_size=64, batch_size=64, standardize=False, max_features=None, seed=seed
+            kernel=kernel,
+            growth=growth,
+            block_size=64,
+            batch_size=64,
+            standardize=False,
+            max_features=None,
+            precondition=False,
+            seed=seed,
         ),
     )
 
@@ -191,7 +201,7 @@ def bananas(seeds: range) -> str:
     rows = []
     for name, make in POLICIES.items():
         scores = [
-            progressive(KernelClassifier(kernel=Gaussian(bandwidth=0.5), growth=make(), batch_size=8, seed=seed))
+            progressive(KernelClassifier(Gaussian(0.5), growth=make(), batch_size=8, precondition=False, seed=seed))
             for seed in seeds
         ]
         rows.append([f"KernelClassifier, {name}", f"{np.mean(scores):.3f} ± {np.std(scores):.3f}"])

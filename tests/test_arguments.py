@@ -24,7 +24,7 @@ WRONG = [
     ("block_size", 0, "block_size must be a whole number of at least 1, got 0"),
     ("block_size", 1.5, "block_size must be a whole number of at least 1, got 1.5"),
     ("block_size", True, "block_size must be a whole number of at least 1, got True"),
-    ("block_size", None, "block_size must be a whole number of at least 1, got None"),
+    ("block_size", "8", "block_size must be a whole number of at least 1, got '8'"),
     ("batch_size", 0, "batch_size must be a whole number of at least 1, got 0"),
     ("batch_size", "32", "batch_size must be a whole number of at least 1, got '32'"),
     ("max_features", 31, "max_features must be a whole number of at least 32, got 31"),
@@ -238,8 +238,12 @@ def test_the_edges_of_the_adaptive_ranges_learn(model, given):
 
 def test_arguments_are_stored_under_their_own_names():
     kernel, loss, growth = Gaussian(2.0), losses.Log(), DSG()
-    model = KernelClassifier(kernel=kernel, loss=loss, growth=growth, seed=5)
+    model = KernelClassifier(kernel=kernel, loss=loss, growth=growth, seed=5, block_size=32)
     assert (model.kernel, model.loss, model.growth, model.seed, model.block_size) == (kernel, loss, growth, 5, 32)
+    # What is left open stays open, whatever it comes to.
+    model = KernelClassifier(seed=5)
+    model.learn_one({"a": 1.0}, True)
+    assert (model.block_size, model.precondition, model.blocks_per_step, model.average) == (None, None, None, False)
     assert KernelClassifier().kernel is None
     assert KernelClassifier().seed is None
 
@@ -267,18 +271,21 @@ def test_what_a_user_would_plot_of_the_adaptive_is_read_only(model):
     assert (learner.expert_weights, learner.feature_importances_) == ({}, {})
 
 
+@pytest.mark.parametrize("blocks", [None, 3])
 @pytest.mark.parametrize("model", BOTH)
-def test_what_a_user_would_plot_adds_up(model):
-    learner = model(seed=1, block_size=8, batch_size=4)
+def test_what_a_user_would_plot_adds_up(model, blocks):
+    """Of plain steps, and of preconditioned ones of several blocks."""
+    steps = {"precondition": False} if blocks is None else {"blocks_per_step": blocks}
+    learner = model(seed=1, block_size=8, batch_size=4, max_features=1024, **steps)
     xs = [{"a": math.sin(i), "b": math.cos(3 * i)} for i in range(430)]
     learner.advance(xs, [x["a"] > 0 for x in xs])
     assert learner.n_records == 430
     assert learner.n_steps == 107
-    assert learner.n_grown + learner.n_reused == 107
+    assert learner.n_grown + learner.n_reused == 107 * (blocks or 1)
     assert learner.n_blocks == learner.n_grown
     assert learner.n_features == 8 * learner.n_blocks
     assert learner.memory_bytes > 0
     assert learner.n_reused > 0
-    assert learner.last_check_margin > -1e-12
+    assert learner.last_check_margin > -1e-12 if blocks is None else math.isnan(learner.last_check_margin)
     assert learner.gamma_0 > 0
     assert 0 < learner.bandwidth < 3

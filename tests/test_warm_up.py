@@ -11,7 +11,7 @@ from numba.core.registry import CPUDispatcher
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, compute
 from streamkernel.estimators.warm_up import warm_up
-from streamkernel.growth import DSG
+from streamkernel.growth import DSG, UDSG
 from streamkernel.kernels import (
     ChiSquared,
     ExponentialSemigroup,
@@ -41,6 +41,9 @@ def test_after_a_warm_up_nothing_is_left_to_compile():
         (AdaptiveKernelClassifier(n_features=16), [f"class {i % 3}" for i in range(450)]),
         (AdaptiveKernelRegressor(n_trees=0), [x["a"] for x in xs]),
         (KernelClassifier(growth=DSG(), batch_size=8), [i % 3 == 0 for i in range(450)]),
+        (KernelClassifier(precondition=False, average=True), [i % 4 for i in range(450)]),
+        (KernelClassifier(block_size=4, batch_size=32, blocks_per_step=3), [i % 4 for i in range(450)]),
+        (KernelRegressor(growth=UDSG(), dtype="float64"), [x["a"] for x in xs]),
         (KernelRegressor(kernel=Gaussian(2.0, structured=True)), [x["a"] for x in xs]),
         (KernelRegressor(kernel=Laplacian() + Polynomial(3) * ChiSquared()), [x["a"] for x in xs]),
         (KernelClassifier(kernel=SkewedIntersection() + ExponentialSemigroup()), [i % 3 for i in range(450)]),

@@ -48,7 +48,11 @@ def _models() -> Iterator[Model]:
         for growth in (CDSG(), DSG(), UDSG()):
             yield estimator(growth=growth, seed=1)
         yield estimator(dtype="float64", seed=1)
+        for dtype in ("float32", "float64"):
+            yield estimator(precondition=False, dtype=dtype, seed=1)
         yield estimator(kernel=Gaussian(structured=True), seed=1)
+    for dtype in ("float32", "float64"):  # more records than features: the other form of a preconditioned step
+        yield KernelClassifier(block_size=8, batch_size=64, dtype=dtype, seed=1)
     yield KernelRegressor(kernel=_every_kernel(), seed=1)
 
 

@@ -109,8 +109,9 @@ class BlockChoice:
         )
         if self._has_own_growth:
             require_finite_step(self._growth, update)
-        # Without a bound, what the first mini-batch showed may be far from what a later draw gives.
-        known = self._preconditioned or scale.is_bounded or self._step is not None
+        # Without a bound, what the first mini-batch showed may be far from what a later draw gives; and a policy asks
+        # for no limit where each output has a step of its own.
+        known = self._step is not None or (scale.is_bounded and not self._preconditioned)
         return update if known else no_longer(update, longest(update.block))
 
     def _step_size(self, X: Array) -> float:

@@ -35,6 +35,8 @@ class Kernel(Component, base.Base, abc.ABC):
         The length scale; None takes it from the data, and 1 (the default) is that of a kernel without one.
     n_parts
         The numbers that one draw gives: 1 (the default), or 2 where a draw is a cosine and a sine.
+    n_kernels
+        The kernels that it is made of, 1 (the default) where it is none of the operators'.
     shift_invariant
         Whether k(x, x') depends on x - x' alone. Defaults to False.
     standardizes
@@ -66,6 +68,7 @@ class Kernel(Component, base.Base, abc.ABC):
 
     bandwidth: float | None = 1.0
     n_parts: int = 1
+    n_kernels: int = 1
     shift_invariant: bool = False
     structured: bool = False
     by_block: bool = False

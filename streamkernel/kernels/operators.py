@@ -14,6 +14,8 @@ from streamkernel.state import Array
 
 #: Features times the root of a larger factor may overflow in float32.
 LARGEST_FACTOR = 1e30
+#: A kernel of more parts, or with more numbers a draw, is a mistake, or comes from a forged checkpoint.
+MOST_KERNELS, MOST_NUMBERS = 32, 1024
 
 
 class _Pair(Kernel):
@@ -26,6 +28,7 @@ class _Pair(Kernel):
             _require_part(name, kernel)
         self.left = left
         self.right = right
+        self.n_kernels = left.n_kernels + right.n_kernels
         self.bandwidth = 1.0 if left.bandwidth and right.bandwidth else None
         self.shift_invariant = left.shift_invariant and right.shift_invariant
         self.by_block = left.by_block or right.by_block
@@ -70,7 +73,7 @@ class Sum(_Pair):
     Raises
     ------
     ValueError
-        A part is no kernel, or structured.
+        A part is no kernel, or structured, or there are more than 32 kernels or 1,024 numbers a draw.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class Sum(_Pair):
     def __init__(self, left: Kernel, right: Kernel) -> None:
         super().__init__(left, right)
         self.n_parts = left.n_parts + right.n_parts
+        _require_few(self)
         self.kappa = None if left.kappa is None or right.kappa is None else left.kappa + right.kappa
         bounds = left.feature_bound, right.feature_bound
         self.feature_bound = None if bounds[0] is None or bounds[1] is None else bounds[0] + bounds[1]
@@ -117,7 +121,7 @@ class Product(_Pair):
     Raises
     ------
     ValueError
-        A part is no kernel, or structured.
+        A part is no kernel, or structured, or there are more than 32 kernels or 1,024 numbers a draw.
 
     Examples
     --------
@@ -136,6 +140,7 @@ class Product(_Pair):
         uniforms = [getattr(part, "n_uniforms", 0) if self.is_fourier else 0 for part in (left, right)]
         self.n_uniforms = sum(uniforms) if all(uniforms) else 0
         self.n_parts = 2 if self.is_fourier else left.n_parts * right.n_parts
+        _require_few(self)
         self.kappa = None if left.kappa is None or right.kappa is None else left.kappa * right.kappa
         bounds = left.feature_bound, right.feature_bound
         self.feature_bound = None if bounds[0] is None or bounds[1] is None else bounds[0] * bounds[1]
@@ -207,8 +212,10 @@ class Scaled(Kernel):
             raise ValueError(f"factor must be a number above 0 and at most {LARGEST_FACTOR:g}, got {factor!r}")
         self.kernel = kernel
         self.factor = factor
+        self.n_kernels = kernel.n_kernels + 1
         self.bandwidth = kernel.bandwidth
         self.n_parts = kernel.n_parts
+        _require_few(self)
         self.shift_invariant = kernel.shift_invariant
         self.by_block = kernel.by_block
         self.domain = kernel.domain
@@ -245,6 +252,14 @@ def _require_part(name: str, kernel: Kernel) -> None:
         raise ValueError(f"{name} must be a Kernel, got {kernel!r}")
     if kernel.structured:
         raise ValueError(f"{name} is structured, which no part of a sum, product or multiple may be: give Gaussian()")
+
+
+def _require_few(kernel: Kernel) -> None:
+    if kernel.n_kernels > MOST_KERNELS or kernel.n_parts > MOST_NUMBERS:
+        raise ValueError(
+            f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers a draw is too "
+            f"large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
+        )
 
 
 def _own_words(words: Array, number: int) -> Array:

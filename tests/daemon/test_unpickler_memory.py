@@ -19,6 +19,7 @@ from tests.daemon.pickles import (
     dtype,
     load,
     name,
+    new,
     numbered,
     program,
     refused,
@@ -172,6 +173,7 @@ def test_nothing_is_nested_so_deeply_that_the_process_ends(data: bytes, why: str
 
 REBUILD = name("streamkernel.state", "rebuild")
 ADAPTIVE = name("streamkernel.estimators.adaptive_classifier", "AdaptiveKernelClassifier")
+GROWING = name("streamkernel.estimators.classifier", "KernelClassifier")
 
 
 @pytest.mark.parametrize(
@@ -187,6 +189,24 @@ ADAPTIVE = name("streamkernel.estimators.adaptive_classifier", "AdaptiveKernelCl
 def test_a_payload_does_not_choose_how_large_an_estimator_is(arguments: dict[str, Any]) -> None:
     data = program(REBUILD, ADAPTIVE + value({"seed": 1, **arguments}), pickle.TUPLE2, pickle.REDUCE)
     assert f"AdaptiveKernelClassifier.{next(iter(arguments))}: checkpoint has " in outcome(data)
+
+
+@pytest.mark.parametrize("arguments", [{"block_size": 10**6}, {"blocks_per_step": 10**6}, {"max_features": 10**9}])
+def test_nor_how_large_the_steps_of_a_growing_one_are(arguments: dict[str, Any]) -> None:
+    data = program(REBUILD, GROWING + value({"seed": 1, **arguments}), pickle.TUPLE2, pickle.REDUCE)
+    assert f"KernelClassifier.{next(iter(arguments))}: checkpoint has " in outcome(data)
+
+
+@pytest.mark.parametrize("operator", ["Sum", "Product"])
+def test_a_kernel_that_is_doubled_again_and_again_is_refused(operator: str) -> None:
+    first = new(name("streamkernel.kernels.arc_cosine", "ArcCosine")) + build(b"", value({"degree": 1}))
+    kernel = first + pickle.MEMOIZE
+    for number in range(60):
+        part = pickle.BINGET + bytes([number])
+        state = pickle.EMPTY_DICT + value("left") + part + pickle.SETITEM + value("right") + part + pickle.SETITEM
+        kernel += pickle.POP + new(name("streamkernel.kernels.operators", operator)) + build(b"", state)
+        kernel += pickle.MEMOIZE
+    assert "is too large: at most 32 kernels" in outcome(program(kernel))
 
 
 def test_many_estimators_take_no_more_memory_than_their_states_would() -> None:

@@ -44,6 +44,23 @@ SMALL = {
 }
 CASES: dict[str, dict[str, Any]] = {
     "growing": {"model": [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 64}}]},
+    "preconditioned": {
+        "model": [
+            {
+                "streamkernel.KernelClassifier": {
+                    "seed": 1,
+                    "max_features": 128,
+                    "average": True,
+                    "kernel": {
+                        "streamkernel.kernels.Sum": {
+                            "left": {"streamkernel.kernels.Laplacian": {}},
+                            "right": {"streamkernel.kernels.Polynomial": {"degree": 2}},
+                        }
+                    },
+                }
+            }
+        ]
+    },
     "adaptive-classifier": {
         "source": {"kind": "csv", "path": "stream.csv", "target": "label"},
         "model": [{"streamkernel.AdaptiveKernelClassifier": SMALL}],
@@ -120,7 +137,7 @@ def make(case: str) -> None:
         write_pair(Path(), "jsonl", WHOLE)
         run(prepare(config), max_records=PROMOTED)
         promote(prepare(config), "challenger")
-    elif case == "growing":
+    elif case in ("growing", "preconditioned"):
         write_stream(Path("stream.csv"), WHOLE)
     else:
         write_numbers(Path("stream.csv"), WHOLE)

@@ -19,6 +19,8 @@ from tests.golden.make import CASES, HALF, PROMOTED, WHOLE
 
 PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
 SEVERAL = sorted(Path(__file__).parent.glob("checkpoints-v*/several-models"))
+PRECONDITIONED = sorted(Path(__file__).parent.glob("checkpoints-v*/preconditioned"))
+LATER = ("several-models", "preconditioned")
 
 
 @pytest.fixture(params=PLACES, ids=lambda place: place.name)
@@ -34,7 +36,7 @@ def lines(path: Path) -> int:
     return len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in ("kafka", "several-models")])
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ("kafka", *LATER)])
 def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place / case)
     before = describe(Path("state"))["account"]
@@ -49,6 +51,28 @@ def test_learning_goes_on_from_a_golden_checkpoint(place: Path, case: str, monke
         adds_up(header)
     (predictions,) = Path().glob("predictions.*")
     assert lines(predictions) - (predictions.suffix == ".csv") == after["predicted"]
+
+
+@pytest.mark.parametrize("folder", PRECONDITIONED, ids=lambda folder: folder.parent.name)
+def test_preconditioned_steps_of_a_sum_of_kernels_go_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "preconditioned"))
+    plan = prepare(Path("config.yaml"))
+    before = resume.restore(plan, CheckpointStore(Path("state")).newest()).model.__getstate__()
+    assert {
+        name: before["arguments"][name] for name in ("block_size", "precondition", "blocks_per_step", "average")
+    } == {
+        "block_size": 64,
+        "precondition": True,
+        "blocks_per_step": 2,
+        "average": True,
+    }
+    assert before["kappa"] > 0
+    assert before["alpha"].shape == before["average_alpha"].shape
+    assert before["alpha"].shape[2] == 3 * 64
+    run(prepare(Path("config.yaml")))
+    assert describe(Path("state"))["account"]["consumed"] == WHOLE
 
 
 @pytest.mark.parametrize("folder", SEVERAL, ids=lambda folder: folder.parent.name)

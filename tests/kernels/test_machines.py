@@ -65,6 +65,15 @@ def test_a_machine_learns_with_each_kernel_and_its_state_has_one_form(name):
     assert many.to_numpy() == pytest.approx([model.predict_proba_one(x)[True] for x in xs[:20]], abs=1e-5)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_machine_learns_with_each_kernel_by_plain_steps(name):
+    xs, ys = _stream(400)
+    model = KernelClassifier(kernel=CASES[name].kernel, standardize=False, batch_size=8, precondition=False, seed=2)
+    made = model.advance(xs, ys)
+    assert np.isfinite(made.losses).all()
+    assert np.mean([p == y for p, y in zip(made.predictions[200:], ys[200:], strict=True)]) > 0.7
+
+
 @pytest.mark.parametrize("kernel", [Laplacian(), Cauchy(), Matern(), Matern(0.5) * Gaussian()], ids=repr)
 def test_adaptive_estimators_take_fourier_kernels(kernel):
     xs, ys = _stream(300)

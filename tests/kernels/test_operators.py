@@ -110,3 +110,16 @@ def test_the_constructors_are_those_that_configurations_name():
     kernel = Sum(left=Gaussian(), right=Scaled(kernel=Product(left=Cauchy(), right=Matern()), factor=0.5))
     assert [type(part).__name__ for _, part in kernel.terms] == ["Gaussian", "Product"]
     assert [factor for factor, _ in kernel.terms] == [1.0, math.sqrt(0.5)]
+
+
+def test_a_kernel_made_of_too_many_others_is_refused():
+    doubled = ArcCosine()
+    for _ in range(5):
+        doubled = doubled + doubled
+    assert (doubled.n_kernels, doubled.n_parts) == (32, 32)
+    with pytest.raises(ValueError, match="a Sum of 64 kernels with 64 numbers a draw is too large: at most 32 kernels"):
+        doubled + doubled
+    wide = sum((Gaussian() for _ in range(7)), Gaussian()) * sum((Gaussian() for _ in range(7)), Gaussian())
+    assert (wide.n_kernels, wide.n_parts) == (16, 256)
+    with pytest.raises(ValueError, match="a Product of 21 kernels with 2,560 numbers a draw is too large"):
+        wide * (Gaussian() + sum((Gaussian() for _ in range(3)), Gaussian()))

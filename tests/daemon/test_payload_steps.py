@@ -1,0 +1,88 @@
+"""Steps of growing estimators in payloads: from before there were preconditioned ones, and left open now."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from river import datasets, preprocessing
+
+from streamkernel import KernelClassifier, kernels
+from streamkernel.daemon.base.errors import CheckpointError, OtherModelError
+from streamkernel.daemon.checkpoints.differences import refuse_difference
+from streamkernel.daemon.checkpoints.payload import dump_model, load_model
+
+RECORDS = list(datasets.Phishing().take(100))
+
+
+def _before_preconditioned_steps(data: bytes) -> bytes:
+    """A payload as earlier versions wrote it: the arguments that came later are not in it."""
+    head, _, body = data.partition(b"\n")
+    described = json.loads(head)
+    for name in ("precondition", "blocks_per_step", "average"):
+        del described["structure"][f"model[0].{name}"]
+    described["structure"]["model[0].block_size"] = 32
+    return json.dumps(described).encode() + b"\n" + body
+
+
+def _plain(**given: Any) -> KernelClassifier:
+    return KernelClassifier(kernels.Gaussian(1.0), **{"seed": 1, "batch_size": 8, **given})
+
+
+@pytest.mark.parametrize("now", [{}, {"block_size": 32}, {"precondition": False}, {"blocks_per_step": 1}], ids=str)
+def test_a_payload_from_before_preconditioned_steps_goes_on_as_it_was(now: dict[str, Any]) -> None:
+    old = _plain(precondition=False)
+    for x, y in RECORDS[:50]:
+        old.learn_one(x, y)
+    restored = load_model(_before_preconditioned_steps(dump_model(old)), _plain(**now))
+    assert restored.state_digest() == old.state_digest()
+    for model in (restored, old):
+        for x, y in RECORDS[50:100]:
+            model.learn_one(x, y)
+    assert restored.state_digest() == old.state_digest()
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [
+        ({"precondition": True}, "precondition: not in the checkpoint, configuration says True"),
+        ({"blocks_per_step": 2}, "blocks_per_step: not in the checkpoint, configuration says 2"),
+        ({"average": True}, "average: not in the checkpoint, configuration says True"),
+        ({"block_size": 64}, "block_size: checkpoint has 32, configuration says 64"),
+    ],
+    ids=str,
+)
+def test_other_steps_than_those_of_a_payload_are_refused_with_the_difference(now: dict[str, Any], message: str) -> None:
+    data = _before_preconditioned_steps(dump_model(_plain(precondition=False)))
+    with pytest.raises(CheckpointError, match=rf"model\[0\]\.{message}$"):
+        load_model(data, _plain(**now))
+
+
+@pytest.mark.parametrize("given", [{"block_size": 256, "precondition": False}, {"blocks_per_step": 5}], ids=str)
+def test_what_a_configuration_leaves_open_is_that_of_a_payload_bare_and_in_a_pipeline(given: dict[str, Any]) -> None:
+    bare, inside = _plain(**given), preprocessing.StandardScaler() | _plain(**given)
+    for x, y in RECORDS[:50]:
+        bare.learn_one(x, y)
+        inside.learn_one(x, y)
+    assert load_model(dump_model(bare), _plain()).state_digest() == bare.state_digest()
+    restored = load_model(dump_model(inside), preprocessing.StandardScaler() | _plain())
+    assert restored["KernelClassifier"].state_digest() == inside["KernelClassifier"].state_digest()
+
+
+@pytest.mark.parametrize("forged", [{"block_size": 10**12}, {"blocks_per_step": 10**9}, {"block_size": 1000}], ids=str)
+def test_a_state_does_not_choose_how_large_the_steps_are(forged: dict[str, Any]) -> None:
+    record = _plain(max_features=512).__getstate__()
+    record["arguments"] = {**record["arguments"], **forged}
+    record["alpha"] = np.zeros((0, 0, 2 * forged.get("block_size", 64)), np.float32)
+    with pytest.raises(ValueError, match="its field 'arguments' is missing or impossible"):
+        _plain(max_features=512).__setstate__(record)
+
+
+def test_arguments_of_others_are_compared_as_they_are() -> None:
+    before = {"model[0]": "river.cluster.Some", "model[0].block_size": 3}
+    now = {"model[0]": "river.cluster.Some", "model[0].block_size": None, "model[0].average": False}
+    with pytest.raises(OtherModelError, match="block_size: checkpoint has 3, configuration says None") as raised:
+        refuse_difference(before, now)
+    assert len(raised.value.differences) == 2
