@@ -16,7 +16,12 @@ README = (ROOT / "README.md").read_text()
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [("river_pipeline", "Accuracy: 8"), ("frames", "same state: True"), ("categories", "'tue': False")],
+    [
+        ("river_pipeline", "Accuracy: 8"),
+        ("frames", "same state: True"),
+        ("categories", "'tue': False"),
+        ("gaussian_process", "between them"),
+    ],
 )
 def test_an_example_runs(script, expected):
     run = subprocess.run(
@@ -29,7 +34,7 @@ def test_an_example_runs(script, expected):
 def test_every_example_is_tested():
     """kafka_demo beside the tests of Kafka, for it needs a broker."""
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {"river_pipeline", "frames", "categories", "kafka_demo"}
+    assert scripts == {"river_pipeline", "frames", "categories", "gaussian_process", "kafka_demo"}
 
 
 def test_the_readme_quotes_the_river_example():

@@ -64,7 +64,9 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         Whether frequencies are made of scrambled Sobol numbers instead of independent ones: then fewer do as well, for
         up to some ten inputs. None (the default) is True where the kernel can.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for. The
+        first 200 records are learnt again by the moments of all of them; those that come then move the places of inputs
+        by ever less. Where their scale is known give False, and a bandwidth in their units: then nothing moves.
     max_inputs
         Inputs past this number are ignored and counted. Defaults to 1,000.
     seed

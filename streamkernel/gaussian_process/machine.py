@@ -1,7 +1,7 @@
 """The Gaussian process: its state, and `advance`, the one way it learns.
 
-Every labelled record is learnt at once. Where the bandwidth is left to the data, the first records fix it, and are
-learnt again by it.
+Every labelled record is learnt at once. Where inputs are standardised or the bandwidth is left to the data, the first
+records fix both: they are learnt again when there are enough, all at the places that these give them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
 
 _DTYPE = np.dtype("float64")
+_NO_KEYS = np.zeros(0, np.uint64)
 #: Rows that go through features and posterior at a time.
 AT_ONCE = 256
 #: Columns of a prediction: mean, deviation, and the variance of the targets so far, which losses are divided by.
@@ -67,7 +68,7 @@ class GaussianProcessMachine:
         self.with_noise = with_noise
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
-        self._warm_up = WarmUpBuffer() if features.kernel.bandwidth is None else None
+        self._warm_up = WarmUpBuffer() if inputs.standardize or features.kernel.bandwidth is None else None
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -219,20 +220,25 @@ class GaussianProcessMachine:
         self.posterior.begin(self.features.n_columns)
 
     def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
-        """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
-        values, targets, weights = warm_up.rows(len(self.inputs)), warm_up.targets, warm_up.weights
+        """Learn the first records again, all scaled by the moments of now, with the bandwidth that they fix."""
+        values, targets, weights = warm_up.rows(len(self.inputs)), np.array(warm_up.targets), np.array(warm_up.weights)
         X = self.inputs.scaler.as_of_now(values)
-        if self.inputs.standardize:
-            X = usual(X)
-        bandwidth = median_bandwidth(self.features.kernel, occupied(X))
+        kernel = self.features.kernel
+        if kernel.bandwidth is None:
+            # Rows with an outlier are far from all others.
+            self.features.bandwidth = median_bandwidth(kernel, occupied(usual(X) if self.inputs.standardize else X))
         self._warm_up = None
-        self.inputs.forget()
         self.targets.forget()
         self.posterior.begin(self.features.n_columns)
+        Phi = self.features.of(X, self.inputs.columns.keys, _NO_KEYS)
+        self.posterior.advance(Phi, targets, weights, self.targets.moments)
         if self.functions is not None:
             self.functions.forget()
-        self.features.bandwidth = bandwidth
-        self._pass(Rows.known(values), np.array(targets), np.array(weights), predict=False)
+            start = 0
+            while start < len(X):
+                part = slice(start, start + self.functions.room)
+                self.functions.take(X[part], weights[part], self.inputs, self.features.bandwidth)
+                start = part.stop
 
     def _prior(self, n: int) -> Array:
         """The predictions of n records before anything was learnt."""

@@ -1,6 +1,7 @@
 """The paper's estimators of a Gaussian process's variance: by an operator, and by functions of given points."""
 
 import abc
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,14 @@ class VarianceEstimator(Component, base.Base, abc.ABC):
     block_size: int
     max_features: int | None
     sample_size: int | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._get_params()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # By the constructor: what it refuses cannot come from a checkpoint.
+        known = inspect.signature(type(self)).parameters
+        type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
 
     def _check(self) -> None:
         for name, least in (("batch_size", 1), ("block_size", 1)):
