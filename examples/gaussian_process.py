@@ -12,12 +12,18 @@ from streamkernel.kernels import Gaussian
 
 NOISE = 0.15
 
+
+def function(a):
+    """What is to be found out."""
+    return math.sin(2 * a) + math.cos(a) / 2
+
+
 draw = random.Random(1)
 model = GaussianProcessRegressor(Gaussian(0.8), noise=0.03, n_features=64, standardize=False, seed=1)
 seen = []
 for _ in range(150):
     a = draw.choice([draw.uniform(-3, -0.5), draw.uniform(1, 3)])  # nothing from -0.5 to 1
-    y = math.sin(2 * a) + a / 2 + draw.gauss(0, NOISE)
+    y = function(a) + draw.gauss(0, NOISE)
     model.learn_one({"a": a}, y)
     seen.append((a, y))
 
@@ -36,8 +42,8 @@ if len(sys.argv) > 1:
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
     axes.fill_between(grid, low, high, alpha=0.25, lw=0, label="95% of the function's values")
     axes.plot(grid, [dist.mu for dist in band], label="mean")
-    axes.plot(grid, [math.sin(2 * a) + a / 2 for a in grid], "k--", lw=0.8, label="the function")
+    axes.plot(grid, [function(a) for a in grid], "k--", lw=0.8, label="the function")
     axes.plot(*zip(*seen, strict=True), ".", color="grey", ms=3, label="records")
-    axes.set(xlabel="a", ylabel="y", xlim=(-4, 4), ylim=(-4, 4))
+    axes.set(xlabel="a", ylabel="y", xlim=(-4, 4), ylim=(-2.5, 3))
     axes.legend(fontsize=8, loc="upper left")
     figure.savefig(sys.argv[1], dpi=120)
