@@ -172,7 +172,9 @@ class VarianceFunctions(abc.ABC):
 
     def _features(self, expansion: Expansion, block: int, X: Array, keys: Array, bandwidth: float) -> Array:
         """The features of a block, shape (n, width); the mean of their products is k / kappa."""
-        expansion.bandwidth = bandwidth
+        if expansion.bandwidth != bandwidth:
+            expansion.forget()  # with the frequencies of another one
+            expansion.bandwidth = bandwidth
         return np.asarray(expansion.features(block, X, keys) / np.sqrt(self.kappa))
 
     def _scores(self, X: Array, keys: Array, bandwidth: float) -> Array:

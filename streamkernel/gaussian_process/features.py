@@ -9,7 +9,7 @@ from streamkernel.compute.random_features import project, waves
 from streamkernel.compute.sobol import directions, sobol
 from streamkernel.kernels import FourierKernel, Kernel
 from streamkernel.kernels.base import has_frequencies
-from streamkernel.kernels.drawing import compute_features, draw_frequencies, is_ours
+from streamkernel.kernels.drawing import compute_features, draw_frequencies
 from streamkernel.state import Array
 
 _DTYPE = np.dtype("float64")
@@ -144,7 +144,7 @@ class _Source:
 
 def can_be_quasi_random(kernel: Kernel) -> bool:
     """Whether all terms of a kernel make frequencies of given uniform numbers."""
-    return all(has_frequencies(part) and is_ours(part) and part.n_uniforms > 0 for _, part in kernel.terms)
+    return all(has_frequencies(part) and part.n_uniforms > 0 for _, part in kernel.terms)
 
 
 def _own_seed(seed: int, number: int) -> int:

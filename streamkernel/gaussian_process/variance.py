@@ -277,8 +277,8 @@ class _PointFunctions(VarianceFunctions):
         known = self._rows[2]
         missing = len(inputs) - rows.values.shape[1]
         values = np.pad(rows.values, ((0, 0), (0, missing)), constant_values=np.nan) if missing > 0 else rows.values
-        is_met_before = ~is_met(rows.extras).any(axis=1)
-        return [known.get(_bytes(row), -1) if alone else -1 for row, alone in zip(values, is_met_before, strict=True)]
+        brings_more = np.asarray(is_met(rows.extras).any(axis=1)).tolist()
+        return [-1 if more else known.get(_bytes(row), -1) for row, more in zip(values, brings_more, strict=True)]
 
     def _weights(self, x: Array, bandwidth: float) -> Array:
         """By which the points interpolate k(x, .), shape (1, m)."""

@@ -37,6 +37,8 @@ class Kernel(Component, base.Base, abc.ABC):
         The numbers that one draw gives: 1 (the default), or 2 where a draw is a cosine and a sine.
     n_kernels
         The kernels that it is made of, 1 (the default) where it is none of the operators'.
+    n_uniforms
+        The uniform numbers of which `frequencies_at` makes a frequency of an input; 0 (the default) where it cannot.
     shift_invariant
         Whether k(x, x') depends on x - x' alone. Defaults to False.
     standardizes
@@ -69,6 +71,7 @@ class Kernel(Component, base.Base, abc.ABC):
     bandwidth: float | None = 1.0
     n_parts: int = 1
     n_kernels: int = 1
+    n_uniforms: int = 0
     shift_invariant: bool = False
     structured: bool = False
     by_block: bool = False
@@ -85,6 +88,8 @@ class Kernel(Component, base.Base, abc.ABC):
         super().__init_subclass__(**kwargs)
         if "frequencies" in vars(cls) and getattr(cls.features, "__isabstractmethod__", False):
             raise TypeError(f"{cls.__name__} has frequencies: derive it from streamkernel.kernels.FourierKernel")
+        if "frequencies" in vars(cls) and "frequencies_at" not in vars(cls):
+            cls.n_uniforms = 0  # those that a parent makes are of another law
 
     @abc.abstractmethod
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
@@ -192,8 +197,6 @@ class FourierKernel(Kernel):
     rows_at_once = True
     #: Whether slopes of what is learnt say how much inputs matter: the squares of frequencies have a variance.
     is_smooth: bool = True
-    #: Of how many uniform numbers `frequencies_at` makes a frequency of one input; 0 (the default) of a kernel without.
-    n_uniforms: int = 0
 
     @abc.abstractmethod
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:

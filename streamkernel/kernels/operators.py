@@ -137,7 +137,7 @@ class Product(_Pair):
         super().__init__(left, right)
         self.is_fourier = all(part.is_fourier and not part.transforms for part in (left, right))
         self.is_smooth = all(getattr(part, "is_smooth", False) for part in (left, right))
-        uniforms = [getattr(part, "n_uniforms", 0) if self.is_fourier else 0 for part in (left, right)]
+        uniforms = [part.n_uniforms if self.is_fourier else 0 for part in (left, right)]
         self.n_uniforms = sum(uniforms) if all(uniforms) else 0
         self.n_parts = 2 if self.is_fourier else left.n_parts * right.n_parts
         _require_few(self)

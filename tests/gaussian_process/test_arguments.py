@@ -123,6 +123,20 @@ def test_a_kernel_of_ones_own_is_drawn():
         Own().frequencies_at(np.ones((1, 1, 1)), np.zeros(1, np.uint64), 1.0, np.ones((1, 1)))
 
 
+class Wider(Gaussian):
+    """Has other frequencies than its parent, which only it knows."""
+
+    def frequencies(self, words, keys, bandwidth, out):
+        super().frequencies(words, keys, 2 * bandwidth, out)
+
+
+def test_quasi_random_frequencies_are_never_those_of_a_parent():
+    assert (Gaussian().n_uniforms, Wider().n_uniforms, (Gaussian() * Gaussian()).n_uniforms) == (1, 0, 2)
+    for kernel in (Wider(1.0), Gaussian(1.0) * Wider(1.0), Gaussian(1.0) + Wider(1.0)):
+        with pytest.raises(ValueError, match="quasi_random must be False or None"):
+            GaussianProcessRegressor(kernel, quasi_random=True)
+
+
 POINTS = [{"a": 0.5, 3: 1.0, ("x", 1): "word"}, {}]
 VARIANCES = [None, VarianceOperator(8, 4, 8), TestPointFunctions(POINTS, 8, 4, 8)]
 

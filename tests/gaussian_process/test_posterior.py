@@ -73,10 +73,11 @@ def test_in_the_papers_setting_both_errors_fall(quasi_random):
 @pytest.mark.long
 def test_the_papers_setting():
     given = paper.setting()
-    errors = np.array([paper.least_squares(given, F, True, seed=1)[:2] for F in (64, 512)])
-    assert (errors[1] < errors[0]).all()
-    assert errors[1][0] <= 0.10
-    assert errors[1][1] <= 0.05
+    errors = np.array([[paper.least_squares(given, F, True, seed)[:2] for seed in range(3)] for F in (64, 512)])
+    before, after = errors.mean(axis=1)
+    assert (after < before).all()
+    assert after[0] <= 0.10
+    assert after[1] <= 0.05
 
 
 def test_normalised_targets_are_those_of_all_records_by_the_moments_of_now():

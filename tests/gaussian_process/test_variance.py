@@ -1,6 +1,7 @@
 """The variance by doubly stochastic gradients: theta by plain sums, and near the exact posterior."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -207,3 +208,13 @@ def test_memory_is_what_the_arguments_say():
     assert [model._machine.functions.theta.shape for model in models] == [(32, 32), (3, 32)]
     assert models[0].memory_bytes - models[1].memory_bytes == 8 * 32 * (32 - 3)
     assert math.isclose(models[0].n_records, 400)
+
+
+@pytest.mark.parametrize("variance", [VarianceOperator(8, 4, 16), TestPointFunctions([{0: 1.0}], 8, 4, 16)])
+def test_a_copy_predicts_the_same_though_the_bandwidth_was_another_at_first(variance):
+    X, y = _records(230)
+    model = GaussianProcessRegressor(variance=variance, n_features=2, seed=1)
+    model.learn_many(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    Z = np.array([[1.0, np.nan], [0.3, 0.2]])
+    assert np.array_equal(copy.predict_many(Z, with_dist=True), model.predict_many(Z, with_dist=True))
