@@ -146,8 +146,9 @@ One pass; relative L2 errors at the test points, mean over {len(seeds)} seeds (t
 ## Variance by doubly stochastic gradients
 
 Absolute error of A(x, x) at {len(few.Z)} test points, B = {BATCH}, passes over the same {len(few.X):,} records
-(`sample_size={len(few.X)}`) in other orders. The functions of the test points have at most {POINT_FEATURES:,} features in
-blocks of 64, the operator {OPERATOR_FEATURES} of each stream in blocks of 16: {(2 * OPERATOR_FEATURES) ** 2 * 8 / 1e6:.1f} MB.
+(`sample_size={len(few.X)}`) in other orders. The functions of the test points have at most {POINT_FEATURES:,}
+features in blocks of 64, the operator {OPERATOR_FEATURES} of each stream in blocks of 16:
+{(2 * OPERATOR_FEATURES) ** 2 * 8 / 1e6:.1f} MB.
 
 {table(["estimator", "steps", "mean error", "largest error"], by_gradients)}
 """
