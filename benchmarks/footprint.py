@@ -28,7 +28,7 @@ Model = KernelClassifier | KernelRegressor
 
 def regressor(m: int, d: int, kernel: Gaussian, cache_bytes: int = 2**26) -> KernelRegressor:
     """A model of m features for the inputs 0 to d - 1, with random coefficients."""
-    model = KernelRegressor(kernel, max_features=m, cache_bytes=cache_bytes, seed=1)
+    model = KernelRegressor(kernel, block_size=BLOCK, max_features=m, cache_bytes=cache_bytes, seed=1)
     model.learn_many(*_rows(BATCH, d, 1))
     model.__setstate__(sized(model, m))
     return model
@@ -36,7 +36,7 @@ def regressor(m: int, d: int, kernel: Gaussian, cache_bytes: int = 2**26) -> Ker
 
 def classifier(m: int, d: int, n_classes: int, kernel: Gaussian) -> KernelClassifier:
     """The same of K classes."""
-    model = KernelClassifier(kernel, max_features=m, seed=1)
+    model = KernelClassifier(kernel, block_size=BLOCK, max_features=m, seed=1)
     model.learn_many(*_rows(math.ceil(n_classes / BATCH) * BATCH, d, n_classes))
     model.__setstate__(sized(model, m))
     return model
@@ -92,7 +92,7 @@ def footprint(m: int, d: int, structured: bool = False, cache_bytes: int = 2**26
         model.predict_many(X[:rows])
         model.learn_many(X[rows:], y[rows:])
 
-    model = KernelRegressor(kernel, max_features=m, cache_bytes=cache_bytes, seed=1)
+    model = KernelRegressor(kernel, block_size=BLOCK, max_features=m, cache_bytes=cache_bytes, seed=1)
     model.learn_many(X[:BATCH], y[:BATCH])
     few = sized(model, min(m, BLOCK))
     model.__setstate__(few)

@@ -95,4 +95,4 @@ def test_arguments_are_plain_values_all_the_way_down():
 
 def test_rebuild():
     model = rebuild(KernelClassifier, {"growth": DSG(), "seed": 4})
-    assert (type(model.growth), model.seed, model.block_size) == (DSG, 4, 32)
+    assert (type(model.growth), model.seed, model.batch_size) == (DSG, 4, 32)

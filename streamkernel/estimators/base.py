@@ -178,9 +178,14 @@ class StreamEstimator(base.Estimator, abc.ABC):
         saved = {name: value for name, value in self._state_arguments().items() if value != later.get(name, later)}
         return {"version": VERSION, "arguments": saved, **self._machine.state()}
 
+    @property
+    def open_arguments(self) -> dict[str, Any]:
+        """What the arguments came to whose None leaves them to the estimator or to a state; those that are None."""
+        return {}
+
     def _state_arguments(self) -> dict[str, Any]:
         """The arguments with which this state goes on."""
-        return arguments(self)
+        return {**arguments(self), **self.open_arguments}
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
         """Take from a state's arguments what those of this model leave to it."""

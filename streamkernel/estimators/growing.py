@@ -119,10 +119,12 @@ class KernelMachine(StreamEstimator):
             sizes = BLOCK_SIZE, False, 1
         return dict(zip(_LEFT_OPEN, sizes, strict=True))
 
-    def _state_arguments(self) -> dict[str, Any]:
+    @property
+    def open_arguments(self) -> dict[str, Any]:
+        """What `block_size`, `precondition` and `blocks_per_step` came to; those that are None."""
         updates = self._machine.updates
         in_use = (self._machine.expansion.block_size, updates.preconditioned, updates.blocks_per_step)
-        return {**super()._state_arguments(), **dict(zip(_LEFT_OPEN, in_use, strict=True))}
+        return {name: value for name, value in zip(_LEFT_OPEN, in_use, strict=True) if getattr(self, name) is None}
 
     def _go_on_with(self, stated: dict[str, Any]) -> None:
         if "block_size" not in stated:  # of another estimator, which the comparison of all arguments tells

@@ -71,6 +71,16 @@ def test_what_a_configuration_leaves_open_is_that_of_a_payload_bare_and_in_a_pip
     assert restored["KernelClassifier"].state_digest() == inside["KernelClassifier"].state_digest()
 
 
+def test_what_was_left_open_may_be_written_out_as_what_it_came_to() -> None:
+    for make in (_plain, lambda **given: preprocessing.StandardScaler() | _plain(**given)):
+        data = dump_model(make())
+        for given in ({"block_size": 64}, {"precondition": True, "blocks_per_step": 2}):
+            load_model(data, make(**given))
+        for name, now, before in (("block_size", 32, 64), ("precondition", False, True), ("blocks_per_step", 1, 2)):
+            with pytest.raises(OtherModelError, match=f"{name}: checkpoint has {before}, configuration says {now}$"):
+                load_model(data, make(**{name: now}))
+
+
 @pytest.mark.parametrize("forged", [{"block_size": 10**12}, {"blocks_per_step": 10**9}, {"block_size": 1000}], ids=str)
 def test_a_state_does_not_choose_how_large_the_steps_are(forged: dict[str, Any]) -> None:
     record = _plain(max_features=512).__getstate__()

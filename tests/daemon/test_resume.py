@@ -54,7 +54,7 @@ class TestWhatItGoesOnFrom:
     def test_a_default_that_is_written_out_is_no_difference(self, here: Home) -> None:
         run(prepare(here.config), max_records=600)
         source = {"kind": "csv", "path": "stream.csv", "target": "y", "delimiter": ",", "encoding": "utf-8"}
-        model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "block_size": 32}}]
+        model = [{"streamkernel.KernelClassifier": {"max_features": 256, "seed": 1, "block_size": 64}}]
         run(prepare(here.configure(source=source, model=model)))
         assert here.header()["account"]["consumed"] == 1000
 

@@ -78,7 +78,7 @@ def dump_with_digest(model: base.Base, allowed_packages: Sequence[str] = ()) -> 
     described: dict[str, Any] = {"kind": "pickle"}
     digest: str | None = None
     if is_ours(model):
-        described = {"kind": "state", "structure": structure(model)}
+        described = {"kind": "state", "structure": structure(model, settled=True)}
         try:
             record = model.__getstate__()
             body, digest = state.to_bytes(record), state.digest(record)  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
             model_from_config.__setstate__(record)  # type: ignore[attr-defined]
             return model_from_config
         restored: Model = unpickler.loads(body, allowed_packages, sizes_of(model_from_config))
-        refuse_difference(structure(restored), expected)
+        refuse_difference(structure(restored, settled=True), expected)
         return restored
     except CheckpointError:
         raise
@@ -136,8 +136,15 @@ def load_model(data: bytes, model_from_config: Model, allowed_packages: Sequence
         raise CheckpointError(f"the payload cannot be restored: {type(error).__name__}: {error!s:.200}") from error
 
 
-def structure(model: Any) -> dict[str, Any]:
+def structure(model: Any, settled: bool = False) -> dict[str, Any]:
     """Return what a configuration decides about a model: classes and constructor arguments, by their paths.
+
+    Parameters
+    ----------
+    model
+        Any model.
+    settled
+        Whether what a configuration leaves open is what the model has come to, instead of None (the default).
 
     Raises
     ------
@@ -161,19 +168,20 @@ def structure(model: Any) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     # A configuration is a list of steps, also where there is one.
-    for path, value in _describe(model, "model" if isinstance(model, compose.Pipeline) else "model[0]", 0):
+    begin = "model" if isinstance(model, compose.Pipeline) else "model[0]"
+    for path, value in _describe(model, begin, 0, settled):
         found[path] = value
         if len(found) > _MOST_ARGUMENTS:
             raise CheckpointError(f"more than {_MOST_ARGUMENTS} arguments are too many for a model")
     return found
 
 
-def _describe(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _describe(value: Any, path: str, depth: int, settled: bool) -> Iterator[tuple[str, Any]]:
     if depth > 50:
         raise CheckpointError(f"{path[:100]}...: nested too deeply for a model")
     if isinstance(value, base.Base):
         yield path, _name(type(value))
-        parts = _arguments(value)
+        parts = _arguments(value, settled)
     elif isinstance(value, partial):
         yield path, f"partial of {_name(value.func)}"
         parts = [*_numbered(value.args), *_items(value.keywords)]
@@ -187,7 +195,7 @@ def _describe(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
         yield path, _plain(value)
         return
     for part, item in parts:
-        yield from _describe(item, path + part, depth + 1)
+        yield from _describe(item, path + part, depth + 1, settled)
 
 
 def _items(mapping: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
@@ -198,14 +206,17 @@ def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     return ((f"[{index}]", item) for index, item in enumerate(values))
 
 
-def _arguments(component: base.Base) -> list[tuple[str, Any]]:
+def _arguments(component: base.Base, settled: bool) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     if type(component).__module__.split(".")[0] not in ("river", "streamkernel"):
         return found  # whether such a class keeps its arguments as they were given is not known
+    # By its type: a pipeline says that it is of the class of its last step.
+    ours = settled and issubclass(type(component), StreamEstimator)
+    came_to: dict[str, Any] = component.open_arguments if ours else {}  # type: ignore[attr-defined]
     for name, parameter in inspect.signature(type(component)).parameters.items():
         if any(f"{cls.__qualname__}.{name}" in LEARNT_ARGUMENTS for cls in type(component).__mro__):
             continue
-        value = getattr(component, name, None)
+        value = came_to.get(name, getattr(component, name, None))
         if parameter.kind is parameter.VAR_POSITIONAL:
             if isinstance(value, set | frozenset):
                 found.append(("", value))
