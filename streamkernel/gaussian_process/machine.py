@@ -68,6 +68,7 @@ class GaussianProcessMachine:
         self.with_noise = with_noise
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
+        self._set_seed(features.seed)
         self._warm_up = WarmUpBuffer() if inputs.standardize or features.kernel.bandwidth is None else None
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:

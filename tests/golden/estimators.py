@@ -22,7 +22,6 @@ from streamkernel import (
     KernelClassifier,
     KernelRegressor,
 )
-from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import UDSG
 from streamkernel.kernels import DotProduct, Gaussian, Matern, Polynomial
 from streamkernel.state import to_bytes
@@ -47,16 +46,6 @@ MODELS = {
     ),
     "regressor_process": (GaussianProcessRegressor, {"n_features": 6, "kernel": Gaussian() + 0.5 * Matern()}, 310),
     "regressor_process_early": (GaussianProcessRegressor, {"n_features": 6, "quasi_random": False}, 150),
-    "regressor_operator": (
-        GaussianProcessRegressor,
-        {"n_features": 6, "variance": VarianceOperator(16, 4, 16), "with_noise": True},
-        310,
-    ),
-    "regressor_points": (
-        GaussianProcessRegressor,
-        {"n_features": 6, "variance": TestPointFunctions([{"a": 0.5, "word": "x"}], 16, 4, 16), "normalize_y": False},
-        310,
-    ),
     "regressor_polynomial": (KernelRegressor, {**_GROWING, "kernel": Polynomial(2), "precondition": False}, 310),
 }
 #: The growing models from before there were preconditioned steps.
