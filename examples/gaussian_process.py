@@ -13,7 +13,7 @@ from streamkernel.kernels import Gaussian
 NOISE = 0.15
 
 
-def function(a):
+def function(a: float) -> float:
     """What is to be found out."""
     return math.sin(2 * a) + math.cos(a) / 2
 
