@@ -3,6 +3,7 @@
 from streamkernel.estimators import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
     KernelNoveltyDetector,
@@ -12,6 +13,7 @@ from streamkernel.estimators import (
 __all__ = [
     "AdaptiveKernelClassifier",
     "AdaptiveKernelRegressor",
+    "GaussianProcessRegressor",
     "KernelClassifier",
     "KernelDensityRatio",
     "KernelNoveltyDetector",

@@ -242,6 +242,8 @@ def _argument(value: Any) -> Any:
         return {f"{type(value).__module__}.{type(value).__qualname__}": arguments(value)}
     if isinstance(value, tuple | list):  # JSON knows lists only
         return [_argument(item) for item in value]
+    if isinstance(value, dict):  # and as keys strings only
+        return [[tag(name), _argument(item)] for name, item in value.items()]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from river.optim.losses import Absolute, Hinge, Huber
 from river.optim.schedulers import InverseScaling
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelRegressor,
+    losses,
+)
+from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian, Laplacian, Matern, Polynomial
 
@@ -75,6 +83,30 @@ def adaptive_models(draw, **fixed):
 
 
 @st.composite
+def process_models(draw):
+    points = [{"x0": 0.5}, {"x0": -1.0, "text": "v0", "late3": 2.0}]
+    variances = [
+        None,
+        None,
+        VarianceOperator(batch_size=7, block_size=3, max_features=12),
+        TestPointFunctions(points, batch_size=5, block_size=4, max_features=8, sample_size=100),
+    ]
+    return {
+        "kernel": draw(st.sampled_from([None, None, Gaussian(1.5), Matern(), Gaussian() + 0.5 * Laplacian(2.0)])),
+        "noise": draw(st.sampled_from([0.1, 1e-4, 3.0])),
+        "n_features": draw(st.sampled_from([1, 5, 16])),
+        "variance": draw(st.sampled_from(variances)),
+        "normalize_y": draw(st.booleans()),
+        "with_noise": draw(st.booleans()),
+        "drift_rate": draw(st.sampled_from([0.0, 0.0, 1e-3])),
+        "quasi_random": draw(st.sampled_from([None, False])),
+        "standardize": draw(st.sampled_from([None, None, False])),
+        "max_inputs": draw(st.sampled_from([1000, 1000, 9])),
+        "seed": draw(st.integers(0, 2**64 - 1)),
+    }
+
+
+@st.composite
 def cases(draw, family, longest=260):
     """Late inputs, strings, booleans, absent values, classes that join, weights, records without a label.
 
@@ -98,7 +130,7 @@ def cases(draw, family, longest=260):
             x["flag"] = bool(rng.random() < 0.3)
         x["whole"] = int(rng.integers(-3, 4))
         xs.append({name: v for name, v in x.items() if rng.random() >= missing})
-    kind = draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
+    kind = "numbers" if family == "process" else draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
     adaptive = family == "adaptive"
     if kind == "classes":
         K = draw(st.integers(1, 12))
@@ -120,11 +152,12 @@ def cases(draw, family, longest=260):
         )
     else:
         ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
-        model = (
-            AdaptiveKernelRegressor(**draw(adaptive_models()))
-            if adaptive
-            else KernelRegressor(**draw(models(loss=draw(st.sampled_from(NUMERIC)))))
-        )
+        if family == "process":
+            model = GaussianProcessRegressor(**draw(process_models()))
+        elif adaptive:
+            model = AdaptiveKernelRegressor(**draw(adaptive_models()))
+        else:
+            model = KernelRegressor(**draw(models(loss=draw(st.sampled_from(NUMERIC)))))
     ys = [None if rng.random() < unlabelled else y for y in ys]
     ws = [float(w) for w in (rng.choice([1.0, 0.0, 0.5, 3.0], n) if draw(st.booleans()) else np.ones(n))]
     return Case(model, xs, ys, ws)

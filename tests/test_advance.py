@@ -19,7 +19,7 @@ from tests.stream_cuts import assert_any_cut, cuts, frame_of, in_cuts
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
 
-FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive"])
+FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive", "process"])
 
 
 @FAMILIES

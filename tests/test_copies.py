@@ -14,7 +14,7 @@ from tests.stream_cuts import Results, cuts, in_cuts, in_single_calls
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
 
-FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive"])
+FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive", "process"])
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)

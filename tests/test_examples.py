@@ -23,6 +23,7 @@ README = (ROOT / "README.md").read_text()
         ("novelty", "flagged: "),
         ("drift_alarm", "no alarm before the drift: True"),
         ("quantile_bands", "inside the band: "),
+        ("gaussian_process", "between them"),
     ],
 )
 def test_an_example_runs(script, expected):
@@ -40,6 +41,7 @@ def test_every_example_is_tested():
         "river_pipeline",
         "frames",
         "categories",
+        "gaussian_process",
         "kafka_demo",
         "novelty",
         "drift_alarm",

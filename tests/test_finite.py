@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from river.optim.losses import Absolute, Hinge, Huber, Squared
 from river.optim.schedulers import Constant
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelRegressor,
+)
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, SquaredHinge
@@ -54,6 +61,16 @@ MODELS = {
     ),
     "adaptive classifier": st.builds(
         AdaptiveKernelClassifier, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
+    ),
+    "process": st.builds(
+        GaussianProcessRegressor,
+        kernel=st.sampled_from([*KERNELS[:-1], 1e30 * Gaussian()]),
+        noise=st.sampled_from([1e24, 1e300]),
+        n_features=st.just(4),
+        variance=st.sampled_from([None, VarianceOperator(3, 2, 6), TestPointFunctions([{"a": 1e200}, {}], 3, 2, 6)]),
+        normalize_y=st.booleans(),
+        standardize=SCALED,
+        seed=st.just(1),
     ),
     "adaptive regressor": st.builds(
         AdaptiveKernelRegressor, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
@@ -94,7 +111,7 @@ def _assert_prediction_is_finite(model, x):
         return
     _assert_finite([model.predict_one(x)])
     _assert_finite(model.predict_many(np.array([list(x.values())])))
-    if isinstance(model, AdaptiveKernelRegressor):
+    if isinstance(model, AdaptiveKernelRegressor | GaussianProcessRegressor):
         gaussian = model.predict_one(x, with_dist=True)
         _assert_finite([gaussian.mu, gaussian.sigma])
 
@@ -119,14 +136,14 @@ def test_finite_streams_stay_finite(kind, data):
             _assert_prediction_is_finite(other, {"a": 0.1, "b": 0.2} | x)
 
 
-@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor])
+@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor])
 def test_a_loss_in_units_of_a_tiny_deviation_is_finite(kind):
     losses = kind(seed=1).advance([{"a": 0.0}] * 3, [0.0, 5.928226346262121e-162, 1.0]).losses
     _assert_finite(losses)
     assert losses[2] > 1
 
 
-@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor])
+@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor])
 def test_targets_past_the_largest_are_clipped_and_counted(kind):
     model = kind(seed=1)
     model.learn_one({"a": 1.0}, 1e99)
@@ -172,6 +189,7 @@ KINDS = {
     KernelRegressor: {"batch_size": 16},
     AdaptiveKernelClassifier: SMALL,
     AdaptiveKernelRegressor: SMALL,
+    GaussianProcessRegressor: {"n_features": 32},
 }
 #: 1% at most, of all magnitudes: at regular places, at random ones, or in a row.
 PLACES = {
@@ -228,7 +246,9 @@ def test_one_percent_of_outliers_among_the_inputs_does_no_lasting_harm(kind, whe
 
 @pytest.mark.parametrize("size", [1e3, pytest.param(1e42, marks=pytest.mark.long), LARGEST])
 @pytest.mark.parametrize("where", ["at random", *(pytest.param(w, marks=pytest.mark.long) for w in list(PLACES)[:2])])
-@pytest.mark.parametrize("kind", [KernelRegressor, AdaptiveKernelRegressor], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if "Regressor" in kind.__name__], ids=lambda kind: kind.__name__
+)
 def test_one_percent_of_outliers_among_the_targets_does_no_lasting_harm(kind, where, size):
     X, y = _normal(kind)
     places = list(PLACES[where])

@@ -21,14 +21,16 @@ from river import (
 from streamkernel import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
     KernelNoveltyDetector,
     KernelRegressor,
     losses,
 )
+from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
-from streamkernel.kernels import Gaussian
+from streamkernel.kernels import Gaussian, Matern
 
 CLASSIFIERS = [
     KernelClassifier(),
@@ -54,6 +56,10 @@ REGRESSORS = [
     AdaptiveKernelRegressor(),
     AdaptiveKernelRegressor(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
     AdaptiveKernelRegressor(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
+    GaussianProcessRegressor(n_features=32),
+    GaussianProcessRegressor(Matern() + Gaussian(2.0), 0.5, 8, None, False, True, 1e-3, False, False, seed=1),
+    GaussianProcessRegressor(n_features=8, variance=VarianceOperator(8, 4, 16), seed=1),
+    GaussianProcessRegressor(n_features=8, variance=TestPointFunctions([{"x": 1.0}, {}], 8, 4, 16), seed=1),
 ]
 
 
@@ -74,6 +80,7 @@ SCALED = [
     KernelRegressor(seed=1),
     AdaptiveKernelClassifier(n_features=16, seed=1),
     AdaptiveKernelRegressor(n_features=16, seed=1),
+    GaussianProcessRegressor(n_features=16, seed=1),
 ]
 
 
@@ -195,7 +202,8 @@ def test_the_scaler_is_the_cause_of_the_one_exemption():
 
 
 def test_signatures_are_rivers():
-    for model in (KernelClassifier, KernelRegressor, AdaptiveKernelClassifier, AdaptiveKernelRegressor):
+    regressors = KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor
+    for model in (KernelClassifier, AdaptiveKernelClassifier, *regressors):
         assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
         assert list(inspect.signature(model.learn_many).parameters)[1:] == ["X", "y", "w"]
     assert list(inspect.signature(KernelDensityRatio.learn_one).parameters) == ["self", "x", "y", "w"]
@@ -203,10 +211,11 @@ def test_signatures_are_rivers():
     assert issubclass(KernelNoveltyDetector, base.AnomalyDetector)
     for model in (KernelClassifier, AdaptiveKernelClassifier):
         assert issubclass(model, base.MiniBatchClassifier)
-    for model in (KernelRegressor, AdaptiveKernelRegressor):
+    for model in regressors:
         assert issubclass(model, base.MiniBatchRegressor)
     assert AdaptiveKernelClassifier()._multiclass
-    assert list(inspect.signature(AdaptiveKernelRegressor.predict_one).parameters) == ["self", "x", "with_dist"]
+    for model in (AdaptiveKernelRegressor, GaussianProcessRegressor):
+        assert list(inspect.signature(model.predict_one).parameters) == ["self", "x", "with_dist"]
     assert [KernelClassifier(loss=loss)._multiclass for loss in (None, losses.Softmax(), losses.Log())] == [
         True,
         True,

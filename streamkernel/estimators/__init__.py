@@ -5,6 +5,7 @@ from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.density_ratio import KernelDensityRatio
+from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.estimators.regressor import KernelRegressor
 
@@ -12,6 +13,7 @@ __all__ = [
     "AdaptiveKernelClassifier",
     "AdaptiveKernelRegressor",
     "AdvanceResult",
+    "GaussianProcessRegressor",
     "KernelClassifier",
     "KernelDensityRatio",
     "KernelNoveltyDetector",

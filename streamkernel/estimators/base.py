@@ -36,8 +36,9 @@ class AdvanceResult:
     losses
         The model's own loss of each record, float64 of shape (n,); NaN where there is no label.
     deviations
-        The standard deviation of each prediction, that of the last errors before the record, float64 of shape (n,), 0
-        before the first; None for models without a distribution.
+        The standard deviation of each prediction, float64 of shape (n,): of an adaptive regressor that of the last
+        errors before the record, 0 before the first, of a Gaussian process the posterior's; None for models without a
+        distribution.
 
     """
 

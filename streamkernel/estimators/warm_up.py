@@ -8,10 +8,13 @@ import numpy as np
 from streamkernel.estimators.adaptive_classifier import AdaptiveKernelClassifier
 from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.classifier import KernelClassifier
+from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
 from streamkernel.estimators.regressor import KernelRegressor
+from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import (
     ArcCosine,
+    Cauchy,
     ChiSquared,
     DotProduct,
     Gaussian,
@@ -24,7 +27,9 @@ from streamkernel.kernels import (
     SkewedChiSquared,
 )
 
-Model = AdaptiveKernelClassifier | AdaptiveKernelRegressor | KernelClassifier | KernelRegressor
+Model = (
+    AdaptiveKernelClassifier | AdaptiveKernelRegressor | GaussianProcessRegressor | KernelClassifier | KernelRegressor
+)
 
 #: Records of a part of a stream: past the 200 that fix the bandwidth, the first trees and the first metric.
 _RECORDS = 260
@@ -44,6 +49,10 @@ def warm_up() -> None:
 def _models() -> Iterator[Model]:
     yield AdaptiveKernelClassifier(seed=1)
     yield AdaptiveKernelRegressor(seed=1)
+    # Kernels of all laws that quasi-random numbers are brought to.
+    yield GaussianProcessRegressor(Gaussian() * Laplacian() + Cauchy(), n_features=8, seed=1)
+    for variance in (VarianceOperator(block_size=4), TestPointFunctions([{"a": 1.0}])):
+        yield GaussianProcessRegressor(variance=variance, n_features=8, seed=1)
     for estimator in (KernelClassifier, KernelRegressor):
         for growth in (CDSG(), DSG(), UDSG()):
             yield estimator(growth=growth, seed=1)

@@ -37,6 +37,8 @@ class Kernel(Component, base.Base, abc.ABC):
         The numbers that one draw gives: 1 (the default), or 2 where a draw is a cosine and a sine.
     n_kernels
         The kernels that it is made of, 1 (the default) where it is none of the operators'.
+    n_uniforms
+        The uniform numbers of which `frequencies_at` makes a frequency of an input; 0 (the default) where it cannot.
     shift_invariant
         Whether k(x, x') depends on x - x' alone. Defaults to False.
     standardizes
@@ -69,6 +71,7 @@ class Kernel(Component, base.Base, abc.ABC):
     bandwidth: float | None = 1.0
     n_parts: int = 1
     n_kernels: int = 1
+    n_uniforms: int = 0
     shift_invariant: bool = False
     structured: bool = False
     by_block: bool = False
@@ -85,6 +88,8 @@ class Kernel(Component, base.Base, abc.ABC):
         super().__init_subclass__(**kwargs)
         if "frequencies" in vars(cls) and getattr(cls.features, "__isabstractmethod__", False):
             raise TypeError(f"{cls.__name__} has frequencies: derive it from streamkernel.kernels.FourierKernel")
+        if "frequencies" in vars(cls) and "frequencies_at" not in vars(cls):
+            cls.n_uniforms = 0  # those that a parent makes are of another law
 
     @abc.abstractmethod
     def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
@@ -211,6 +216,25 @@ class FourierKernel(Kernel):
             The frequencies, to be filled: float32 or float64 of shape (d, m).
 
         """
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:
+        """Make frequencies, in turns, of given uniform numbers: of independent ones they have the kernel's law.
+
+        For quasi-random features, of a kernel whose `n_uniforms` is above 0.
+
+        Parameters
+        ----------
+        U
+            Numbers in (0, 1), float64 of shape (n_uniforms, d, m).
+        words
+            As for `frequencies`, for what of a frequency is not made of U.
+        bandwidth
+            The length scale in use, in units of the scaled inputs.
+        out
+            The frequencies, to be filled: float32 or float64 of shape (d, m).
+
+        """
+        raise NotImplementedError(f"{type(self).__name__} makes no frequencies of given uniform numbers")
 
     def transform(self, X: Array) -> Array:
         """What frequencies are multiplied by, of the shape and dtype of X and 0 where it is 0: the inputs themselves.

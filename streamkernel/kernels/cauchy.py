@@ -5,6 +5,8 @@ import math
 import numpy as np
 
 from streamkernel.compute.laws import LAPLACE, draws
+from streamkernel.compute.sobol import LAPLACE as LAPLACE_AT
+from streamkernel.compute.sobol import quantiles
 from streamkernel.kernels.arguments import require_bandwidth, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.state import Array
@@ -39,6 +41,8 @@ class Cauchy(FourierKernel):
 
     """
 
+    n_uniforms = 1
+
     def __init__(self, bandwidth: float | None = None) -> None:
         require_bandwidth(bandwidth)
         self.bandwidth = bandwidth
@@ -59,3 +63,6 @@ class Cauchy(FourierKernel):
 
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
         draws(LAPLACE, words, keys, 1 / (2 * math.pi * usable(bandwidth)), out)
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:  # noqa: ARG002 - all in U
+        quantiles(LAPLACE_AT, U[0], 1 / (2 * math.pi * usable(bandwidth)), out)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from streamkernel.compute.gaussians import gaussians
+from streamkernel.compute.sobol import NORMAL, quantiles
 from streamkernel.kernels.arguments import require_bandwidth, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.kernels.distances import squared_distances
@@ -45,6 +46,8 @@ class Gaussian(FourierKernel):
 
     """
 
+    n_uniforms = 1
+
     def __init__(self, bandwidth: float | None = None, structured: bool = False) -> None:
         require_bandwidth(bandwidth)
         if not isinstance(structured, bool):
@@ -57,3 +60,6 @@ class Gaussian(FourierKernel):
 
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
         gaussians(words, keys, 1 / (2 * math.pi * usable(bandwidth)), out)
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:  # noqa: ARG002 - all in U
+        quantiles(NORMAL, U[0], 1 / (2 * math.pi * usable(bandwidth)), out)

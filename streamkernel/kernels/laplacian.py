@@ -5,6 +5,8 @@ import math
 import numpy as np
 
 from streamkernel.compute.laws import CAUCHY, draws
+from streamkernel.compute.sobol import CAUCHY as CAUCHY_AT
+from streamkernel.compute.sobol import quantiles
 from streamkernel.kernels.arguments import require_bandwidth, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.kernels.distances import distances, median_of_pairs
@@ -44,6 +46,7 @@ class Laplacian(FourierKernel):
     """
 
     is_smooth = False
+    n_uniforms = 1
 
     def __init__(self, bandwidth: float | None = None) -> None:
         require_bandwidth(bandwidth)
@@ -61,3 +64,6 @@ class Laplacian(FourierKernel):
 
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
         draws(CAUCHY, words, keys, 1 / (2 * math.pi * usable(bandwidth)), out)
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:  # noqa: ARG002 - all in U
+        quantiles(CAUCHY_AT, U[0], 1 / (2 * math.pi * usable(bandwidth)), out)

@@ -7,6 +7,7 @@ from scipy import special
 
 from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.laws import LARGEST_DRAW, gammas
+from streamkernel.compute.sobol import NORMAL, quantiles
 from streamkernel.kernels.arguments import require_bandwidth, require_positive, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.kernels.distances import distances
@@ -47,6 +48,8 @@ class Matern(FourierKernel):
 
     """
 
+    n_uniforms = 1
+
     def __init__(self, nu: float = 1.5, bandwidth: float | None = None) -> None:
         require_positive("nu", nu)
         require_bandwidth(bandwidth)
@@ -73,6 +76,14 @@ class Matern(FourierKernel):
     def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
         # A multivariate t law of 2 nu degrees of freedom: one chi-squared number for all inputs of a feature.
         gaussians(words, keys, 1 / (2 * math.pi * usable(bandwidth)), out)
+        self._stretch(words, out)
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:
+        quantiles(NORMAL, U[0], 1 / (2 * math.pi * usable(bandwidth)), out)
+        self._stretch(words, out)
+
+    def _stretch(self, words: Array, out: Array) -> None:
+        """Divide the normal numbers of each feature by the root of its own chi-squared number."""
         chi = np.empty(len(words))
         gammas(words, _GAMMA, float(self.nu), chi)
         stretch = np.minimum(np.sqrt(float(self.nu) / chi), LARGEST_DRAW).astype(out.dtype)

@@ -137,6 +137,8 @@ class Product(_Pair):
         super().__init__(left, right)
         self.is_fourier = all(part.is_fourier and not part.transforms for part in (left, right))
         self.is_smooth = all(getattr(part, "is_smooth", False) for part in (left, right))
+        uniforms = [part.n_uniforms if self.is_fourier else 0 for part in (left, right)]
+        self.n_uniforms = sum(uniforms) if all(uniforms) else 0
         self.n_parts = 2 if self.is_fourier else left.n_parts * right.n_parts
         _require_few(self)
         self.kappa = None if left.kappa is None or right.kappa is None else left.kappa * right.kappa
@@ -152,6 +154,17 @@ class Product(_Pair):
         for number, (part, drawn) in enumerate(((self.left, out), (self.right, of_right)), start=1):
             assert has_frequencies(part)
             draw_frequencies(part, _own_words(words, number), keys, part.bandwidth or bandwidth, drawn)
+        np.clip(out + of_right, -LARGEST_DRAW, LARGEST_DRAW, out=out)
+
+    def frequencies_at(self, U: Array, words: Array, bandwidth: float, out: Array) -> None:
+        """Make the sum of a frequency of each of given uniform numbers; as `FourierKernel.frequencies_at`."""
+        of_right = np.empty_like(out)
+        first = 0
+        for number, (part, made) in enumerate(((self.left, out), (self.right, of_right)), start=1):
+            assert has_frequencies(part)
+            own = U[first : first + part.n_uniforms]
+            part.frequencies_at(own, _own_words(words, number), part.bandwidth or bandwidth, made)
+            first += part.n_uniforms
         np.clip(out + of_right, -LARGEST_DRAW, LARGEST_DRAW, out=out)
 
     def transform(self, X: Array) -> Array:

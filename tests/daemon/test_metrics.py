@@ -15,7 +15,7 @@ import pytest
 from river import linear_model, tree
 
 from connectors import Position
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, GaussianProcessRegressor, KernelClassifier
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.lag import LagCollector
@@ -67,6 +67,7 @@ def test_the_names_are_these_and_no_others() -> None:
     assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | GROWING
     assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | ADAPTIVE
     assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | ADAPTIVE
+    assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | OURS
     assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS
     assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
     join = LabelJoin("id", "y", 60.0, 10)

@@ -18,13 +18,14 @@ import numpy as np
 from streamkernel import (
     AdaptiveKernelClassifier,
     AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
     KernelNoveltyDetector,
     KernelRegressor,
 )
 from streamkernel.growth import UDSG
-from streamkernel.kernels import DotProduct, Gaussian, Polynomial
+from streamkernel.kernels import DotProduct, Gaussian, Matern, Polynomial
 from streamkernel.state import to_bytes
 
 _ADAPTIVE = {"n_features": 8, "n_trees": 1, "tree_window": 60, "buffer_size": 40, "metric_schedule": (100, 250)}
@@ -38,13 +39,15 @@ MODELS = {
     "classifier_early": (KernelClassifier, _GROWING, 150),
     "regressor": (KernelRegressor, _GROWING, 310),
     "regressor_early": (KernelRegressor, _GROWING, 150),
-    # What came within version 4: preconditioned steps, averages, and kernels beside the Gaussian.
+    # What came within version 4: preconditioned steps, averages, kernels beside the Gaussian, the Gaussian process.
     "classifier_preconditioned": (KernelClassifier, {**_GROWING, "average": True}, 310),
     "regressor_sum": (
         KernelRegressor,
         {**_GROWING, "kernel": Gaussian() + 0.5 * DotProduct(), "growth": UDSG(), "blocks_per_step": 3},
         310,
     ),
+    "regressor_process": (GaussianProcessRegressor, {"n_features": 6, "kernel": Gaussian() + 0.5 * Matern()}, 310),
+    "regressor_process_early": (GaussianProcessRegressor, {"n_features": 6, "quasi_random": False}, 150),
     "regressor_polynomial": (KernelRegressor, {**_GROWING, "kernel": Polynomial(2), "precondition": False}, 310),
     # Estimators that came within version 4.
     "novelty": (KernelNoveltyDetector, _GROWING, 310),
@@ -83,10 +86,12 @@ def learn(model, x, y):
 
 
 def predictions(model, name):
-    """Predictions of a few records that the model has not learnt: probabilities, numbers or scores."""
+    """Predictions of records that the model has not learnt: probabilities, numbers (with deviations) or scores."""
     xs = [x for x, _ in records(name, 400, 405)]
     if isinstance(model, KernelNoveltyDetector):
         return [model.score_one(x) for x in xs]
+    if isinstance(model, GaussianProcessRegressor):
+        return [{"mu": one.mu, "sigma": one.sigma} for one in (model.predict_one(x, with_dist=True) for x in xs)]
     return [model.predict_proba_one(x) if hasattr(model, "predict_proba_one") else model.predict_one(x) for x in xs]
 
 

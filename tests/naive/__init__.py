@@ -70,6 +70,7 @@ from tests.naive.moments import (
     updated,
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
+from tests.naive.posterior import pass_posterior
 from tests.naive.recursive import (
     _absorb,
     _subtract,
@@ -83,6 +84,7 @@ from tests.naive.recursive import (
     symmetric_product,
 )
 from tests.naive.slopes import slopes, squared_slopes
+from tests.naive.sobol import normal_quantile, quantiles, sobol
 from tests.naive.softmax import softmax_into, softmax_rows
 from tests.naive.structured import (
     COUNTED_DEVIATION,

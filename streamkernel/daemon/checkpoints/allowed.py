@@ -26,10 +26,10 @@ _LISTED = frozenset({"numpy", "river", "streamkernel"})
 
 @functools.cache
 def our_classes() -> frozenset[Name]:
-    """Return the names of streamkernel's public estimators, kernels, growth policies and losses."""
+    """Return the names of streamkernel's public estimators, their kernels, losses and other components."""
     names = set()
-    for module in ("streamkernel", "streamkernel.growth", "streamkernel.kernels", "streamkernel.losses"):
-        public = importlib.import_module(module)
+    for module in ("", ".gaussian_process", ".growth", ".kernels", ".losses"):
+        public = importlib.import_module(f"streamkernel{module}")
         for name in getattr(public, "__all__", ()):
             found = getattr(public, name)
             if inspect.isclass(found) and issubclass(found, base.Base) and not inspect.isabstract(found):

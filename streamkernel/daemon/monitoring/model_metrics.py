@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from streamkernel.daemon.base.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
-from streamkernel.daemon.base.model import Model, last_step, task_of
+from streamkernel.daemon.base.model import Model, is_ours, last_step, task_of
 from streamkernel.daemon.monitoring.growth import grows
 
 __all__ = ["ModelMetrics", "metrics_of"]
@@ -144,10 +144,11 @@ class _Mixture(ModelMetrics):
 
 def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
     """Register the metrics of a model; None where it, or the last step of the pipeline, is none of ours."""
-    kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
-    kind = kinds.get(task_of(model)) or (_Growth if grows(model) else _Mixture if mixes(model) else None)
-    if kind is None:
+    step: Any = last_step(model)
+    if not (is_ours(step) and hasattr(step, "n_features")):
         return None
-    made = kind(last_step(model), prefix, registry)
+    kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
+    kind = kinds.get(task_of(model)) or (_Growth if grows(model) else _Mixture if mixes(model) else ModelMetrics)
+    made = kind(step, prefix, registry)
     made.refresh()
     return made

@@ -1,0 +1,163 @@
+"""The Gaussian process in the setting of the DSG paper's section 7.2, against the exact posterior.
+
+    python -m benchmarks.gaussian_process [--quick] [--out DIR]
+
+2,048 records of the paper's function of two inputs, noise variance .1, bandwidth the median distance. Writes
+gaussian_process.md to --out (benchmarks/results).
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.growth import median_distance
+from benchmarks.report import machine, table, write
+from streamkernel import GaussianProcessRegressor
+from streamkernel.gaussian_process import TestPointFunctions, VarianceEstimator, VarianceOperator
+from streamkernel.kernels import Gaussian
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NOISE = 0.1
+BATCH = 64
+#: Steps of the estimators by doubly stochastic gradients after which their errors are taken.
+LOOKS = (100, 300, 600, 1000, 1500)
+#: Features of each estimator: of the functions of test points, and of each stream of the operator.
+POINT_FEATURES, OPERATOR_FEATURES = 1024, 128
+
+
+@dataclass
+class Setting:
+    """Records, test points and the exact posterior at these."""
+
+    X: Array
+    y: Array
+    Z: Array
+    bandwidth: float
+    mean: Array
+    variance: Array
+
+
+def setting(n: int = 2048, n_test: int = 1024, seed: int = 0) -> Setting:
+    """Draw the paper's data, and compute the posterior by a Cholesky factor of the whole kernel matrix."""
+    rng = np.random.default_rng(seed)
+    X, Z = rng.uniform(-5, 5, (n, 2)), rng.uniform(-5, 5, (n_test, 2))
+    radius = np.linalg.norm(X, axis=1)
+    y = np.cos(0.5 * np.pi * radius) * np.exp(-0.1 * np.pi * radius) + 0.1 * rng.normal(size=n)
+    bandwidth = median_distance(X)
+    kernel = Gaussian()
+    factor = np.linalg.cholesky(kernel.matrix(X, X, bandwidth) + NOISE * np.eye(n))
+    across = np.linalg.solve(factor, kernel.matrix(X, Z, bandwidth))
+    mean = across.T @ np.linalg.solve(factor, y)
+    return Setting(X, y, Z, bandwidth, mean, 1.0 - np.einsum("ij,ij->j", across, across))
+
+
+def model(given: Setting, **arguments: Any) -> GaussianProcessRegressor:
+    """A Gaussian process on inputs and targets as they are."""
+    kernel = Gaussian(given.bandwidth)
+    return GaussianProcessRegressor(kernel, NOISE, normalize_y=False, standardize=False, **arguments)
+
+
+def relative(a: Array, b: Array) -> float:
+    """The relative L2 error of a."""
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+def least_squares(given: Setting, n_features: int, quasi_random: bool, seed: int) -> tuple[float, float, float]:
+    """The relative errors of mean and variance, and megabytes."""
+    process = model(given, n_features=n_features, quasi_random=quasi_random, seed=seed)
+    process.learn_many(given.X, given.y)
+    said = process.predict_many(given.Z, with_dist=True)
+    errors = relative(said[:, 0], given.mean), relative(said[:, 1] ** 2, given.variance)
+    return *errors, process.memory_bytes / 1e6
+
+
+def batches(given: Setting, steps: int, seed: int) -> Iterator[Array]:
+    """The rows of each step, pass after pass in another order."""
+    rng = np.random.default_rng(seed)
+    per_pass = len(given.X) // BATCH
+    for step in range(steps):
+        if step % per_pass == 0:
+            order = rng.permutation(len(given.X))
+        yield order[step % per_pass * BATCH :][:BATCH]
+
+
+def explained(given: Setting, variance: VarianceEstimator, steps: int, seed: int) -> Iterator[tuple[int, Array]]:
+    """The errors of A(x, x) at the test points, step by step."""
+    process = model(given, n_features=1, variance=variance, seed=seed)
+    for step, rows in enumerate(batches(given, steps, seed), start=1):
+        process.learn_many(given.X[rows], given.y[rows])
+        if step in LOOKS:
+            said = process.predict_many(given.Z, with_dist=True)
+            yield step, np.abs(said[:, 1] ** 2 - given.variance)
+
+
+def points_of(given: Setting) -> TestPointFunctions:
+    """The functions of the test points."""
+    points = [dict(enumerate(row)) for row in given.Z.tolist()]
+    return TestPointFunctions(points, BATCH, 64, POINT_FEATURES, sample_size=len(given.X))
+
+
+def operator_of(given: Setting) -> VarianceOperator:
+    """The operator, at a small budget."""
+    return VarianceOperator(BATCH, 16, OPERATOR_FEATURES, sample_size=len(given.X))
+
+
+def spread(values: Array) -> str:
+    """The mean over seeds, with the largest."""
+    return f"{values.mean():.1%} ({values.max():.1%})"
+
+
+def report(quick: bool, out: Path) -> None:
+    """Run everything and write it."""
+    given = setting(256 if quick else 2048, 32 if quick else 1024)
+    sizes = (16, 32) if quick else (64, 128, 256, 512)
+    seeds = range(1 if quick else 3)
+    rows = []
+    for quasi_random in (True, False):
+        name = "quasi-random" if quasi_random else "random"
+        for F in sizes:
+            runs = np.array([least_squares(given, F, quasi_random, seed) for seed in seeds])
+            rows.append([name, F, spread(runs[:, 0]), spread(runs[:, 1]), f"{runs[0, 2]:.1f}"])
+            print(rows[-1], flush=True)
+    steps = LOOKS[0] if quick else LOOKS[-1]
+    few = setting(256, 8) if quick else setting(2048, 48)
+    by_gradients = []
+    for name, variance in (("test-point functions", points_of(few)), ("operator", operator_of(few))):
+        for step, errors in explained(few, variance, steps, seed=0):
+            by_gradients.append([name, f"{step:,}", f"{errors.mean():.4f}", f"{errors.max():.4f}"])
+            print(by_gradients[-1], flush=True)
+    text = f"""# The Gaussian process against the exact posterior
+
+The setting of the DSG paper's section 7.2: {len(given.X):,} records of two inputs, {len(given.Z):,} test points,
+noise variance .1, Gaussian kernel, bandwidth the median distance. The prior's variance is 1.
+{machine()}; `python -m benchmarks.gaussian_process`{", --quick" if quick else ""}.
+
+## Least-squares posterior
+
+One pass; relative L2 errors at the test points, mean over {len(seeds)} seeds (the largest in brackets).
+
+{table(["frequencies", "F", "mean", "variance", "MB"], rows)}
+
+## Variance by doubly stochastic gradients
+
+Absolute error of A(x, x) at {len(few.Z)} test points, B = {BATCH}, passes over the same {len(few.X):,} records
+(`sample_size={len(few.X)}`) in other orders. The functions of the test points have at most {POINT_FEATURES:,}
+features in blocks of 64, the operator {OPERATOR_FEATURES} of each stream in blocks of 16:
+{(2 * OPERATOR_FEATURES) ** 2 * 8 / 1e6:.1f} MB.
+
+{table(["estimator", "steps", "mean error", "largest error"], by_gradients)}
+"""
+    write(out / "gaussian_process.md", text)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small run, to see that it works")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    given_arguments = parser.parse_args()
+    report(given_arguments.quick, given_arguments.out)

@@ -1,0 +1,295 @@
+"""Gaussian-process regression."""
+
+import math
+import secrets
+from typing import Any
+
+import numpy as np
+from river import base, proba
+from river.optim.losses import Squared
+
+from streamkernel.estimators.base import AdvanceResult, StreamEstimator
+from streamkernel.estimators.explanation import NumberExplainer
+from streamkernel.finite import clamped, loss_of_number
+from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
+from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
+from streamkernel.gaussian_process.machine import DEVIATION, MEAN, GaussianProcessMachine
+from streamkernel.gaussian_process.variance import VarianceEstimator
+from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.records.batches import Records
+from streamkernel.records.frames import Frame
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.numbers import Numbers, plain_number
+from streamkernel.records.results import BatchResult
+from streamkernel.state import Array
+
+#: Of the prior's variance: below, float64 does not keep P positive where inputs are copies of each other.
+LEAST_NOISE = 1e-6
+_SQUARED = Squared()
+
+
+class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchRegressor):
+    """Gaussian-process regression on a stream: a mean and, for each record, how uncertain it is.
+
+    The function is a priori a Gaussian process with the kernel as its covariance, and targets are its values with
+    Gaussian noise. The posterior is that of recursive least squares on random features of the kernel: exact for the
+    kernel that the features have, which comes nearer to the given one with `n_features`. It has learnt a record at
+    once, and all of them equally: its memory is that of one matrix, however long the stream.
+
+    Parameters
+    ----------
+    kernel
+        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, sums,
+        products and multiples of these. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200
+        records.
+    noise
+        sigma^2, the variance of the noise, at least 1e-6 times the largest k(x, x). With `normalize_y` in units of the
+        targets' variance. Defaults to .1.
+    n_features
+        F, random frequencies, each a cosine and a sine, of each term of a sum. Memory and the cost of a record grow
+        with its square. Defaults to 256.
+    variance
+        What estimates the variance. None (the default) is the posterior: sigma^2 phi(x)^T P phi(x). `VarianceOperator`
+        and `TestPointFunctions` of `streamkernel.gaussian_process` are the estimators by doubly stochastic gradients.
+    normalize_y
+        Whether targets are centred and scaled by running moments, as the posterior of all so far by the moments of now.
+        Where not, the prior's mean is 0 and k and `noise` are in units of the targets. Defaults to True.
+    with_noise
+        Whether a predicted distribution is that of a new target, the noise included, instead of the function's value.
+        Defaults to False.
+    drift_rate
+        What the variance of a coefficient gains with each record, over the prior's, which it never exceeds: 0 (the
+        default) is a function that never changes.
+    quasi_random
+        Whether frequencies are made of scrambled Sobol numbers instead of independent ones: then fewer do as well, for
+        up to some ten inputs. None (the default) is True where the kernel can.
+    standardize
+        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for. The
+        first 200 records are learnt again by the moments of all of them; those that come then move the places of inputs
+        by ever less. Where their scale is known give False, and a bandwidth in their units: then nothing moves.
+    max_inputs
+        Inputs past this number are ignored and counted. Defaults to 1,000.
+    seed
+        The stream of random features. None (the default) draws one.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range, or the kernel's features have no bound.
+
+    Examples
+    --------
+    >>> import math, random
+    >>> from streamkernel import GaussianProcessRegressor
+    >>> model = GaussianProcessRegressor(noise=0.01, n_features=64, seed=1)
+    >>> draw = random.Random(1)
+    >>> for _ in range(500):
+    ...     a = draw.uniform(-3, 3)
+    ...     model.learn_one({"a": a}, math.sin(a) + draw.gauss(0, 0.1))
+    >>> near, far = (model.predict_one({"a": a}, with_dist=True) for a in (1.0, 6.0))
+    >>> abs(near.mu - math.sin(1.0)) < 0.1, near.sigma < 0.05, far.sigma > 5 * near.sigma
+    (True, True, True)
+
+    References
+    ----------
+    [^1]: Rasmussen and Williams, "Gaussian processes for machine learning", 2006, chapter 2.
+    [^2]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, sections 4 and 7.2.
+    [^3]: Owen, "Scrambling Sobol' and Niederreiter-Xing points", 1998.
+
+    """
+
+    _machine: GaussianProcessMachine
+    _targets: Numbers
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        noise: float = 0.1,
+        n_features: int = 256,
+        variance: VarianceEstimator | None = None,
+        normalize_y: bool = True,
+        with_noise: bool = False,
+        drift_rate: float = 0.0,
+        quasi_random: bool | None = None,
+        standardize: bool | None = None,
+        max_inputs: int = 1_000,
+        seed: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.n_features = n_features
+        self.variance = variance
+        self.normalize_y = normalize_y
+        self.with_noise = with_noise
+        self.drift_rate = drift_rate
+        self.quasi_random = quasi_random
+        self.standardize = standardize
+        self.max_inputs = max_inputs
+        self.seed = seed
+        self._targets = Numbers(Squared())
+        self._machine = self._build(self._checked_kernel())
+
+    def _checked_kernel(self) -> Kernel:
+        self._check("kernel", self.kernel, Kernel)
+        kernel = self.kernel or Gaussian()
+        if kernel.structured:
+            raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
+        if kernel.kappa is None or kernel.feature_bound is None:
+            raise ValueError(
+                "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
+                f"their sums, products and multiples), got {kernel!r}: KernelRegressor takes any"
+            )
+        return kernel
+
+    def _build(self, kernel: Kernel) -> GaussianProcessMachine:
+        for name in ("n_features", "max_inputs"):
+            self._at_least(name, 1)
+        self._check("variance", self.variance, VarianceEstimator)
+        for name in ("normalize_y", "with_noise"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        for name in ("quasi_random", "standardize"):
+            if not isinstance(getattr(self, name), bool | None):
+                raise ValueError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
+        noise, kappa, drift = self.noise, float(kernel.kappa or 1.0), self.drift_rate
+        if not (_is_number(noise) and LEAST_NOISE * kappa <= noise < math.inf):
+            raise ValueError(
+                f"noise must be a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), "
+                f"which is {kappa:g}, got {noise!r}"
+            )
+        if not (_is_number(drift) and 0 <= drift <= 1):
+            raise ValueError(f"drift_rate must be a number from 0 to 1, got {drift!r}")
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer)):
+            raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
+        if self.quasi_random and not can_be_quasi_random(kernel):
+            raise ValueError(
+                f"quasi_random must be False or None with {kernel!r}, which draws its frequencies itself: "
+                "Gaussian, Laplacian, Cauchy and Matern make them of given numbers"
+            )
+        standardize = kernel.standardizes if self.standardize is None else self.standardize
+        if standardize and kernel.domain is not None:
+            raise ValueError(
+                f"standardize=True moves inputs below {kernel.domain.least:g}, which {kernel!r} does not take: "
+                "leave standardize out"
+            )
+        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+        quasi_random = can_be_quasi_random(kernel) if self.quasi_random is None else self.quasi_random
+        rho = float(noise) / kappa
+        return GaussianProcessMachine(
+            Inputs(self.max_inputs, standardize, kernel.domain),
+            self._targets,
+            ProcessFeatures(kernel, int(self.n_features), quasi_random, seed),
+            LeastSquaresPosterior(rho, float(drift), self.normalize_y),
+            None if self.variance is None else self.variance.functions(kernel, rho),
+            float(noise),
+            self.with_noise,
+        )
+
+    @property
+    def bandwidth(self) -> float:
+        """The kernel's length scale in use; 0 before the first record where it is left to the data."""
+        return self._machine.features.bandwidth
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of matrices and coefficients."""
+        return self._machine.nbytes
+
+    @property
+    def n_clipped_targets(self) -> int:
+        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
+        return self._targets.n_limited
+
+    def predict_one(self, x: dict[Any, Any], with_dist: bool = False) -> Any:
+        """The posterior's mean at one record; 0 before the first.
+
+        Parameters
+        ----------
+        x
+            Inputs by name.
+        with_dist
+            Whether to give River's Gaussian distribution of the function's value or, with `with_noise`, of a new
+            target.
+
+        """
+        mean, deviation, _ = self._machine.predict([x])[0].tolist()
+        if with_dist:
+            return proba.Gaussian._from_state(n=1, m=mean, var=clamped(deviation * deviation), ddof=0)
+        return mean
+
+    def predict_many(self, X: Any, with_dist: bool = False) -> Any:
+        """The posterior's means at the rows of a data frame or array, as `predict_one` gives them one by one.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+        with_dist
+            Whether to give the mean and the deviation of each row's Gaussian distribution.
+
+        Returns
+        -------
+        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,). With
+        distributions, a frame with the columns `mu` and `sigma`, as River's `Gaussian` names them; for an array, one of
+        shape (n, 2).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from streamkernel import GaussianProcessRegressor
+        >>> model = GaussianProcessRegressor(noise=0.001, n_features=32, seed=1)
+        >>> X = pd.DataFrame({"a": range(100)})
+        >>> model.learn_many(X, 2.0 * X["a"])
+        >>> model.predict_many(X[48:50], with_dist=True).round(0)
+              mu  sigma
+        48  96.0    0.0
+        49  98.0    0.0
+
+        """
+        frame = Frame(X)
+        predictions = self._machine.predict(frame)
+        if with_dist:
+            return frame.table(["mu", "sigma"], predictions[:, [MEAN, DEVIATION]])
+        return frame.series(predictions[:, MEAN].copy())
+
+    def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
+        """Compute the squared error of a prediction made before its target was known, in variances of the targets.
+
+        Parameters
+        ----------
+        y
+            The target that came.
+        prediction
+            What `predict_one` gave.
+        unit
+            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
+
+        Raises
+        ------
+        ValueError
+            The target is none that `learn_one` takes.
+
+        Examples
+        --------
+        >>> from streamkernel import GaussianProcessRegressor
+        >>> model = GaussianProcessRegressor(seed=1)
+        >>> model.loss_of(3.0, 1.0), model.loss_of(3.0, 1.0, unit=2.0)
+        (4.0, 1.0)
+
+        """
+        unit = self._targets.deviation if unit is None else unit
+        return loss_of_number(_SQUARED, plain_number(y), prediction, unit)
+
+    def _predicted_numbers(self, xs: Records) -> Array:
+        return np.asarray(self._machine.predict(xs)[:, MEAN])
+
+    def _outcome(self, batch: BatchResult) -> AdvanceResult:
+        return AdvanceResult(batch.predictions.ravel().tolist(), None, batch.losses, batch.deviations)
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        yield {"n_features": 16, "seed": 1}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,0 +1,151 @@
+"""The columns of a Gaussian process: random or quasi-random features of its kernel, whose products approximate it."""
+
+import numpy as np
+
+from streamkernel.compute.features import SINE
+from streamkernel.compute.gaussians import feature_words, mix64
+from streamkernel.compute.laws import stream
+from streamkernel.compute.random_features import project, waves
+from streamkernel.compute.sobol import directions, sobol
+from streamkernel.kernels import FourierKernel, Kernel
+from streamkernel.kernels.base import has_frequencies
+from streamkernel.kernels.drawing import compute_features, draw_frequencies
+from streamkernel.state import Array
+
+_DTYPE = np.dtype("float64")
+_STEP = 0x9E3779B97F4A7C15
+
+
+class ProcessFeatures:
+    """F draws of features of each term of a kernel, side by side: phi(x) . phi(x') is near k(x, x') / kappa.
+
+    Parameters
+    ----------
+    kernel
+        The kernel, with features of a bounded norm.
+    n_features
+        F.
+    quasi_random
+        Whether the frequencies of the inputs that came first, as many as there are `directions`, are made of scrambled
+        Sobol numbers, where the kernel can; all others are drawn.
+    seed
+        The seed of all draws, an unsigned 64-bit number.
+
+    Attributes
+    ----------
+    bandwidth
+        The length scale in use, in units of the scaled inputs; 0 before it is chosen.
+    kappa
+        The largest k(x, x), by which the kernel is divided.
+
+    """
+
+    def __init__(self, kernel: Kernel, n_features: int, quasi_random: bool, seed: int) -> None:
+        self.kernel = kernel
+        self.n_features = n_features
+        self.quasi_random = quasi_random
+        self.kappa = float(kernel.kappa or 1.0)
+        self.bandwidth = float(kernel.bandwidth or 0.0)
+        self.begin(seed)
+
+    def begin(self, seed: int) -> None:
+        """Draw by another seed."""
+        self.seed = seed
+        self._sources = [
+            _Source(part, self.n_features, self.quasi_random, _own_seed(seed, number))
+            for number, (_, part) in enumerate(self.kernel.terms)
+        ]
+
+    @property
+    def n_columns(self) -> int:
+        """D."""
+        return self.kernel.n_parts * self.n_features
+
+    def of(self, X: Array, keys: Array, extra_keys: Array) -> Array:
+        """The columns of scaled rows, float64 of shape (n, D).
+
+        Parameters
+        ----------
+        X
+            float64 of shape (n, d + e).
+        keys, extra_keys
+            The keys of the d inputs that stay, in the order of their arrival, and of the e met in these rows only.
+
+        """
+        out = np.empty((len(X), self.n_columns))
+        first = 0
+        for (factor, part), source in zip(self.kernel.terms, self._sources, strict=True):
+            columns = out[:, first : first + part.n_parts * self.n_features]
+            own = np.empty(columns.shape)
+            bandwidth = self.bandwidth if part is self.kernel else part.bandwidth or self.bandwidth
+            source.fill(X, keys, extra_keys, bandwidth, own)
+            np.multiply(own, factor / np.sqrt(self.n_features * self.kappa), out=columns)
+            first += columns.shape[1]
+        return out
+
+
+class _Source:
+    """The features of a term, its frequencies kept."""
+
+    def __init__(self, kernel: Kernel, n_features: int, quasi_random: bool, seed: int) -> None:
+        self._kernel = kernel
+        self._quasi_random = quasi_random
+        self._seed = seed
+        self._words = np.empty(n_features, np.uint64)
+        feature_words(np.uint64(seed), 0, self._words)
+        self._W = np.zeros((0, n_features))
+        self._keys = np.zeros(0, np.uint64)
+        self._bandwidth = 0.0
+
+    def fill(self, X: Array, keys: Array, extra_keys: Array, bandwidth: float, out: Array) -> None:
+        """Fill `out`, shape (n, n_parts F), with the features of rows, without the factor F^-1/2."""
+        kernel = self._kernel
+        if not has_frequencies(kernel):
+            compute_features(kernel, X, self._words, np.concatenate([keys, extra_keys]), bandwidth, out)
+            return
+        W = self._frequencies(kernel, keys, bandwidth)
+        if len(extra_keys):
+            # In the order of their names, not of arrival: they have no place yet.
+            W = np.concatenate([W, self._drawn(kernel, extra_keys, bandwidth)])
+        turns = np.empty((len(X), len(self._words)))
+        project(np.ascontiguousarray(kernel.transform(X)), W, turns)
+        waves(turns, SINE[_DTYPE], out)
+
+    def _frequencies(self, kernel: FourierKernel, keys: Array, bandwidth: float) -> Array:
+        known = len(self._keys)
+        if bandwidth != self._bandwidth or not np.array_equal(keys[:known], self._keys):
+            known = 0
+        if known < len(keys) or len(keys) < len(self._W):
+            self._W = np.concatenate([self._W[:known], self._new(kernel, known, keys[known:], bandwidth)])
+            self._keys, self._bandwidth = keys.copy(), bandwidth
+        return self._W
+
+    def _new(self, kernel: FourierKernel, first: int, keys: Array, bandwidth: float) -> Array:
+        """Frequencies of inputs from a place on, shape (d, F)."""
+        per_input = kernel.n_uniforms if self._quasi_random else 0
+        table = directions() if per_input else np.zeros((0, 0), np.uint64)
+        n_quasi = min(max(len(table) // per_input - first, 0), len(keys)) if per_input else 0
+        W = self._drawn(kernel, keys, bandwidth)
+        if n_quasi:
+            U = np.empty((per_input, n_quasi, len(self._words)))
+            for number in range(per_input):
+                for j in range(n_quasi):
+                    place = (first + j) * per_input + number
+                    seed = stream(np.uint64(self._seed), np.uint64(keys[j]) ^ np.uint64(number))
+                    sobol(table[place], 0, np.uint64(seed), U[number, j])
+            kernel.frequencies_at(U, self._words, bandwidth, W[:n_quasi])
+        return W
+
+    def _drawn(self, kernel: FourierKernel, keys: Array, bandwidth: float) -> Array:
+        W = np.empty((len(keys), len(self._words)))
+        draw_frequencies(kernel, self._words, keys, bandwidth, W)
+        return W
+
+
+def can_be_quasi_random(kernel: Kernel) -> bool:
+    """Whether all terms of a kernel make frequencies of given uniform numbers."""
+    return all(has_frequencies(part) and part.n_uniforms > 0 for _, part in kernel.terms)
+
+
+def _own_seed(seed: int, number: int) -> int:
+    return seed if number == 0 else int(mix64(np.uint64((seed + number * _STEP) % 2**64)))

@@ -1,0 +1,269 @@
+"""The Gaussian process: its state, and `advance`, the one way it learns.
+
+Every labelled record is learnt at once. Where inputs are standardised or the bandwidth is left to the data, the first
+records fix both: they are learnt again when there are enough, all at the places that these give them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.posterior import PREDICTION, UNIT, VARIANCE
+from streamkernel.fields import number, state_mismatch, whole
+from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
+from streamkernel.gaussian_process.features import ProcessFeatures
+from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
+from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
+from streamkernel.growth.warm_up_buffer import WarmUpBuffer
+from streamkernel.kernels.drawing import median_bandwidth
+from streamkernel.records.batches import BatchEncoder, Records
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.numbers import Numbers
+from streamkernel.records.results import BatchResult
+from streamkernel.records.rows import Rows
+from streamkernel.records.targets import Encoded
+from streamkernel.state import Array, State
+
+_DTYPE = np.dtype("float64")
+_NO_KEYS = np.zeros(0, np.uint64)
+#: Rows that go through features and posterior at a time.
+AT_ONCE = 256
+#: Columns of a prediction: mean, deviation, and the variance of the targets so far, which losses are divided by.
+MEAN, DEVIATION, TARGET_VARIANCE = range(3)
+
+
+class GaussianProcessMachine:
+    """Inputs, targets, features and posterior of a Gaussian process.
+
+    Parameters
+    ----------
+    inputs, targets, features, posterior
+        The parts, fresh.
+    functions
+        What estimates the variance in place of the posterior; None is the posterior.
+    noise
+        sigma^2, in the unit of the prior's variance.
+    with_noise
+        Whether deviations are those of a new target, the noise included.
+
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        targets: Numbers,
+        features: ProcessFeatures,
+        posterior: LeastSquaresPosterior,
+        functions: VarianceFunctions | None,
+        noise: float,
+        with_noise: bool,
+    ) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self.features = features
+        self.posterior = posterior
+        self.functions = functions
+        self.noise = noise
+        self.with_noise = with_noise
+        self.n_records = 0
+        self._encoder = BatchEncoder(inputs, targets)
+        self._set_seed(features.seed)
+        self._warm_up = WarmUpBuffer() if inputs.standardize or features.kernel.bandwidth is None else None
+
+    def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
+        """Predict records, then learn them, one after the other.
+
+        Parameters
+        ----------
+        xs
+            The records' inputs.
+        ys
+            Their targets; None is predicted and changes nothing.
+        ws
+            Weights, which divide the noise's variance; None is 1 each.
+
+        Raises
+        ------
+        ValueError
+            A record cannot be used. Nothing of the call is learnt then.
+
+        """
+        parts = [np.zeros((0, 3))]
+        truths = [np.zeros(0)]
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
+            truths.append(np.array(targets, np.float64))  # None is NaN
+            parts += self._pass(rows, truths[-1], weights, predict=True)
+            self.n_records += int((~np.isnan(truths[-1])).sum())
+        return self._result(np.concatenate(truths), np.concatenate(parts))
+
+    def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
+        """Learn records as `advance` does, without predictions."""
+        for rows, targets, weights in self._encoder.take(xs, ys, ws):
+            self._pass(rows, np.array(targets, np.float64), weights, predict=False)
+            self.n_records += sum(y is not None for y in targets)
+
+    def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:  # noqa: ARG002 - as a `StreamMachine`
+        """False: there is no shorter way for a record of known numbers."""
+        return False
+
+    def predict(self, xs: Records) -> Array:
+        """The predictions of records, (n, 3): `MEAN`, `DEVIATION`, `TARGET_VARIANCE`; nothing is changed."""
+        parts = [np.zeros((0, 3))]
+        for _, rows in self._encoder.encoded(xs, [None] * len(xs)):
+            n = len(rows.values)
+            parts += self._pass(rows, np.full(n, np.nan), np.ones(n), predict=True)
+        return np.concatenate(parts)
+
+    def state(self) -> State:
+        """The fields of the state."""
+        warm_up, functions = self._warm_up, self.functions
+        return {
+            "n_records": self.n_records,
+            **self.inputs.state(),
+            **self.targets.state(),
+            "seed": self.features.seed,
+            "bandwidth": self.features.bandwidth,
+            **self.posterior.state(),
+            **({} if functions is None else functions.state(len(self.inputs))),
+            **({} if warm_up is None else warm_up.state(len(self.inputs))),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit, and then the machine is spoilt."""
+        self.n_records = whole(state, "n_records")
+        self.inputs.load_state(state)
+        self.targets.load_state(state)
+        self._set_seed(whole(state, "seed", most=2**64 - 1))
+        bandwidth = number(state, "bandwidth")
+        if not 0 <= bandwidth < np.inf or (self.n_records and not bandwidth):
+            raise state_mismatch("bandwidth")
+        self.features.bandwidth = bandwidth
+        self.posterior.load_state(state, self.features.n_columns if self.n_records else 0)
+        if self.functions is not None:
+            self.functions.load_state(state, len(self.inputs))
+        warms_up = any(name.startswith("warm_up_") for name in state)
+        self._warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
+        if self._warm_up is not None and not all(isinstance(y, float) for y in self._warm_up.targets):
+            raise state_mismatch("warm_up_targets")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of matrices and coefficients."""
+        return self.posterior.nbytes + (0 if self.functions is None else self.functions.nbytes)
+
+    def _set_seed(self, seed: int) -> None:
+        self.features.begin(seed)
+        if self.functions is not None:
+            self.functions.set_seed(seed)
+
+    def _pass(self, rows: Rows, y: Array, weights: Array, predict: bool) -> list[Array]:
+        """Predict, then learn, encoded records in segments that end where more than the posterior changes."""
+        learnt = ~np.isnan(y)
+        so_far = np.cumsum(learnt)
+        parts = []
+        start = done = 0
+        while start < len(y):
+            stop = min(int(so_far.searchsorted(done + self._room)) + 1, start + AT_ONCE, len(y))
+            if not self.posterior.n_columns and not learnt[start]:
+                # What comes before the first label is predicted by nothing.
+                stop = start + int(learnt[start:stop].argmax() or stop - start)
+            segment = slice(start, stop)
+            parts.append(self._pass_segment(rows.part(segment), y[segment], weights[segment], predict))
+            start = segment.stop
+            done = int(so_far[start - 1])
+        return parts
+
+    @property
+    def _room(self) -> int:
+        """Labelled records until the next thing is due."""
+        rooms = [AT_ONCE]
+        if self.functions is not None:
+            rooms.append(self.functions.room)
+        if self._warm_up is not None:
+            rooms.append(self._warm_up.room)
+        return min(rooms)
+
+    def _pass_segment(self, rows: Rows, y: Array, weights: Array, predict: bool) -> Array:
+        learnt = ~np.isnan(y)
+        X = self.inputs.scaler.scale(rows, learnt, _DTYPE)
+        begins = not self.posterior.n_columns
+        if begins:
+            if not learnt.any():
+                return self._prior(len(X))
+            self._begin(X)
+        Phi = self.features.of(X, self.inputs.columns.keys[: rows.values.shape[1]], rows.extra_keys)
+        passed = self.posterior.advance(Phi, y, weights, self.targets.moments)
+        out = self._in_units(passed, rows, X) if predict else passed
+        if begins:
+            out[:1] = self._prior(1)
+        if learnt.any():
+            self._keep(rows, X, y, weights, learnt)
+        return out
+
+    def _keep(self, rows: Rows, X: Array, y: Array, weights: Array, learnt: Array) -> None:
+        """Let learnt rows wait for what comes later: a step of the variance's functions, the end of the warm-up."""
+        if self.functions is not None:
+            kept = X[learnt, : rows.values.shape[1]]
+            self.functions.take(kept, weights[learnt], self.inputs, self.features.bandwidth)
+        if self._warm_up is not None:
+            self._warm_up.append(rows.values[learnt], y[learnt].tolist(), weights[learnt])
+            if not self._warm_up.room:
+                self._begin_anew(self._warm_up)
+
+    def _begin(self, X: Array) -> None:
+        """Begin with the prior, and with a bandwidth by the first row where none is given."""
+        kernel = self.features.kernel
+        if not self.features.bandwidth:
+            d = max(int(X[:1].shape[1]), 1)
+            standardized = self.inputs.standardize
+            self.features.bandwidth = kernel.initial_bandwidth(d) if standardized else first_bandwidth(kernel, X[:1])
+        self.posterior.begin(self.features.n_columns)
+
+    def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
+        """Learn the first records again, all scaled by the moments of now, with the bandwidth that they fix."""
+        values, targets, weights = warm_up.rows(len(self.inputs)), np.array(warm_up.targets), np.array(warm_up.weights)
+        X = self.inputs.scaler.as_of_now(values)
+        kernel = self.features.kernel
+        if kernel.bandwidth is None:
+            # Rows with an outlier are far from all others.
+            self.features.bandwidth = median_bandwidth(kernel, occupied(usual(X) if self.inputs.standardize else X))
+        self._warm_up = None
+        self.targets.forget()
+        self.posterior.begin(self.features.n_columns)
+        Phi = self.features.of(X, self.inputs.columns.keys, _NO_KEYS)
+        self.posterior.advance(Phi, targets, weights, self.targets.moments)
+        if self.functions is not None:
+            self.functions.forget()
+            start = 0
+            while start < len(X):
+                part = slice(start, start + self.functions.room)
+                self.functions.take(X[part], weights[part], self.inputs, self.features.bandwidth)
+                start = part.stop
+
+    def _prior(self, n: int) -> Array:
+        """The predictions of n records before anything was learnt."""
+        variance = self.features.kappa + (self.noise if self.with_noise else 0.0)
+        return np.tile([0.0, np.sqrt(variance), 1.0], (n, 1))
+
+    def _in_units(self, passed: Array, rows: Rows, X: Array) -> Array:
+        """Predictions in the unit of the targets."""
+        unit = passed[:, UNIT]
+        if self.functions is None:
+            variance = self.noise * passed[:, VARIANCE]
+        else:
+            variance = self.functions.variances(rows, X, self.inputs, self.features.bandwidth)
+        if self.with_noise:
+            variance = variance + self.noise
+        deviation = np.sqrt(variance)
+        if self.posterior.centres:
+            deviation = deviation * unit
+        return np.stack([passed[:, PREDICTION], deviation, unit**2], axis=1)
+
+    def _result(self, y: Array, predictions: Array) -> BatchResult:
+        # In units of the target's deviation, as the losses of the other regressors are; a variance may be so small that
+        # the quotient overflows.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            losses = (predictions[:, MEAN] - y) ** 2 / predictions[:, TARGET_VARIANCE]
+        losses = np.where(np.isnan(y), np.nan, np.minimum(np.nan_to_num(losses), np.finfo(np.float64).max))
+        return BatchResult(Encoded(y, np.zeros((len(y), 2))), predictions[:, [MEAN]], losses, predictions[:, DEVIATION])

@@ -1,0 +1,306 @@
+"""The paper's estimators of a Gaussian process's variance: by an operator, and by functions of given points."""
+
+import abc
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from river import base
+
+from streamkernel.compute.cholesky import factorise, solve
+from streamkernel.compute.gaussians import mix64
+from streamkernel.fields import all_finite, array, checked
+from streamkernel.gaussian_process.doubly_stochastic import DTYPE, VarianceFunctions, keys_of, row_products
+from streamkernel.kernels import Kernel
+from streamkernel.kernels.drawing import kernel_matrix
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.rows import Rows, is_met
+from streamkernel.representation import Component
+from streamkernel.state import Array, State
+
+#: Added to the diagonal of the points' kernel matrix: weights stay small, and so do the functions' errors times them.
+_JITTER = 1e-3
+#: Points are as many functions, and their matrix is factorised after every step.
+MOST_POINTS = 4096
+
+
+class VarianceEstimator(Component, base.Base, abc.ABC):
+    """How a Gaussian process estimates its variance, in place of the least-squares posterior."""
+
+    batch_size: int
+    block_size: int
+    max_features: int | None
+    sample_size: int | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._get_params()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # By the constructor: what it refuses cannot come from a checkpoint.
+        known = inspect.signature(type(self)).parameters
+        type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
+
+    def _check(self) -> None:
+        for name, least in (("batch_size", 1), ("block_size", 1)):
+            _require_whole(name, getattr(self, name), least)
+        if self.max_features is not None:
+            _require_whole("max_features", self.max_features, self.block_size)
+        if self.sample_size is not None:
+            _require_whole("sample_size", self.sample_size, 1)
+
+    @property
+    def _sizes(self) -> tuple[int, int, int | None, int | None]:
+        most = None if self.max_features is None else int(self.max_features) // int(self.block_size)
+        return int(self.batch_size), int(self.block_size), most, self.sample_size
+
+    @abc.abstractmethod
+    def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
+        """The functions to be learnt, fresh, of a kernel and the noise's variance over the process's."""
+
+
+class VarianceOperator(VarianceEstimator):
+    """The variance by the operator A = C (C + sigma^2 / n)^-1, whose coefficients theta_ij are learnt.
+
+    k(x, x) - A(x, x) is the posterior's variance at any x. Two independent streams of features i and j make theta a
+    matrix: its memory and the cost of a step grow with the square of `max_features`.
+
+    Parameters
+    ----------
+    batch_size
+        B, labelled records of a step. Defaults to 64.
+    block_size
+        F, features of a block, of each of the two streams. Defaults to 32.
+    max_features
+        The most features of each stream; None is the paper's unbounded operator. At the bound, steps touch old blocks,
+        with all features of the first stream for k(x, .). Defaults to 256: 2 MB.
+    sample_size
+        n of the posterior. None (the default) is the records learnt so far; give it where records come several times.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range.
+
+    Examples
+    --------
+    >>> from streamkernel import GaussianProcessRegressor
+    >>> from streamkernel.gaussian_process import VarianceOperator
+    >>> model = GaussianProcessRegressor(variance=VarianceOperator(batch_size=16), n_features=16, seed=1)
+    >>> for i in range(400):
+    ...     model.learn_one({"a": i % 10}, float(i % 10))
+    >>> near, far = (model.predict_one({"a": a}, with_dist=True).sigma for a in (5, 50))
+    >>> near < far
+    True
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 4 and appendix D.
+
+    """
+
+    def __init__(
+        self,
+        batch_size: int = 64,
+        block_size: int = 32,
+        max_features: int | None = 256,
+        sample_size: int | None = None,
+    ) -> None:
+        self.batch_size = batch_size
+        self.block_size = block_size
+        self.max_features = max_features
+        self.sample_size = sample_size
+        self._check()
+
+    def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
+        return _Operator(kernel, rho, *self._sizes)
+
+
+class TestPointFunctions(VarianceEstimator):
+    """The variance by the functions f_i(.) = k(.)^T (K + sigma^2 I)^-1 k(x_i) of given points x_i.
+
+    k(x_i, x_i) - f_i(x_i) is the posterior's variance at x_i. Elsewhere it is k(x, x) - sum_i a_i f_i(x), where k(x, .)
+    is interpolated by sum_i a_i k(x_i, .): more than it should be far from all points. Memory and the cost of a step
+    are linear in points and features.
+
+    Parameters
+    ----------
+    points
+        The points, inputs by name, at most 4,096. An input that no record has brought counts as absent.
+    batch_size
+        B, labelled records of a step. Defaults to 64.
+    block_size
+        F, features of a block. Defaults to 128.
+    max_features
+        The most features; None is the paper's unbounded machine. At the bound, steps touch old blocks. Defaults to
+        2,048.
+    sample_size
+        n of the posterior. None (the default) is the records learnt so far; give it where records come several times.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its range, or a point is none.
+
+    Examples
+    --------
+    >>> from streamkernel import GaussianProcessRegressor
+    >>> from streamkernel.gaussian_process import TestPointFunctions
+    >>> variance = TestPointFunctions([{"a": 5}, {"a": 50}], batch_size=16, max_features=128)
+    >>> model = GaussianProcessRegressor(variance=variance, n_features=16, seed=1)
+    >>> for i in range(400):
+    ...     model.learn_one({"a": i % 10}, float(i % 10))
+    >>> near, far = (model.predict_one({"a": a}, with_dist=True).sigma for a in (5, 50))
+    >>> near < far
+    True
+
+    References
+    ----------
+    [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, section 4.
+
+    """
+
+    #: No test case of pytest's.
+    __test__ = False
+
+    def __init__(
+        self,
+        points: Sequence[Mapping[Any, Any]],
+        batch_size: int = 64,
+        block_size: int = 128,
+        max_features: int | None = 2048,
+        sample_size: int | None = None,
+    ) -> None:
+        self.points = points
+        self.batch_size = batch_size
+        self.block_size = block_size
+        self.max_features = max_features
+        self.sample_size = sample_size
+        self._check()
+        usable = isinstance(points, list | tuple) and all(isinstance(point, Mapping) for point in points)
+        if not usable or not 0 < len(points) <= MOST_POINTS:
+            raise ValueError(
+                f"points must be a list of 1 to {MOST_POINTS} dicts of inputs by name, got {_shortened(points)}"
+            )
+        try:
+            Inputs(1, False).check(points)
+        except ValueError as error:
+            raise ValueError(f"points must be records: {error}") from error
+
+    def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
+        return _PointFunctions(self.points, kernel, rho, *self._sizes)
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        yield {"points": [{"x": 0.0}]}
+
+
+class _Operator(VarianceFunctions):
+    """theta_ij as ridge regression: of the first stream's features on those of the second."""
+
+    def set_seed(self, seed: int) -> None:
+        super().set_seed(seed)
+        self._left = self._drawn_by(int(mix64(np.uint64(seed ^ 0x1EF7))))
+
+    @property
+    def _n_outputs(self) -> int:
+        return self.n_blocks * self._expansion.width
+
+    def _targets(self, block: int, X: Array, inputs: Inputs, bandwidth: float) -> Array:
+        width = self._expansion.width
+        if block < self.n_blocks:
+            return self._left_features(X, inputs.columns.keys, bandwidth) / self.n_blocks
+        # While it grows, k(x, .) is what the newest block alone makes of it.
+        targets = np.zeros((len(X), (block + 1) * width))
+        targets[:, block * width :] = self._features(self._left, block, X, inputs.columns.keys, bandwidth)
+        return targets
+
+    def _explained(self, rows: Rows, X: Array, inputs: Inputs, bandwidth: float) -> Array:
+        keys = keys_of(rows, inputs)
+        return row_products(self._left_features(X, keys, bandwidth), self._scores(X, keys, bandwidth))
+
+    def _left_features(self, X: Array, keys: Array, bandwidth: float) -> Array:
+        parts = [self._features(self._left, block, X, keys, bandwidth) for block in range(self.n_blocks)]
+        return np.concatenate(parts, axis=1)
+
+
+class _PointFunctions(VarianceFunctions):
+    """f_i as kernel ridge regression: of the kernel's values at the points."""
+
+    def __init__(self, points: Sequence[Mapping[Any, Any]], *rest: Any) -> None:
+        self._points = [dict(point) for point in points]
+        # The points' rows as they come, by the number of inputs known.
+        self._rows: tuple[int, Array, dict[bytes, int]] = 0, np.zeros((len(points), 0)), {}
+        super().__init__(*rest)
+
+    def forget(self) -> None:
+        super().forget()
+        # The points as they were scaled at the last step.
+        self._placed = np.zeros((len(self._points), 0))
+        self._factor: Array | None = None
+
+    def state(self, n_inputs: int) -> State:
+        missing = n_inputs - self._placed.shape[1]
+        return {**super().state(n_inputs), "variance_points": np.pad(self._placed, ((0, 0), (0, missing)))}
+
+    def load_state(self, state: State, n_inputs: int) -> None:
+        super().load_state(state, n_inputs)
+        checked(state, {"variance_points": all_finite})
+        self._placed = array(state, "variance_points", np.float64, len(self._points), n_inputs)
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self._points) if self.n_blocks else 0
+
+    def _targets(self, block: int, X: Array, inputs: Inputs, bandwidth: float) -> Array:  # noqa: ARG002 - as the others
+        rows = inputs.encode(self._points, [False] * len(self._points))
+        scaled = inputs.scaler.scale(rows, np.zeros(len(self._points), np.bool_), DTYPE)
+        self._placed = np.ascontiguousarray(scaled[:, : X.shape[1]])
+        self._factor = None
+        return kernel_matrix(self.kernel, X, self._placed, bandwidth) / self.kappa
+
+    def _explained(self, rows: Rows, X: Array, inputs: Inputs, bandwidth: float) -> Array:
+        scores = self._scores(X, keys_of(rows, inputs), bandwidth)
+        places = self._places(rows, inputs)
+        out = np.empty(len(X))
+        for r, place in enumerate(places):
+            own = scores[r : r + 1]
+            at = own[0, place] if place >= 0 else row_products(self._weights(X[r : r + 1], bandwidth), own)[0]
+            out[r] = at
+        return out
+
+    def _places(self, rows: Rows, inputs: Inputs) -> list[int]:
+        """Which of the points each record is, -1 for none."""
+        if self._rows[0] != len(inputs):
+            raw = inputs.encode(self._points, [False] * len(self._points)).values
+            self._rows = len(inputs), raw, {_bytes(row): i for i, row in reversed([*enumerate(raw)])}
+        known = self._rows[2]
+        missing = len(inputs) - rows.values.shape[1]
+        values = np.pad(rows.values, ((0, 0), (0, missing)), constant_values=np.nan) if missing > 0 else rows.values
+        brings_more = np.asarray(is_met(rows.extras).any(axis=1)).tolist()
+        return [-1 if more else known.get(_bytes(row), -1) for row, more in zip(values, brings_more, strict=True)]
+
+    def _weights(self, x: Array, bandwidth: float) -> Array:
+        """By which the points interpolate k(x, .), shape (1, m)."""
+        points = np.pad(self._placed, ((0, 0), (0, x.shape[1] - self._placed.shape[1])))
+        if self._factor is None:
+            self._factor = kernel_matrix(self.kernel, points, points, bandwidth) / self.kappa
+            self._factor[np.diag_indices(len(points))] += _JITTER
+            factorise(self._factor)
+        weights = np.ascontiguousarray(kernel_matrix(self.kernel, x, points, bandwidth) / self.kappa)
+        solve(self._factor, weights)
+        return weights
+
+
+def _bytes(row: Array) -> bytes:
+    """The bytes of encoded values, the same for all NaN and for both zeros."""
+    return np.where(np.isnan(row), np.nan, row + 0.0).tobytes()
+
+
+def _require_whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def _shortened(value: object) -> str:
+    return f"{len(value)} points" if isinstance(value, list | tuple) and len(value) > 3 else repr(value)

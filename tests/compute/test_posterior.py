@@ -1,0 +1,80 @@
+"""The posterior by recursive least squares against its twin, which solves for each record anew."""
+
+import numpy as np
+import pytest
+
+from streamkernel.compute import posterior as kernels
+from streamkernel.compute.moments import SIZE
+from streamkernel.compute.recursive import apply_deferred
+from tests import naive
+
+
+def _fresh(D, rho, centres=True, drift=0.0):
+    P = np.eye(D) / rho
+    P[np.triu_indices(D, 1)] = np.nan
+    return kernels.Posterior(P, np.zeros((2, D)), np.zeros(D + 2), np.zeros(SIZE), np.zeros(2), rho, drift, centres)
+
+
+def _passed(posterior, Phi, y, w):
+    out = np.empty((len(Phi), 3))
+    kernels.pass_posterior(Phi, y, w, tuple(posterior), out)
+    return out
+
+
+@pytest.mark.parametrize("centres", [True, False])
+@pytest.mark.parametrize("D", [1, 3, 9])
+def test_it_is_its_twin(D, centres):
+    rng = np.random.default_rng(D)
+    Phi = rng.normal(size=(40, D))
+    y = Phi.sum(axis=1) + rng.normal(size=40) + 7
+    y[rng.random(40) < 0.2] = np.nan
+    w = rng.choice([1.0, 0.5, 3.0], 40)
+    w[5] = 0.0
+    expected = naive.pass_posterior(Phi, y, w, 0.3, centres)
+    assert np.allclose(_passed(_fresh(D, 0.3, centres), Phi, y, w), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_copies_of_a_record_leave_what_their_number_says():
+    """However many and heavy they are: rounding alone would take P below 0."""
+    phi = np.full((1, 6), np.sqrt(1 / 6))
+    posterior = _fresh(6, 1e-6)
+    for weight, least, most in ((1.0, 0.999 / 3_000, 1.001 / 3_000), (1e6, 1e-10, 1e-7)):
+        _passed(posterior, np.tile(phi, (3_000, 1)), np.full(3_000, 2.0), np.full(3_000, weight))
+        left = _passed(posterior, phi, np.array([np.nan]), np.ones(1))[0, kernels.VARIANCE]
+        assert least < left < most
+        apply_deferred(posterior.P, posterior.deferred, 1e6)
+        assert np.linalg.eigvalsh(naive.symmetric(posterior.P))[0] > 0
+
+
+def test_where_p_is_no_longer_positive_it_becomes_so_again():
+    posterior = _fresh(4, 0.1)
+    phi = np.array([[1.0, 0.0, 0.0, 0.0]])
+    _passed(posterior, phi, np.zeros(1), np.ones(1))
+    posterior.P[0, 0] = -1e-3
+    posterior.deferred[:] = 0.0
+    assert _passed(posterior, phi, np.array([np.nan]), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
+    assert posterior.P[0, 0] == pytest.approx(1 / 1.1)
+
+
+def test_drift_gives_back_what_was_learnt():
+    rng = np.random.default_rng(0)
+    Phi = np.zeros((400, 2))
+    Phi[:200, 0] = Phi[200:, 1] = 1.0
+    y = rng.normal(size=400)
+    posteriors = [_fresh(2, 0.5, drift=drift) for drift in (0.0, 1e-3, 1.0)]
+    for posterior in posteriors:
+        _passed(posterior, Phi, y, np.ones(400))
+    left = [_passed(one, Phi[:1], np.full(1, np.nan), np.ones(1))[0, kernels.VARIANCE] for one in posteriors]
+    assert left[0] == pytest.approx(1 / 200.5)
+    assert left[0] < left[1] < left[2]
+    assert left[2] == pytest.approx(2.0)
+
+
+def test_targets_of_another_size_that_came_first_are_forgotten():
+    rng = np.random.default_rng(0)
+    Phi = rng.normal(size=(300, 3))
+    y = Phi[:, 0] + 0.1 * rng.normal(size=300)
+    y[:2] = 1e100, -1e90
+    out = _passed(_fresh(3, 0.1), Phi, y, np.ones(300))
+    assert np.abs(out[200:, kernels.PREDICTION] - y[200:]).max() < 1
+    assert (out[200:, kernels.UNIT] < 3).all()

@@ -1,0 +1,67 @@
+"""Scrambled Sobol numbers against their twin, and that they fill intervals and squares evenly; quantiles of laws."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from streamkernel.compute import sobol as kernels
+from tests import naive
+
+DIRECTIONS = kernels.directions()
+
+
+def _numbers(place, n, seed=5, first=0):
+    out = np.empty(n)
+    kernels.sobol(DIRECTIONS[place], first, np.uint64(seed), out)
+    return out
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 17, 52])
+def test_the_numbers_are_their_twins(place):
+    assert _numbers(place, 37, seed=2**63 + 9, first=3).tolist() == naive.sobol(DIRECTIONS[place], 3, 2**63 + 9, 37)
+
+
+@pytest.mark.parametrize("n", [1, 64, 512])
+def test_each_place_has_one_number_in_each_interval(n):
+    assert len(DIRECTIONS) == 53
+    for place in range(len(DIRECTIONS)):
+        assert sorted(np.floor(_numbers(place, n, seed=place) * n)) == list(range(n))
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (7, 3)])
+def test_the_first_two_places_have_one_pair_in_each_rectangle(seeds):
+    x, y = (_numbers(place, 256, seed) for place, seed in enumerate(seeds))
+    for k in range(9):
+        cells = np.floor(x * 2**k) * 2 ** (8 - k) + np.floor(y * 2 ** (8 - k))
+        assert len(set(cells)) == 256
+
+
+def test_all_places_are_different_sequences():
+    unscrambled = {tuple(row[:8].tolist()) for row in DIRECTIONS}
+    assert len(unscrambled) == len(DIRECTIONS)
+
+
+def test_scrambling_is_uniform():
+    first = [_numbers(3, 1, seed)[0] for seed in range(2_000)]
+    assert stats.kstest(first, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("law", [kernels.NORMAL, kernels.CAUCHY, kernels.LAPLACE])
+def test_quantiles(law):
+    U = np.array([[1e-9, 0.01, 0.0749, 0.3, 0.4], [0.5 + 1e-6, 0.6, 0.9251, 0.99, 1 - 2.0**-33]])
+    out = np.empty(U.shape)
+    kernels.quantiles(law, U, 1.5, out)
+    assert np.allclose(out, naive.quantiles(law, U, 1.5), rtol=1e-7, atol=1e-12)
+
+
+def test_the_normal_quantile_far_out():
+    for u in (1e-300, 1e-30, 2.0**-33, 0.075, 0.0750001):
+        assert kernels.normal_quantile(u) == pytest.approx(naive.normal_quantile(u), rel=1e-12)
+        if u > 1e-12:
+            assert kernels.normal_quantile(1 - u) == pytest.approx(naive.normal_quantile(1 - u), rel=1e-12)
+
+
+def test_quantiles_are_cut():
+    out = np.empty((1, 1))
+    kernels.quantiles(kernels.CAUCHY, np.array([[1e-9]]), 1e300, out)
+    assert out[0, 0] == -1e16
