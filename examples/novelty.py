@@ -11,7 +11,7 @@ from streamkernel import KernelNoveltyDetector
 rng = random.Random(1)
 
 
-def record():
+def record() -> dict[str, float]:
     """Two clusters, and now and then something that is anywhere."""
     if rng.random() < 0.02:
         return {"a": rng.uniform(-4, 8), "b": rng.uniform(-4, 8)}
@@ -35,14 +35,15 @@ for place in ({"a": 4, "b": 3}, {"a": 0, "b": 4}):
 if sys.argv[1:]:
     import matplotlib
     import numpy as np
-    import pandas as pd
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     grid = np.linspace(-4, 8, 121)
     a, b = np.meshgrid(grid, grid)
-    scores = np.asarray(model.score_many(pd.DataFrame({"a": a.ravel(), "b": b.ravel()}))).reshape(a.shape)
+    scores = np.reshape(
+        [model.score_one({"a": one, "b": other}) for one, other in zip(a.flat, b.flat, strict=True)], a.shape
+    )
     shown = [record() for _ in range(1000)]
     novel = [model.score_one(x) > 0 for x in shown]
     figure, axis = pyplot.subplots(figsize=(6, 5))

@@ -13,7 +13,7 @@ from streamkernel.losses import Quantile
 rng = random.Random(1)
 
 
-def record():
+def record() -> tuple[dict[str, float], float]:
     """A sine whose noise widens."""
     a = rng.uniform(0, 6)
     return {"a": a}, math.sin(a) + rng.gauss(0, 0.05 + 0.1 * a)
