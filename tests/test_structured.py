@@ -281,7 +281,7 @@ def _error(bandwidth, structured, seed, d):
     X = rng.normal(size=(2000, d))
     ys = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=2000)
     xs = [dict(zip(map(str, range(d)), row, strict=True)) for row in X.tolist()]
-    model = KernelRegressor(kernel=Gaussian(bandwidth, structured=structured), seed=seed)
+    model = KernelRegressor(kernel=Gaussian(bandwidth, structured=structured), precondition=False, seed=seed)
     predictions = np.array(model.advance(xs, ys.tolist()).predictions)
     return np.mean((predictions - ys)[1000:] ** 2) / ys[1000:].var()
 

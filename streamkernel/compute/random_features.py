@@ -104,7 +104,7 @@ def _dot(phi: Array, alpha: Array) -> Any:
 
 
 @jit
-def add_products(phi: Array, alpha: Array, first: int, scores: Array) -> None:
+def add_parts(phi: Array, alpha: Array, first: int, scores: Array) -> None:
     """Add the products of features and their coefficients to the scores of rows.
 
     Parameters

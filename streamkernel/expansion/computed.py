@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.compute.features import TILE
 from streamkernel.compute.gaussians import feature_words
-from streamkernel.compute.random_features import add_products
+from streamkernel.compute.random_features import add_parts
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import compute_features
 from streamkernel.state import Array
@@ -61,7 +61,7 @@ class Computed:
             words = self._words(first, min(tile, n_features - first))
             for start in range(0, len(X), AT_ONCE):
                 rows = slice(start, start + AT_ONCE)
-                add_products(self._features(X[rows], words, keys, bandwidth), alpha, first, total[rows])
+                add_parts(self._features(X[rows], words, keys, bandwidth), alpha, first, total[rows])
 
     #: There is nothing faster for many rows.
     add_many = add_scores

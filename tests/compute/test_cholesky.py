@@ -22,6 +22,21 @@ def test_copy_tile(n, m, sign, seed):
     assert np.isnan(tile[len(expected) :]).all()
 
 
+@given(st.sampled_from([4, 8]), st.integers(2, 9), st.data())
+def test_rows_of_a_tile(n, m, data):
+    rng = np.random.default_rng(data.draw(seeds))
+    left, right, rows = rng.normal(size=(n, m)), rng.normal(size=(n, m)), rng.normal(size=(2, m))
+    i, first = data.draw(st.integers(0, m - 2)), data.draw(st.integers(0, m - 1))
+    expected = naive._add_one(left, right, i, n, first, rows[0])
+    both = naive._add_two(left, right, i, n, *rows)
+    own = rows[0].copy()
+    kernels._add_one(left, right, i, n, first, own)
+    np.testing.assert_allclose(own[first:], expected, rtol=1e-10, atol=1e-12)
+    assert (own[:first] == rows[0, :first]).all()
+    kernels._add_two(left, right, i, n, *rows)
+    np.testing.assert_allclose(rows, both, rtol=1e-10, atol=1e-12)
+
+
 @settings(max_examples=40)
 @given(sizes, sizes, st.sampled_from([1.0, -1.0]), st.data())
 def test_add_gram(n, m, sign, data):

@@ -7,7 +7,7 @@ A twin has the name of its kernel and returns what the kernel fills in; it stand
 
 from tests.naive.arrival import arrive, remember
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
-from tests.naive.cholesky import _copy_tile, add_gram, add_products, factorise, solve
+from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorise, solve
 from tests.naive.experts import (
     count_loss,
     hedge_weights,
@@ -48,6 +48,27 @@ from tests.naive.gaussians import (
     shaped,
 )
 from tests.naive.label_pass import advance_labels, mix, pass_labels, shift
+from tests.naive.laws import (
+    _cosine,
+    _draw,
+    _gamma,
+    _jensen_shannon,
+    _normal,
+    _sech,
+    _sine,
+    _tangent,
+    bits,
+    draws,
+    exp,
+    gammas,
+    log,
+    salted,
+    signs,
+    sin_half_turns,
+    stream,
+    uniform,
+    uniforms,
+)
 from tests.naive.moments import (
     INPUTS,
     TARGETS,
@@ -71,6 +92,17 @@ from tests.naive.moments import (
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
 from tests.naive.posterior import pass_posterior
+from tests.naive.random_features import (
+    add_parts,
+    count_sketches,
+    decays,
+    homogeneous_waves,
+    logs,
+    multiply_spectra,
+    project,
+    sign_products,
+    waves,
+)
 from tests.naive.recursive import (
     _absorb,
     _subtract,

@@ -11,6 +11,15 @@ def _copy_tile(P, rows, columns, sign):
     return np.concatenate([part, np.zeros((-len(part) % 4, part.shape[1]))])
 
 
+def _add_one(left, right, i, n, first, own):
+    """The row, from `first` on."""
+    return [a + _dot(left[:n, i], right[:n, j]) for j, a in enumerate(own[first:], start=first)]
+
+
+def _add_two(left, right, i, n, own, next_own):
+    return _add_one(left, right, i, n, 0, own), _add_one(left, right, i + 1, n, 0, next_own)
+
+
 def add_gram(P, first, last, column, sign, C):
     """Its upper triangle counts."""
     part = P[first:last, column:]

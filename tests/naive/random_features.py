@@ -12,6 +12,19 @@ def project(x, W):
     return [sum(a * w[i] for a, w in zip(x, W, strict=True)) for i in range(len(W[0]))]
 
 
+def waves(turns):
+    """Cosines, then sines, of a row."""
+    return [wave(2 * math.pi * t) for wave in (math.cos, math.sin) for t in turns]
+
+
+def decays(numbers):
+    return [math.exp(-x) for x in numbers]
+
+
+def logs(x, c):
+    return [math.log(max(a / c + 1, 1e-30)) for a in x]
+
+
 def homogeneous_waves(x, signs, turns):
     """Cosines, then sines."""
     angles = [[2 * math.pi * t * math.log(a) if a > 0 else 0.0 for a in x] for t in turns]
@@ -23,7 +36,7 @@ def homogeneous_waves(x, signs, turns):
     ]
 
 
-def add_products(phi, alpha, first):
+def add_parts(phi, alpha, first):
     """The score of each output: phi is one row, `alpha[o][p]` a list."""
     m = len(phi) // len(alpha[0])
     return [
@@ -41,14 +54,20 @@ def sign_products(x, words, keys, orders, weights):
     return out
 
 
-def count_sketch(x, word, keys, constant, degree, F):
-    """The sketches of a block, `degree` lists of F numbers."""
-    out = [[0.0] * F for _ in range(degree)]
-    for value, key in zip([*x, constant], [*keys, CONSTANT], strict=True):
-        for k in range(degree):
-            bits = laws.bits(laws.stream(word, key), k)
-            out[k][(bits >> 1) % F] += value if bits & 1 else -value
+def count_sketches(x, words, keys, constant, degree, F):
+    """The sketches of a row: of each block `degree` lists of F numbers."""
+    out = [[[0.0] * F for _ in range(degree)] for _ in words]
+    for word, of_block in zip(words, out, strict=True):
+        for value, key in zip([*x, constant], [*keys, CONSTANT], strict=True):
+            for k in range(degree):
+                bits = laws.bits(laws.stream(word, key), k)
+                of_block[k][(bits >> 1) % F] += value if bits & 1 else -value
     return out
+
+
+def multiply_spectra(spectra):
+    """The product of the spectra of a block."""
+    return [math.prod(numbers) for numbers in zip(*spectra, strict=True)]
 
 
 def convolved(sketches):

@@ -124,7 +124,7 @@ def test_a_third_class_within_one_call():
 @pytest.mark.parametrize("loss", [*TWO_SIDED, None], ids=lambda loss: type(loss).__name__)
 def test_weights_multiply_the_gradient(loss):
     """Weight 0 moves moments only, weight 2 is twice the pull: with one record a step, twice the coefficients."""
-    arguments = {"batch_size": 1, "dtype": "float64", "standardize": False}
+    arguments = {"batch_size": 1, "dtype": "float64", "standardize": False, "precondition": False}
     models = [classifier(loss, **arguments) for _ in range(3)]
     for model, w in zip(models, (0.0, 1.0, 2.0), strict=True):
         model.advance([{"a": 1.0}] * 2, [False, True], [0.0, 0.0])
