@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.fuzz.mutation import mutated
-from benchmarks.fuzz.patience import Patience
+from benchmarks.fuzz.process_clock import ProcessClock
 from benchmarks.fuzz.target import Target, configured
 
 _MAIN = "import sys; from streamkernel.daemon.cli import main; sys.exit(main())"
@@ -75,7 +75,7 @@ class Http(Target):
         for connection in self._idle:
             connection.close()
         self._daemon.send_signal(signal.SIGTERM)
-        spent = Patience(self._daemon.pid)
+        spent = ProcessClock(self._daemon.pid)
         while self._daemon.poll() is None:
             if spent.seconds > _STOP_SECONDS:
                 self._daemon.kill()
@@ -99,7 +99,7 @@ class Http(Target):
                 pass
 
     def _probe(self) -> str | None:
-        spent = Patience(self._daemon.pid)
+        spent = ProcessClock(self._daemon.pid)
         said = "nothing"
         while spent.seconds < _SECONDS:
             try:

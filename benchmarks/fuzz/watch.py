@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.fuzz.child import DONE, STARTING
-from benchmarks.fuzz.patience import Patience
+from benchmarks.fuzz.process_clock import ProcessClock
 
 #: What takes longer hangs; the time in which other processes had the processor does not count.
 HANG_SECONDS = 5.0
@@ -69,7 +69,7 @@ def _watched(arguments: list[str], progress: Path) -> str | None:
     errors = progress.with_name("errors")
     with errors.open("w") as file:
         child = subprocess.Popen([sys.executable, "-m", "benchmarks.fuzz.child", *arguments], stderr=file)
-    at, spent = progress.read_bytes(), Patience(child.pid)
+    at, spent = progress.read_bytes(), ProcessClock(child.pid)
     while (status := child.poll()) is None:
         time.sleep(0.1)
         now = progress.read_bytes()

@@ -12,7 +12,7 @@ __all__ = ["MOST_OLD", "OldFiles"]
 _log = logging.getLogger(__name__)
 
 MOST_OLD = 100_000
-"""How many old files are told apart; with more, listing the directory takes longer than it is to be."""
+"""The most old files that are told apart; with more, a look at the directory takes too long anyhow."""
 
 
 class OldFiles:
@@ -40,7 +40,7 @@ class OldFiles:
         self._place = place
         self._known: set[int] = set()
         # Whether there were too many at the last look: what there was then is not known.
-        self._blind = False
+        self._too_many = False
 
     def add(self, files: Iterable[FinishedFile]) -> None:
         """Add files that are no news."""
@@ -53,13 +53,13 @@ class OldFiles:
         self._known.update(now)
         if len(self._known) > MOST_OLD:  # not sooner: a listing may miss a file once
             self._known.intersection_update(now)
-        blind, self._blind = self._blind, len(now) > MOST_OLD
-        if self._blind:
+        before, self._too_many = self._too_many, len(now) > MOST_OLD
+        if self._too_many:
             self._known.clear()
-        if self._blind and not blind:
+        if self._too_many and not before:
             _log.warning(
                 "%s: more than %s files are older than those remembered by name: one of them that comes late is not "
                 "told any more; move away those that were read, looking through them takes time, too",
                 *(self._place, f"{MOST_OLD:,}"),
             )
-        return [] if blind or self._blind else late
+        return [] if before or self._too_many else late

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from benchmarks.fuzz import patience, watch
+from benchmarks.fuzz import process_clock, watch
 from benchmarks.fuzz.__main__ import TARGETS, report
 from benchmarks.fuzz.child import draw_of, made
 from benchmarks.fuzz.mutation import altered, mutated, odd
@@ -36,8 +36,8 @@ def test_what_goes_wrong_is_found_and_the_other_cases_are_tried(stub, sentence, 
 
 def test_the_time_in_line_for_a_processor_is_not_a_process_own(monkeypatch):
     waited = {"1": 500.0, "2": 1.0}
-    monkeypatch.setattr(patience, "_in_line", lambda _: waited)
-    spent = patience.Patience(7)
+    monkeypatch.setattr(process_clock, "_in_line", lambda _: waited)
+    spent = process_clock.ProcessClock(7)
     assert spent.seconds >= 0
     waited = {"2": 101.0, "3": 2.0}
     assert -100 <= spent.seconds < -90

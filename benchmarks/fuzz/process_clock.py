@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 
-class Patience:
+class ProcessClock:
     """The time since this was made or renewed, less what a process has waited for a processor.
 
     What it sleeps or waits for otherwise counts. Of several threads, the one that waited longest is believed.
