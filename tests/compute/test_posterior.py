@@ -52,8 +52,12 @@ def test_where_p_is_no_longer_positive_it_becomes_so_again():
     _passed(posterior, phi, np.zeros(1), np.ones(1))
     posterior.P[0, 0] = -1e-3
     posterior.deferred[:] = 0.0
-    assert _passed(posterior, phi, np.array([np.nan]), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
-    assert posterior.P[0, 0] == pytest.approx(1 / 1.1)
+    for y, w in ((np.nan, 1.0), (0.0, 0.0)):  # neither of them is learnt
+        assert _passed(posterior, phi, np.full(1, y), np.full(1, w))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
+        assert posterior.P[0, 0] == -1e-3
+    assert _passed(posterior, phi, np.zeros(1), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
+    apply_deferred(posterior.P, posterior.deferred, 10.0)
+    assert posterior.P[0, 0] == pytest.approx(1 / 2.1)
 
 
 def test_drift_gives_back_what_was_learnt():
