@@ -259,29 +259,3 @@ def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array,
 def has_frequencies(kernel: Kernel) -> TypeGuard[FourierKernel]:
     """Whether a kernel draws frequencies: a Fourier kernel, or a product of such."""
     return kernel.is_fourier
-
-
-def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
-    """The kernel, where its features are cosines and sines of the inputs themselves.
-
-    Parameters
-    ----------
-    kernel
-        Any kernel.
-    estimator
-        The name of what takes only such kernels.
-
-    Raises
-    ------
-    ValueError
-        It is another, or its frequencies are structured.
-
-    """
-    if kernel.structured:
-        raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
-    if not has_frequencies(kernel) or kernel.transforms:
-        raise ValueError(
-            f"{estimator} takes kernels whose features are cosines of the inputs (Gaussian, Laplacian, Cauchy, Matern "
-            f"and their products), got {kernel!r}: KernelClassifier and KernelRegressor take any"
-        )
-    return kernel
