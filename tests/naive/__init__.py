@@ -116,7 +116,7 @@ from tests.naive.recursive import (
     symmetric_product,
 )
 from tests.naive.slopes import slopes, squared_slopes
-from tests.naive.sobol import normal_quantile, quantiles, sobol
+from tests.naive.sobol import _quantile, _tail, normal_quantile, quantiles, sobol
 from tests.naive.softmax import softmax_into, softmax_rows
 from tests.naive.structured import (
     COUNTED_DEVIATION,
