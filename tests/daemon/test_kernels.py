@@ -71,12 +71,27 @@ def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home
         ({"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}}}, "right"),
         ({"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Cauchy": {}}, "factor": 0}}, "factor"),
         ({"streamkernel.kernels.Gausian": {}}, "Gaussian"),
+        ("gaussian", "must be None or a Kernel, got 'gaussian': write {streamkernel.kernels.Gaussian: {}}"),
+        ({"Polynomial": {"degree": 3}}, "write {streamkernel.kernels.Polynomial: {degree: ...}}"),
+        ("streamkernel.kernels.Matern", "to make an object of it write {streamkernel.kernels.Matern: {}}"),
+        (
+            {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": "cauchy"}},
+            "right: must be a Kernel, got 'cauchy': write {streamkernel.kernels.Cauchy: {}}",
+        ),
     ],
 )
 def test_mistakes_in_a_configuration(home: Home, capsys: pytest.CaptureFixture[str], kernel: Any, message: str) -> None:
     home.configure(model=[{"streamkernel.KernelClassifier": {"kernel": kernel}}])
     assert main(["check", str(home.config)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_losses_and_growth_policies_by_their_bare_names(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    home.configure(model=[{"streamkernel.KernelRegressor": {"loss": "quantile", "growth": {"UDSG": {"reuse": 2}}}}])
+    assert main(["check", str(home.config)]) == 2
+    said = capsys.readouterr().err
+    assert "loss: must be None or a RegressionLoss, got 'quantile': write {streamkernel.losses.Quantile: {}}" in said
+    assert "write {streamkernel.growth.UDSG: {reuse: ...}}" in said
 
 
 def test_kernels_inside_rivers_models_are_restored_by_their_constructors() -> None:

@@ -74,7 +74,19 @@ def test_a_machine_learns_with_each_kernel_by_plain_steps(name):
     assert np.mean([p == y for p, y in zip(made.predictions[200:], ys[200:], strict=True)]) > 0.7
 
 
-@pytest.mark.parametrize("kernel", [Laplacian(), Cauchy(), Matern(), Matern(0.5) * Gaussian()], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Laplacian(),
+        Cauchy(),
+        Matern(),
+        Matern(0.5) * Gaussian(),
+        2 * Gaussian(),
+        Gaussian() + 0.5 * Laplacian(),
+        (Cauchy() + Matern(bandwidth=3.0)) * Gaussian(),
+    ],
+    ids=repr,
+)
 def test_adaptive_estimators_take_fourier_kernels(kernel):
     xs, ys = _stream(300)
     model = AdaptiveKernelClassifier(kernel=kernel, n_features=32, seed=1)
@@ -92,7 +104,16 @@ def _standardised(xs):
 
 
 @pytest.mark.parametrize(
-    "kernel", [ChiSquared(), SkewedChiSquared(), 2 * Gaussian(), Gaussian() + Laplacian(), DotProduct()], ids=repr
+    "kernel",
+    [
+        ChiSquared(),
+        SkewedChiSquared(),
+        2 * ChiSquared(),
+        Gaussian() + DotProduct(),
+        DotProduct(),
+        Laplacian() * (Gaussian() + SkewedChiSquared()),
+    ],
+    ids=repr,
 )
 def test_adaptive_estimators_refuse_others_in_one_sentence(kernel):
     for estimator in (AdaptiveKernelClassifier, AdaptiveKernelRegressor):
