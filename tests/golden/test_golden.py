@@ -105,7 +105,7 @@ def test_a_gaussian_process_and_its_variance_go_on(
     assert plan.model.__getstate__()["variance_records"] == WHOLE
     said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]
     assert len(said) == WHOLE
-    assert all(line["std"] > 0 for line in said)
+    assert all(line["std"] > 0 for line in said)  # of no record is the function known
 
 
 @pytest.mark.parametrize("folder", SEVERAL, ids=lambda folder: folder.parent.name)
