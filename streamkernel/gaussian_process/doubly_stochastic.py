@@ -67,6 +67,7 @@ class VarianceFunctions(abc.ABC):
         self.max_blocks = max_blocks
         self.sample_size = sample_size
         self.kappa = float(kernel.kappa or 1.0)
+        self._batch_size = batch_size
         self._block_size = block_size
         self.set_seed(0)
         self._batch = MiniBatch(batch_size, DTYPE)
@@ -105,9 +106,14 @@ class VarianceFunctions(abc.ABC):
             self._batch.clear()
 
     def variances(self, rows: Rows, X: Array, inputs: Inputs, bandwidth: float) -> Array:
-        """The posterior's variances at rows, encoded and scaled, from 0 to that of the prior; shape (n,)."""
+        """The posterior's variances at rows, encoded and scaled, at most that of the prior; shape (n,).
+
+        At least what n copies of the record itself would leave: no other records leave less.
+        """
         explained = self._explained(rows, X, inputs, bandwidth) if self.n_blocks else np.zeros(len(X))
-        return np.asarray(self.kappa * np.clip(1.0 - np.nan_to_num(explained), 0.0, 1.0))
+        n = self.sample_size or self.n_steps * self._batch_size
+        least = self.rho / (self.rho + n)
+        return np.asarray(self.kappa * np.clip(1.0 - np.nan_to_num(explained), least, 1.0))
 
     def state(self, n_inputs: int) -> State:
         """The fields of the state."""

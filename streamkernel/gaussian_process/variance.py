@@ -10,6 +10,7 @@ from river import base
 
 from streamkernel.compute.cholesky import factorise, solve
 from streamkernel.compute.gaussians import mix64
+from streamkernel.domain import Domain
 from streamkernel.fields import all_finite, array, checked
 from streamkernel.gaussian_process.doubly_stochastic import DTYPE, VarianceFunctions, keys_of, row_products
 from streamkernel.growth.bandwidth import occupied
@@ -183,12 +184,16 @@ class TestPointFunctions(VarianceEstimator):
             raise ValueError(
                 f"points must be a list of 1 to {MOST_POINTS} dicts of inputs by name, got {_shortened(points)}"
             )
+        self._check_points(None)
+
+    def _check_points(self, domain: Domain | None) -> None:
         try:
-            Inputs(1, False).check(points)
+            Inputs(1, False, domain).check(self.points)
         except ValueError as error:
             raise ValueError(f"points must be records: {error}") from error
 
     def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
+        self._check_points(kernel.domain)
         return _PointFunctions(self.points, kernel, rho, *self._sizes)
 
     @classmethod
