@@ -219,7 +219,8 @@ def test_the_public_names():
     import streamkernel.kernels
 
     adaptive, growing = {"AdaptiveKernelClassifier", "AdaptiveKernelRegressor"}, {"KernelClassifier", "KernelRegressor"}
-    assert set(streamkernel.__all__) == adaptive | growing | {"GaussianProcessRegressor"}
+    others = {"GaussianProcessRegressor", "KernelDensityRatio", "KernelNoveltyDetector"}
+    assert set(streamkernel.__all__) == adaptive | growing | others
     assert {"CDSG", "DSG", "UDSG"} <= set(streamkernel.growth.__all__)
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)
     for module in (streamkernel, streamkernel.growth, streamkernel.kernels):
