@@ -11,8 +11,7 @@ from benchmarks.paper.baselines.svrg import Svrg
 from benchmarks.paper.contenders import fourier
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, digits, mnist
-from benchmarks.paper.runs import Make, Runs, enter, follow
-from benchmarks.paper.svm import of
+from benchmarks.paper.runs import Make, Runs, enter, follow, of
 from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -37,9 +36,9 @@ class CurveSetting(NamedTuple):
 
 
 SETTINGS = [
-    CurveSetting(mnist, 256, 64, 0.4, 2, 8),
+    CurveSetting(mnist, 256, 64, 0.4, 2, 6),
     CurveSetting(digits, 64, 64, 1.0, 12, 4),
-    CurveSetting(adult, 64, 32, 1.0, 3, 8),
+    CurveSetting(adult, 64, 32, 1.0, 2, 6),
 ]
 REGULARIZATION = 1e-6
 
@@ -107,7 +106,7 @@ def compare(setting: CurveSetting, problem: Problem, seeds: range) -> Runs:
 
 def averaged(runs: Runs, problem: Problem, name: str, field: str) -> list[float]:
     """A column of a curve, averaged over the seeds, as far as all of them go."""
-    found = of(runs, problem, name)
+    found = of(runs, problem.name, name)
     length = min(len(looks) for looks in found)
     return [float(np.mean([getattr(looks[i], field) for looks in found])) for i in range(length)]
 
@@ -167,8 +166,8 @@ def shortfall(runs: Runs, problem: Problem, setting: CurveSetting) -> str | None
     found = ratio(runs, problem, "seconds", "error", "CDSG")
     if found is not None and found >= CLAIM:
         return None
-    steps = sum(looks[-1].records / setting.batch_size for looks in of(runs, problem, "CDSG"))
-    grown = sum(looks[-1].n_features / setting.block_size for looks in of(runs, problem, "CDSG"))
+    steps = sum(looks[-1].records / setting.batch_size for looks in of(runs, problem.name, "CDSG"))
+    grown = sum(looks[-1].n_features / setting.block_size for looks in of(runs, problem.name, "CDSG"))
     pairs = [(axis, values) for values in ("error", "objective") for axis in ("seconds", "work")]
     each = {f"{values} by {axis}": ratio(runs, problem, axis, values, "CDSG") for axis, values in pairs}
     told = ", ".join(f"{what} {'never' if value is None else f'{value:.2f}'}" for what, value in each.items())
@@ -183,7 +182,7 @@ def ends(runs: Runs, problem: Problem, passes: float) -> list[list[str]]:
     """A row each algorithm, after the same passes."""
     rows = []
     for name in (*POLICIES, "SVRG"):
-        found = of(runs, problem, name)
+        found = of(runs, problem.name, name)
         at = [next((k for k in looks if k.records > (passes - 0.1) * problem.n), looks[-1]) for looks in found]
         rows.append(
             [

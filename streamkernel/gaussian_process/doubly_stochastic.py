@@ -96,11 +96,11 @@ class VarianceFunctions(abc.ABC):
         return int(self.theta.nbytes)
 
     def take(self, X: Array, weights: Array, inputs: Inputs, bandwidth: float) -> None:
-        """Let scaled rows, (n, d), wait for their step, and take it when they are enough."""
+        """Let scaled rows of the first d inputs, (n, d), wait for their step, and take it when they are enough."""
         self._batch.append(X, np.zeros(len(X)), weights, None)
         self.n_learnt += len(X)
         if not self._batch.room:
-            rows = self._batch.rows(len(inputs))
+            rows = self._batch.rows(X.shape[1])
             self._take_step(rows, self._batch.w, inputs, bandwidth)
             self._batch.clear()
 
@@ -136,7 +136,7 @@ class VarianceFunctions(abc.ABC):
         return Expansion(self.kernel, self._block_size, DTYPE, _CACHE_BYTES, seed)
 
     def _take_step(self, X: Array, weights: Array, inputs: Inputs, bandwidth: float) -> None:
-        keys = inputs.columns.keys
+        keys = inputs.columns.keys[: X.shape[1]]
         grows = self.max_blocks is None or self.n_blocks < self.max_blocks
         block = self.n_blocks if grows else self._chosen()
         scores = self._scores(X, keys, bandwidth)

@@ -91,7 +91,7 @@ from tests.naive.moments import (
     updated,
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
-from tests.naive.posterior import pass_posterior
+from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
 from tests.naive.random_features import (
     add_parts,
     count_sketches,

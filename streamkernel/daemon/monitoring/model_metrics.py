@@ -68,7 +68,7 @@ class _Growth(ModelMetrics):
         super().__init__(step, prefix, registry)
         limit = self._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
         limit.set(math.inf if self._step.max_features is None else self._step.max_features)
-        blocks = self._counter("feature_blocks", "Steps that grew a new block or reused an old one.", ["action"])
+        blocks = self._counter("feature_blocks", "Updates that grew a new block or reused an old one.", ["action"])
         self._count("n_grown", blocks.labels("grown"))
         self._count("n_reused", blocks.labels("reused"))
 
