@@ -1,6 +1,8 @@
 """Every estimator with every kernel that it takes, and one clear sentence for each that it does not take."""
 
+import copy
 import math
+import pickle
 import re
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from streamkernel import (
     kernels,
 )
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
+from streamkernel.kernels.spectral import SpectralMixture
 from tests.kernels.cases import CASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "estimators" / "choosing.md"
@@ -37,6 +40,20 @@ def test_every_kernel_has_its_cases_and_a_doctest():
     assert {type(kernel).__name__ for kernel, _ in CASES.values()} >= set(kernels.__all__) - {"Kernel", "FourierKernel"}
     for name in set(kernels.__all__) - {"Kernel", "FourierKernel"}:
         assert ">>> " in getattr(kernels, name).__doc__, name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_is_copied_by_pickle_clone_and_the_call_that_it_is_shown_as(name):
+    kernel, X = CASES[name]
+    shown = eval(repr(kernel), {**vars(kernels), "SpectralMixture": SpectralMixture})
+    K = kernel.matrix(X, X, 1.3)
+    for made in (pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel), kernel.clone(), shown):
+        assert repr(made) == str(made) == repr(kernel)
+        assert np.array_equal(made.matrix(X, X, 1.3), K)
+        for stated in ("bandwidth", "n_parts", "domain", "kappa", "feature_bound", "standardizes", "shift_invariant"):
+            assert getattr(made, stated) == getattr(kernel, stated)
+    model = KernelRegressor(kernel=kernel, seed=1)
+    assert repr(model.clone()) == repr(model)
 
 
 @pytest.mark.parametrize("name", CASES)
