@@ -269,7 +269,7 @@ class FourierKernel(Kernel):
 
 def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
     """Fill `out` with cosines and sines, as `Kernel.features` has them."""
-    W = np.empty((len(keys), len(words)), X.dtype)
+    W = np.full((len(keys), len(words)), np.nan, X.dtype)  # one that is not filled is then told of
     kernel.frequencies(words, keys, bandwidth, W)
     turns = np.empty((len(X), len(words)), X.dtype)
     project(kernel.transform(X), W, turns)
