@@ -80,7 +80,7 @@ def beside_linear(cells: Board) -> str:
 def _gap(own: Cell, other: Cell) -> str:
     """A stream, and by how much a model is behind another there: in points, or in per cent of the other's error."""
     gap = 100 * (own.loss - other.loss if own.stream.n_classes else own.loss / other.loss - 1)
-    return f"{own.stream.name} ({gap:.1f}{'' if own.stream.n_classes else '%'})"
+    return f"{own.stream.name} ({f'{gap:.2f}' if own.stream.n_classes else f'{gap:.1f}%'})"
 
 
 def _linear(cell: Cell) -> str:
