@@ -70,7 +70,7 @@ def beside_linear(cells: Board) -> str:
             chosen = [(own, other) for own, other in pairs if own.stream.group in members]
             behind = [(own, other) for own, other in chosen if own.loss > other.loss]
             far = [own for own, other in behind if verdict(own, other.loss) == "behind"]
-            if chosen:
+            if chosen and (group == "all" or rival == "Linear"):
                 named = ", ".join(_gap(own, other) for own, other in behind) if len(behind) < len(chosen) else "each"
                 lines.append([name, title, group, len(chosen), len(behind), len(far), named])
     header = ["model", "beside", "of", "streams", "behind", "by more than .5 points, or 2%", "behind on (by)"]
