@@ -13,6 +13,8 @@ from benchmarks.streams import FILES, HARD, SIXTEEN, Stream
 
 TITLES = {SIXTEEN: "The sixteen streams", HARD: "Known to be hard for random features", FILES: "Files"}
 
+MANY = 10  # streams that are not told one by one where a model is behind on each
+
 
 def main_table(cells: Board, streams: Sequence[Stream], classes: bool) -> str:
     """A row a stream, a column a model; the best of all in bold."""
@@ -71,7 +73,11 @@ def beside_linear(cells: Board) -> str:
             behind = [(own, other) for own, other in chosen if own.loss > other.loss]
             far = [own for own, other in behind if verdict(own, other.loss) == "behind"]
             if chosen and (group == "all" or rival == "Linear"):
-                named = ", ".join(_gap(own, other) for own, other in behind) if len(behind) < len(chosen) else "each"
+                named = (
+                    ", ".join(_gap(own, other) for own, other in behind)
+                    if len(behind) < max(len(chosen), MANY)
+                    else "each"
+                )
                 lines.append([name, title, group, len(chosen), len(behind), len(far), named])
     header = ["model", "beside", "of", "streams", "behind", "by more than .5 points, or 2%", "behind on (by)"]
     return table(header, lines) if lines else ""
