@@ -13,6 +13,8 @@ from benchmarks.streams import FILES, HARD, SIXTEEN, Stream
 
 TITLES = {SIXTEEN: "The sixteen streams", HARD: "Known to be hard for random features", FILES: "Files"}
 
+MANY = 10  # streams that are not told one by one where a model is behind on each
+
 
 def main_table(cells: Board, streams: Sequence[Stream], classes: bool) -> str:
     """A row a stream, a column a model; the best of all in bold."""
@@ -70,8 +72,12 @@ def beside_linear(cells: Board) -> str:
             chosen = [(own, other) for own, other in pairs if own.stream.group in members]
             behind = [(own, other) for own, other in chosen if own.loss > other.loss]
             far = [own for own, other in behind if verdict(own, other.loss) == "behind"]
-            if chosen:
-                named = ", ".join(_gap(own, other) for own, other in behind) if len(behind) < len(chosen) else "each"
+            if chosen and (group == "all" or rival == "Linear"):
+                named = (
+                    ", ".join(_gap(own, other) for own, other in behind)
+                    if len(behind) < max(len(chosen), MANY)
+                    else "each"
+                )
                 lines.append([name, title, group, len(chosen), len(behind), len(far), named])
     header = ["model", "beside", "of", "streams", "behind", "by more than .5 points, or 2%", "behind on (by)"]
     return table(header, lines) if lines else ""
@@ -80,7 +86,7 @@ def beside_linear(cells: Board) -> str:
 def _gap(own: Cell, other: Cell) -> str:
     """A stream, and by how much a model is behind another there: in points, or in per cent of the other's error."""
     gap = 100 * (own.loss - other.loss if own.stream.n_classes else own.loss / other.loss - 1)
-    return f"{own.stream.name} ({gap:.1f}{'' if own.stream.n_classes else '%'})"
+    return f"{own.stream.name} ({f'{gap:.2f}' if own.stream.n_classes else f'{gap:.1f}%'})"
 
 
 def _linear(cell: Cell) -> str:
