@@ -87,7 +87,7 @@ def test_the_candidate_with_the_fewest_wrong_rows_is_chosen():
     assert best is candidates[1]
     assert wrong[1] < 0.5 * problem.n < wrong[0]
     assert best.of(problem).X.shape == (problem.n, 20)
-    assert tables(choice_table(candidates, wrong, problem))[0][2][:5] == ["300", "32", "1", "0.001", "20"]
+    assert tables(choice_table(candidates, wrong, problem))[0][2][1:7] == ["300", "32", "1", "none", "0.001", "20"]
 
 
 def test_a_variance_is_what_is_not_explained_on_the_diagonal():
