@@ -97,7 +97,7 @@ def test_a_variance_is_what_is_not_explained_on_the_diagonal():
 
 
 def test_norma_comes_closer_to_mean_and_variance():
-    _, mean, _, variance = posterior.problems(quick=True)
+    _, mean, _, variance = posterior.problems(posterior.QUICK)
     for problem, score in ((mean, posterior.mean_error), (variance, posterior.variance_error)):
         found = follow(posterior.norma, problem, 64, 1, passes=30, looks=1, score=score)
         assert found[-1].error < 0.7 * found[0].error
