@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from river.optim.schedulers import Constant
 
+from benchmarks.digit_runs import SquaredError
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Problem
 from benchmarks.paper.runs import Make, follow
@@ -18,16 +20,24 @@ FOLDS = 3
 
 
 class StrongMachine(NamedTuple):
-    """A growing classifier with preconditioned blocks and the softmax.
+    """A growing classifier with preconditioned blocks.
 
     Attributes
     ----------
     batch_size, block_size, blocks
-        B, F and blocks a step.
+        The least B, F and blocks a step.
     width
         The bandwidth, in median distances.
     n_inputs
         Principal components that it learns from; None for all inputs.
+    weight
+        The weight of every record. The ridge of a step is divided by it; nothing else changes in one.
+    step
+        The size of every step, in solutions of its ridge regression; None for the default rule.
+    squared
+        Whether the loss is the squared error of one-hot targets in place of the softmax.
+    max_features
+        Of the machine; None for any number.
 
     """
 
@@ -36,32 +46,53 @@ class StrongMachine(NamedTuple):
     blocks: int
     width: float
     n_inputs: int | None = None
+    weight: float = 1.0
+    step: float | None = None
+    squared: bool = False
+    max_features: int | None = None
 
     def of(self, problem: Problem) -> Problem:
         """The problem with the inputs and the bandwidth that it learns with."""
         part = problem if self.n_inputs is None else problem.first(self.n_inputs)
         return part.with_bandwidth(self.width * part.bandwidth)
 
+    def rows_a_step(self, n: int) -> int:
+        """B, so much above the least that a pass over n rows leaves next to none out."""
+        return n // max(n // self.batch_size, 1)
+
     def make(self, seed: int) -> Make:
         """The machine with a seed."""
         return lambda problem: GrowingMachine(
             KernelClassifier(
                 kernel=Gaussian(problem.bandwidth),
+                loss=SquaredError() if self.squared else None,
                 growth=DSG(),
                 block_size=self.block_size,
-                batch_size=min(self.batch_size, problem.n),
-                max_features=None,
+                batch_size=self.rows_a_step(problem.n),
+                max_features=self.max_features,
+                step=None if self.step is None else Constant(self.step),
                 standardize=False,
+                cache_bytes=2**29,
                 precondition=True,
                 blocks_per_step=self.blocks,
                 seed=seed,
-            )
+            ),
+            self.weight,
         )
 
     def row(self) -> list[str]:
-        """B, F, blocks a step, bandwidth and inputs, in cells."""
-        inputs = "all" if self.n_inputs is None else str(self.n_inputs)
-        return [f"{self.batch_size:,}", f"{self.block_size:,}", str(self.blocks), f"{self.width:g}", inputs]
+        """The attributes, in cells."""
+        return [
+            "squared error" if self.squared else "softmax",
+            f"{self.batch_size:,}",
+            f"{self.block_size:,}",
+            str(self.blocks),
+            "none" if self.max_features is None else f"{self.max_features:,}",
+            f"{self.width:g}",
+            "all" if self.n_inputs is None else str(self.n_inputs),
+            f"{self.weight:g}",
+            "by default" if self.step is None else f"{self.step:g}",
+        ]
 
 
 def wrong_rows(candidate: StrongMachine, problem: Problem) -> int:
@@ -72,7 +103,7 @@ def wrong_rows(candidate: StrongMachine, problem: Problem) -> int:
     for number in range(FOLDS):
         held = fold == number
         rest = part.split(held)
-        looks = follow(candidate.make(number), rest, min(candidate.batch_size, rest.n), number, looks=1)
+        looks = follow(candidate.make(number), rest, candidate.rows_a_step(rest.n), number, looks=1)
         wrong += looks[-1].error * held.sum()
     return round(wrong)
 
@@ -92,4 +123,5 @@ def choice_table(candidates: Sequence[StrongMachine], wrong: Sequence[int], prob
         [*candidate.row(), f"{n:,}", f"{100 * n / problem.n:.2f}"]
         for candidate, n in zip(candidates, wrong, strict=True)
     ]
-    return table(["B", "F", "blocks a step", "median distances", "inputs", "wrong rows", "%"], rows)
+    settings = ["loss", "B", "F", "blocks a step", "`max_features`", "median distances", "inputs", "weight", "step"]
+    return table([*settings, "wrong rows", "%"], rows)
