@@ -256,8 +256,8 @@ def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path
                     [[problem.name, f"<= {100 * setting.target:g}%", percent(errors), each, reached]],
                 ),
                 f"Its settings are those with the fewest errors in a cross-validation on the training rows, in "
-                f"{FOLDS} parts, each learnt once; *inputs* are principal components. The test rows have no "
-                "part in it.",
+                f"{FOLDS} parts, each learnt once; *inputs*, if not all, are principal components. The test rows "
+                "have no part in it.",
                 choice_table(candidates, wrong, loaded),
                 "## Beside other algorithms",
                 f"All learn a pass of mini-batches of {min(setting.batch_size, problem.n)} (the criterion SC1); "
