@@ -40,9 +40,9 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
     Parameters
     ----------
     kernel
-        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, sums,
-        products and multiples of these. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200
-        records.
+        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, the skewed
+        and the semigroup kernels, `ArcCosine(0)`, sums, products and multiples of these. None (the default) is
+        `Gaussian()`, whose bandwidth is taken from the first 200 records.
     noise
         sigma^2, the variance of the noise, at least 1e-6 times the largest k(x, x). With `normalize_y` in units of the
         targets' variance. Defaults to .1.
@@ -139,7 +139,8 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         if kernel.kappa is None or kernel.feature_bound is None:
             raise ValueError(
                 "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
-                f"their sums, products and multiples), got {kernel!r}: KernelRegressor takes any"
+                "the skewed and semigroup ones, ArcCosine(0), their sums, products and multiples), "
+                f"got {kernel!r}: KernelRegressor takes any"
             )
         return kernel
 
