@@ -221,7 +221,7 @@ def test_the_public_names():
     adaptive, growing = {"AdaptiveKernelClassifier", "AdaptiveKernelRegressor"}, {"KernelClassifier", "KernelRegressor"}
     others = {"GaussianProcessRegressor", "KernelDensityRatio", "KernelNoveltyDetector"}
     assert set(streamkernel.__all__) == adaptive | growing | others
-    assert {"CDSG", "DSG", "UDSG"} <= set(streamkernel.growth.__all__)
+    assert {"CDSG", "DSG", "UDSG", "OneClassStep"} <= set(streamkernel.growth.__all__)
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)
     for module in (streamkernel, streamkernel.growth, streamkernel.kernels):
         assert all(hasattr(module, name) for name in module.__all__)

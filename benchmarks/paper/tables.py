@@ -86,7 +86,7 @@ def plot_curves(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(5.4 * len(panels), 4.4), squeeze=False)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 4.4), squeeze=False)
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
         for (name, (x, y)), colour in zip(lines.items(), _COLOURS * 3, strict=False):
             axis.plot(x, np.maximum(y, _LEAST), color=colour, label=name, linewidth=2, marker="o", markersize=2.5)
@@ -97,7 +97,7 @@ def plot_curves(
         axis.set(title=title, xscale="log", yscale="log", xlabel=x_label)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25, which="both")
-        axis.legend(fontsize=7, framealpha=0.6, loc="lower left")  # "best" looks at every point
+        axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))  # beside the lines
     axes[0][0].set_ylabel(y_label)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 """Gaussian-process regression."""
 
-import math
 import secrets
 from typing import Any
 
@@ -25,6 +24,8 @@ from streamkernel.state import Array
 
 #: Of the prior's variance: below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_NOISE = 1e-6
+#: Of the prior's variance, where that is less than 1: beyond, their quotient may overflow.
+LARGEST_NOISE = 1e300
 _SQUARED = Squared()
 
 
@@ -39,9 +40,9 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
     Parameters
     ----------
     kernel
-        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, sums,
-        products and multiples of these. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200
-        records.
+        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, the skewed
+        and the semigroup kernels, `ArcCosine(0)`, sums, products and multiples of these. None (the default) is
+        `Gaussian()`, whose bandwidth is taken from the first 200 records.
     noise
         sigma^2, the variance of the noise, at least 1e-6 times the largest k(x, x). With `normalize_y` in units of the
         targets' variance. Defaults to .1.
@@ -137,7 +138,8 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         if kernel.kappa is None or kernel.feature_bound is None:
             raise ValueError(
                 "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
-                f"their sums, products and multiples), got {kernel!r}: KernelRegressor takes any"
+                "the skewed and semigroup ones, ArcCosine(0), their sums, products and multiples), "
+                f"got {kernel!r}: KernelRegressor takes any"
             )
         return kernel
 
@@ -152,7 +154,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
             if not isinstance(getattr(self, name), bool | None):
                 raise ValueError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
         noise, kappa, drift = self.noise, float(kernel.kappa or 1.0), self.drift_rate
-        if not (_is_number(noise) and LEAST_NOISE * kappa <= noise < math.inf):
+        if not (_is_number(noise) and LEAST_NOISE * kappa <= noise <= LARGEST_NOISE * min(kappa, 1.0)):
             raise ValueError(
                 f"noise must be a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), "
                 f"which is {kappa:g}, got {noise!r}"

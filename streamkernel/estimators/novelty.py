@@ -9,9 +9,8 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.growth import Growth
+from streamkernel.growth import Growth, OneClassStep
 from streamkernel.growth.machine import Machine
-from streamkernel.growth.one_class_step import OneClassStep
 from streamkernel.kernels import Kernel
 from streamkernel.losses import NoveltyHinge
 from streamkernel.records.batches import Records

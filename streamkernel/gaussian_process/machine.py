@@ -191,7 +191,7 @@ class GaussianProcessMachine:
         if begins:
             if not learnt.any():
                 return self._prior(len(X))
-            self._begin(X)
+            self._begin(X[:1], int(rows.n_known[0]))
         Phi = self.features.of(X, self.inputs.columns.keys[: rows.values.shape[1]], rows.extra_keys)
         passed = self.posterior.advance(Phi, y, weights, self.targets.moments)
         out = self._in_units(passed, rows, X) if predict else passed
@@ -203,24 +203,25 @@ class GaussianProcessMachine:
 
     def _keep(self, rows: Rows, X: Array, y: Array, weights: Array, learnt: Array) -> None:
         """Let learnt rows wait for what comes later: a step of the variance's functions, the end of the warm-up."""
+        # A call may hold inputs that only later records bring.
+        n_known = int(rows.n_known[-1])
         if self.functions is not None:
-            kept = X[learnt, : rows.values.shape[1]]
-            self.functions.take(kept, weights[learnt], self.inputs, self.features.bandwidth)
+            self.functions.take(X[learnt, :n_known], weights[learnt], self.inputs, self.features.bandwidth)
         if self._warm_up is not None:
             self._warm_up.append(rows.values[learnt], y[learnt].tolist(), weights[learnt])
             if not self._warm_up.room:
-                self._begin_anew(self._warm_up)
+                self._begin_anew(self._warm_up, n_known)
 
-    def _begin(self, X: Array) -> None:
-        """Begin with the prior, and with a bandwidth by the first row where none is given."""
+    def _begin(self, x: Array, n_known: int) -> None:
+        """Begin with the prior, and with a bandwidth by the first row and its inputs where none is given."""
         kernel = self.features.kernel
         if not self.features.bandwidth:
-            d = max(int(X[:1].shape[1]), 1)
             standardized = self.inputs.standardize
-            self.features.bandwidth = kernel.initial_bandwidth(d) if standardized else first_bandwidth(kernel, X[:1])
+            first = kernel.initial_bandwidth(max(n_known, 1)) if standardized else first_bandwidth(kernel, occupied(x))
+            self.features.bandwidth = first
         self.posterior.begin(self.features.n_columns)
 
-    def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
+    def _begin_anew(self, warm_up: WarmUpBuffer, n_known: int) -> None:
         """Learn the first records again, all scaled by the moments of now, with the bandwidth that they fix."""
         values, targets, weights = warm_up.rows(len(self.inputs)), np.array(warm_up.targets), np.array(warm_up.weights)
         X = self.inputs.scaler.as_of_now(values)
@@ -238,7 +239,7 @@ class GaussianProcessMachine:
             start = 0
             while start < len(X):
                 part = slice(start, start + self.functions.room)
-                self.functions.take(X[part], weights[part], self.inputs, self.features.bandwidth)
+                self.functions.take(X[part, :n_known], weights[part], self.inputs, self.features.bandwidth)
                 start = part.stop
 
     def _prior(self, n: int) -> Array:
