@@ -79,11 +79,16 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     >>> model.score_one({"a": 0.0, "b": 0.0}) < 0 < model.score_one({"a": 4.0, "b": -4.0})
     True
 
-    River's filter makes a yes or no of it, also for metrics that take scores from 0 to 1 only. It must let flagged
-    records be learnt, too, or the threshold would not know how many there are:
+    River's filters make a yes or no of it, also for metrics that take scores from 0 to 1 only. Flagged records must be
+    learnt, too, or the threshold would not know how many there are; River's `QuantileFilter` has a threshold of its own
+    for that share:
 
     >>> from river import anomaly
-    >>> novelties = anomaly.ThresholdFilter(model, threshold=0, protect_anomaly_detector=False)
+    >>> novelties = anomaly.QuantileFilter(
+    ...     KernelNoveltyDetector(nu=0.05, seed=1), q=0.95, protect_anomaly_detector=False
+    ... )
+    >>> for _ in range(2000):
+    ...     novelties.learn_one({"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)})
     >>> novelties.classify(novelties.score_one({"a": 4.0, "b": -4.0}))
     True
 

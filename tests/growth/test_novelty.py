@@ -9,8 +9,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 from streamkernel import KernelNoveltyDetector
-from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.growth import CDSG, DSG, UDSG, OneClassStep
 from streamkernel.kernels import Gaussian
+from streamkernel.losses import NoveltyHinge
 
 
 def clusters(n, seed=1, share=0.05):
@@ -176,8 +177,9 @@ def test_contributions_add_up_to_the_score():
 
 @pytest.mark.parametrize("nu", [0, -0.1, 1.1, math.nan, math.inf, "a", True])
 def test_nu_is_a_share(nu):
-    with pytest.raises(ValueError, match=r"^nu must be in \(0, 1\], the share of records to flag, got "):
-        KernelNoveltyDetector(nu=nu)
+    for one in (KernelNoveltyDetector, NoveltyHinge, OneClassStep):
+        with pytest.raises(ValueError, match=r"^nu must be in \(0, 1\], the share of records to flag, got "):
+            one(nu=nu)
 
 
 @pytest.mark.parametrize(
