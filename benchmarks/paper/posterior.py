@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
     passes: int
 
 
-WHOLE, QUICK = Sizes(2_048, 1_024, 48, 512, 30), Sizes(256, 32, 32, 32, 4)
+WHOLE, QUICK = Sizes(2_048, 1_024, 48, 512, 20), Sizes(256, 32, 32, 32, 4)
 
 
 class PosteriorLearner:

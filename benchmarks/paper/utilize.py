@@ -36,9 +36,9 @@ class CurveSetting(NamedTuple):
 
 
 SETTINGS = [
-    CurveSetting(mnist, 256, 64, 0.4, 2, 6),
+    CurveSetting(mnist, 256, 64, 0.4, 1, 10),
     CurveSetting(digits, 64, 64, 1.0, 12, 4),
-    CurveSetting(adult, 64, 32, 1.0, 2, 6),
+    CurveSetting(adult, 64, 32, 1.0, 2, 5),
 ]
 REGULARIZATION = 1e-6
 
