@@ -225,7 +225,8 @@ def run(data: Path | None, quick: bool, out: Path) -> None:
         below += [text] if (text := shortfall(runs, problem, chosen)) else []
         described.append(
             f"{problem.name}: {problem.n:,} rows of {problem.X.shape[1]}, B = {setting.batch_size}, F = "
-            f"{setting.block_size}, {setting.width:g} median distances, {chosen.passes:g} passes"
+            f"{setting.block_size}, {setting.width:g} median distances, {chosen.passes:g} "
+            f"{'pass' if chosen.passes == 1 else 'passes'}"
         )
         panels[problem.name] = {
             name: (averaged(runs, problem, name, "seconds"), averaged(runs, problem, name, "error"))
