@@ -109,7 +109,7 @@ def run(data: Path | None, quick: bool, out: Path) -> None:
     if loaded is not None:
         problem = loaded.with_bandwidth(WIDTH * loaded.bandwidth)
         seeds, rank = (range(1, 2), 32) if quick else (range(1, 4), 256)
-        kept_runs = preconditioned(out / "digits.jsonl", problem)
+        kept_runs = {} if quick else preconditioned(out / "digits.jsonl", problem)
         runs = kept_runs | compare(problem, seeds, rank)
         write_looks(out / "paper_mnist.csv", runs)
         lines = {

@@ -161,8 +161,8 @@ def mini_batches(n: int, batch_size: int, seed: int) -> Iterator[Array]:
 
 
 def after_passes(looks: Sequence[CurvePoint], problem: Problem, passes: float) -> CurvePoint:
-    """The first look after so many passes, the last mini-batch of which may lack a few rows, or the last there is."""
-    return next((look for look in looks if look.records > (passes - 0.05) * problem.n), looks[-1])
+    """The last look that so many passes hold: the rows that fill no mini-batch are not waited for."""
+    return [look for look in looks if look.records <= passes * problem.n][-1]
 
 
 def within(looks: Sequence[CurvePoint], seconds: float) -> CurvePoint | None:

@@ -256,16 +256,16 @@ def run(setting: SupportVectorSetting, data: Path | None, quick: bool, out: Path
                     [[problem.name, f"<= {100 * setting.target:g}%", percent(errors), each, reached]],
                 ),
                 f"Its settings are those with the fewest errors in a cross-validation on the training rows, in "
-                f"{FOLDS} parts, each learnt once; *inputs* are principal components. The test rows have no "
-                "part in it.",
+                f"{FOLDS} parts, each learnt once; *inputs*, if not all, are principal components. The test rows "
+                "have no part in it.",
                 choice_table(candidates, wrong, loaded),
                 "## Beside other algorithms",
                 f"All learn a pass of mini-batches of {min(setting.batch_size, problem.n)} (the criterion SC1); "
                 f"bandwidth {problem.bandwidth:.2f}, the median distance, F = {setting.block_size}, nu = "
                 f"{setting.regularization(problem.n):.2g}, the hinge, r = {rank} stored frequencies, landmarks or "
                 f"support vectors: the paper's. Its nu is C = {1 / setting.regularization(problem.n) / problem.n:g} of "
-                "SVC. Other parameters are chosen on a fifth of the training rows; DSG and CDSG have their default step "
-                "where none is named. Mean ± deviation over the seeds 1 to "
+                "SVC. Other parameters are chosen on a fifth of the training rows; DSG and CDSG have their default "
+                "step where none is named. Mean ± deviation over the seeds 1 to "
                 f"{len(seeds)} of ours, one seed of the others. Memory is what predictions are made of; *features "
                 "stored*, what it would be to store ours of all training rows. The last column is the error when DSG's "
                 "pass ended (SC2), a dash where nothing was learnt by then. Preparing Nystrom's features is counted.",

@@ -88,8 +88,11 @@ def plot_curves(
 
     figure, axes = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 4.4), squeeze=False)
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for (name, (x, y)), colour in zip(lines.items(), _COLOURS * 3, strict=False):
-            axis.plot(x, np.maximum(y, _LEAST), color=colour, label=name, linewidth=2, marker="o", markersize=2.5)
+        for i, (name, (x, y)) in enumerate(lines.items()):
+            colour, style = _COLOURS[i % len(_COLOURS)], "-" if i < len(_COLOURS) else "--"
+            axis.plot(
+                x, np.maximum(y, _LEAST), style, color=colour, label=name, linewidth=2, marker="o", markersize=2.5
+            )
         if guide is not None:
             u, v = (np.array(part) for part in next(iter(lines.values())))
             middle = len(u) // 2

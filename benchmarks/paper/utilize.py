@@ -11,7 +11,7 @@ from benchmarks.paper.baselines.svrg import Svrg
 from benchmarks.paper.contenders import fourier
 from benchmarks.paper.machines import GrowingMachine
 from benchmarks.paper.problems import Load, Problem, adult, digits, mnist
-from benchmarks.paper.runs import Make, Runs, enter, follow, of
+from benchmarks.paper.runs import Make, Runs, after_passes, enter, follow, of
 from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
 from benchmarks.report import machine, table, write
 from streamkernel import KernelClassifier
@@ -188,7 +188,7 @@ def ends(runs: Runs, problem: Problem, passes: float) -> list[list[str]]:
     rows = []
     for name in (*POLICIES, "SVRG"):
         found = of(runs, problem.name, name)
-        at = [next((k for k in looks if k.records > (passes - 0.1) * problem.n), looks[-1]) for looks in found]
+        at = [after_passes(looks, problem, passes) for looks in found]
         rows.append(
             [
                 problem.name,

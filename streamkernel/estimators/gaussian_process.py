@@ -65,9 +65,10 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         Whether frequencies are made of scrambled Sobol numbers instead of independent ones: then fewer do as well, for
         up to some ten inputs. None (the default) is True where the kernel can.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for. The
-        first 200 records are learnt again by the moments of all of them; those that come then move the places of inputs
-        by ever less. Where their scale is known give False, and a bandwidth in their units: then nothing moves.
+        Whether numbers are centred and scaled. None (the default) is what the kernel asks for. The moments of the first
+        200 records are taken, and those records are learnt again by them; then they stay, for what is learnt belongs to
+        the place where it was learnt. Where the deviation of an input becomes 4 times what it was, or a quarter, the
+        model begins anew.
     max_inputs
         Inputs past this number are ignored and counted. Defaults to 1,000.
     seed
