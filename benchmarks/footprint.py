@@ -22,7 +22,7 @@ import numpy as np
 from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.kernels import Gaussian
 
-BATCH = BLOCK = 32
+BATCH, BLOCK = 32, 64  # by default
 Model = KernelClassifier | KernelRegressor
 
 

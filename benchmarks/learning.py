@@ -1,4 +1,4 @@
-"""Ratios 5, 6 and 8: what learning costs, beside River and scikit-learn, and over a long stream."""
+"""Ratios 5, 6, 8 and 9: what learning costs, beside River and scikit-learn, over a long stream, by kinds of steps."""
 
 import copy
 import time
@@ -16,6 +16,7 @@ from benchmarks.adaptive_speed import classifiers
 from benchmarks.memory import CHUNK, numbers
 from benchmarks.rounds import Ratio, interleaved, over, spread
 from streamkernel import KernelClassifier
+from streamkernel.growth import DSG
 from streamkernel.losses import Log
 
 Pair = tuple[dict[Any, Any], Any]
@@ -24,6 +25,10 @@ Learn = Callable[[list[Pair]], None]
 OURS = "KernelClassifier"
 RIVER = "River's RBFSampler({}), LogisticRegression"
 INPUTS, FEATURES, PEER = 20, 1024, 1000
+PLAIN = "precondition=False"
+AVERAGED = "average=True"
+#: What a step costs is compared for models of so many features.
+SIZES = FEATURES, 16_384
 
 
 def stream(n_records: int) -> list[Pair]:
@@ -39,6 +44,15 @@ def one_by_one(model: Any) -> Learn:
     def learn(records: list[Pair]) -> None:
         for x, y in records:
             model.learn_one(x, y)
+
+    return learn
+
+
+def at_once(model: Any) -> Learn:
+    """Predict and learn, by `advance`."""
+
+    def learn(records: list[Pair]) -> None:
+        model.advance([x for x, _ in records], [y for _, y in records])
 
     return learn
 
@@ -65,12 +79,12 @@ def scikit_learn(n_components: int) -> Learn:
     return learn
 
 
-def grown(records: list[Pair], **arguments: Any) -> KernelClassifier:
+def grown(records: list[Pair], max_features: int = FEATURES, **arguments: Any) -> KernelClassifier:
     """A model that has learnt until it is as large as it may be."""
-    model = KernelClassifier(max_features=FEATURES, seed=1, **arguments)
+    model = KernelClassifier(max_features=max_features, seed=1, **arguments)
     for start in range(0, len(records), CHUNK):
-        one_by_one(model)(records[start : start + CHUNK])
-        if model.n_features == FEATURES:
+        at_once(model)(records[start : start + CHUNK])
+        if model.n_features == max_features:
             return model
     raise RuntimeError(f"only {model.n_features} features after {len(records)} records: give more of them")
 
@@ -93,6 +107,7 @@ def learn_one(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
     lines: dict[str, tuple[Learn, int]] = {
         OURS: (one_by_one(grown(records)), 3_200),
         f"{OURS}(loss=Log()), one output as the peers": (one_by_one(grown(records, loss=Log())), 3_200),
+        f"{OURS}({PLAIN})": (one_by_one(grown(records, precondition=False)), 3_200),
         RIVER.format(PEER): (river(PEER), 4 if quick else 40),
         RIVER.format(2 * PEER): (river(2 * PEER), 2 if quick else 20),
         f"scikit-learn's RBFSampler({PEER}), SGDClassifier.partial_fit": (scikit_learn(PEER), 100),
@@ -100,7 +115,7 @@ def learn_one(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
     }
     took = interleaved({name: taking(learn, records, n) for name, (learn, n) in lines.items()}, rounds, at_least=0)
     each = {name: [1e6 * s / lines[name][1] for s in seconds] for name, seconds in took.items()}
-    first, log, *peers = each
+    first, log, plain, *peers = each
     what = "learn_one, so many times as fast as {}"
     ratios = [
         Ratio(
@@ -112,8 +127,11 @@ def learn_one(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
         )
         for name in peers
     ]
-    what = what.format(RIVER.format(PEER)) + ", with loss=Log(): one output as the peers"
-    ratios.append(Ratio(5, what, over(each[RIVER.format(PEER)], each[log])))
+    what = what.format(RIVER.format(PEER))
+    ratios.append(
+        Ratio(5, f"{what}, with loss=Log(): one output as the peers", over(each[RIVER.format(PEER)], each[log]))
+    )
+    ratios.append(Ratio(5, f"{what}, by plain steps: {PLAIN}", over(each[RIVER.format(PEER)], each[plain])))
     return ratios, [[name, spread(values)] for name, values in each.items()]
 
 
@@ -172,3 +190,40 @@ def _advance(model: KernelClassifier, xs: list[dict[str, Any]], ys: list[bool]) 
     before = time.process_time()
     model.advance(xs, ys)
     return time.process_time() - before
+
+
+def steps(rounds: int, quick: bool) -> tuple[list[Ratio], list[list[str]]]:
+    """Ratio 9, and microseconds a record, predicted and learnt by `advance`, of the kinds of steps.
+
+    By DSG, which is as large as it may be after the fewest records.
+    """
+    records = stream(20_000)
+    sizes = SIZES[:1] if quick else SIZES
+    settings: dict[str, dict[str, Any]] = {
+        "default": {},
+        PLAIN: {"precondition": False},
+        AVERAGED: {"average": True},
+        f"{PLAIN}, {AVERAGED}": {"precondition": False, "average": True},
+    }
+    n = 320 if quick else 1_600
+    calls = {
+        f"{name}|{m}": taking(at_once(grown(records, m, growth=DSG(), **arguments)), records, n)
+        for name, arguments in settings.items()
+        for m in sizes
+    }
+    took = interleaved(calls, rounds, at_least=0)
+    ratios = []
+    for m in sizes:
+        first, plain, averaged, both = (took[f"{name}|{m}"] for name in settings)
+        what = f"advance, m = {m:,}"
+        ratios += [
+            Ratio(
+                9,
+                f"{what}, preconditioned steps (the default), so many times as slow as plain ones",
+                over(first, plain),
+            ),
+            Ratio(9, f"{what}, {AVERAGED}, so many times as slow as without", over(averaged, first)),
+            Ratio(9, f"{what}, {AVERAGED} by plain steps, so many times as slow as without", over(both, plain)),
+        ]
+    rows = [[name, *(spread([1e6 * s / n for s in took[f"{name}|{m}"]]) for m in sizes)] for name in settings]
+    return ratios, [["KernelClassifier", *(f"m = {m:,}, us" for m in sizes)], *rows]

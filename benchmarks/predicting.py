@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.footprint import regressor
+from benchmarks.footprint import BLOCK, regressor
 from benchmarks.rounds import Ratio, interleaved, over, spread
 from streamkernel.compute.features import SINE, TILE, add_projected
 from streamkernel.compute.gaussians import feature_words
@@ -23,7 +23,7 @@ from streamkernel.kernels import Gaussian
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FLOAT = np.dtype("float32")
-BLOCK, SEED, CACHE_BYTES = 32, 1, 2**26
+SEED, CACHE_BYTES = 1, 2**26
 DIMENSIONS = (20, 50, 128, 784)
 MANY, SOME = 256, 64
 IID = {SOME: 1.15, MANY: 1.05}

@@ -61,7 +61,7 @@ class Ratio(NamedTuple):
     Attributes
     ----------
     number
-        Which of the eight it belongs to.
+        Which of the nine it belongs to.
     what
         What is compared with what.
     values

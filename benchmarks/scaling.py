@@ -22,7 +22,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUM
 
 import numpy as np
 
-from benchmarks.footprint import Model, classifier, measured, regressor
+from benchmarks.footprint import BATCH, BLOCK, Model, classifier, measured, regressor
 from benchmarks.memory import CHUNK, numbers
 from benchmarks.report import machine, table, write
 from benchmarks.rounds import interleaved
@@ -31,7 +31,6 @@ from streamkernel.growth import DSG
 from streamkernel.kernels import Gaussian
 
 ROWS = 256
-BLOCK = 32
 #: What is held fixed while the others vary.
 FEATURES, INPUTS = 4096, 20
 LIMIT = 512
@@ -272,7 +271,8 @@ def main() -> None:
                 f"`python -m benchmarks.scaling{' --quick' if options.quick else ''}` on {machine()}.",
                 f"One thread, float32, CPU time, the median of {rounds} rounds. A slope is the exponent of the upper "
                 "half of a line, by least squares on the logarithms: 1 is proportional, 0 is flat. KernelRegressor "
-                "(KernelClassifier for K and the stream) with B = F = 32 and the default cache of 64 MB; "
+                "(KernelClassifier for K and the stream) as by default: preconditioned steps of two blocks, "
+                f"B = {BATCH}, F = {BLOCK}, a cache of 64 MB; "
                 f"`predict_many` takes {ROWS} rows of an array, `advance` predicts and learns as many dicts, whose "
                 "reading is part of the cost.",
                 "![The lines](scaling.png)",

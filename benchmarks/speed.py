@@ -47,7 +47,8 @@ def report(quick: bool) -> str:
     adaptive, rates = learning.adaptive(rounds, quick)
     sizes, megabytes = memory(m if quick else 1_000_000, 784)
     flat, tenths = learning.long_stream(40_000 if quick else 1_000_000)
-    ratios = [*sums, *fits, *adaptive, *sizes, *flat]
+    kinds, costs = learning.steps(rounds, quick)
+    ratios = [*sums, *fits, *adaptive, *sizes, *flat, *kinds]
     inside, whole = arriving.cold_start(1 if quick else 5)
     missed = sum("missed" in ratio.row()[-1] for ratio in ratios)
     targets = sum(ratio.target is not None for ratio in ratios)
@@ -79,6 +80,10 @@ def report(quick: bool) -> str:
             table(["", "at rest, own account", "peak of predicting and learning", "peak of restoring"], megabytes),
             "## Behind 8: microseconds a record (`advance`, predict and learn)",
             table(["tenth of the stream", "us"], tenths),
+            "## Behind 9: microseconds a record (`advance`, predict and learn)",
+            "Twenty inputs, two classes, growth by DSG up to m features. An averaged solution costs each step its "
+            "coefficients, and each record the scores of both solutions.",
+            table(costs[0], costs[1:]),
             "## Getting records in: microseconds a record, 20 inputs",
             table(["records", "way", "us"], arriving.dicts(rounds)),
             f"{2_000 if quick else 10_000:,} rows of 20 numbers, KernelClassifier(max_features=512); `advance` both "

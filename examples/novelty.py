@@ -37,7 +37,7 @@ if sys.argv[1:]:
     import numpy as np
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import colors, pyplot
 
     grid = np.linspace(-4, 8, 121)
     a, b = np.meshgrid(grid, grid)
@@ -47,7 +47,7 @@ if sys.argv[1:]:
     shown = [record() for _ in range(1000)]
     novel = [model.score_one(x) > 0 for x in shown]
     figure, axis = pyplot.subplots(figsize=(6, 5))
-    axis.contourf(a, b, scores, levels=20, cmap="RdBu_r", alpha=0.6)
+    axis.contourf(a, b, scores, levels=20, cmap="RdBu_r", norm=colors.TwoSlopeNorm(0), alpha=0.6)
     axis.contour(a, b, scores, levels=[0], colors="black")
     for wanted, colour, label in ((False, "tab:blue", "usual"), (True, "tab:red", "flagged")):
         points = [x for x, one in zip(shown, novel, strict=True) if one is wanted]

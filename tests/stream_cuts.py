@@ -18,23 +18,26 @@ def cuts(draw):
 
 @dataclass
 class Results:
-    """Predictions, probabilities and losses of a stream, record by record; None where the call gives none."""
+    """Predictions, probabilities, deviations and losses of a stream, each record's; None where the call gives none."""
 
     predictions: list[Any]
     probabilities: list[Any]
+    deviations: list[Any]
     losses: list[Any]
 
     @classmethod
     def nothing(cls):
-        return cls([], [], [])
+        return cls([], [], [], [])
 
     def add(self, outcome):
         self.predictions += outcome.predictions
         self.probabilities += outcome.probabilities or [None] * len(outcome.predictions)
+        none = [None] * len(outcome.predictions)
+        self.deviations += none if outcome.deviations is None else outcome.deviations.tolist()
         self.losses += outcome.losses.tolist()
 
     def skip(self, n):
-        for values in (self.predictions, self.probabilities, self.losses):
+        for values in (self.predictions, self.probabilities, self.deviations, self.losses):
             values += [None] * n
 
     def assert_same(self, other):
@@ -45,6 +48,7 @@ class Results:
             assert self.predictions[i] == other.predictions[i], i
             assert self.probabilities[i] == other.probabilities[i], i
             assert list(self.probabilities[i] or ()) == list(other.probabilities[i] or ()), i
+            assert self.deviations[i] == other.deviations[i], i
             assert loss == other.losses[i] or (math.isnan(loss) and math.isnan(other.losses[i])), i
 
 

@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import base
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelRegressor,
+)
 from streamkernel.kernels import Gaussian
 from tests.one_by_one import assert_predicted_as_one_by_one, assert_probable_as_one_by_one
 from tests.stream_cases import cases
@@ -60,9 +66,10 @@ def test_no_inference_changes_the_state(family, data):
         model.predict_one(x)
     model.predict_many(frame)
     model.predict_many(frame_of(pl.DataFrame, asked))
-    if isinstance(model, AdaptiveKernelRegressor):
+    if isinstance(model, AdaptiveKernelRegressor | GaussianProcessRegressor):
         for x in asked:
             model.predict_one(x, with_dist=True)
+        model.predict_many(frame, with_dist=True)
     if isinstance(model, base.Classifier):
         for x in asked:
             model.predict_proba_one(x)
@@ -93,6 +100,11 @@ def test_predictions_of_many_are_those_of_one(family, data):
     assert_predicted_as_one_by_one(model, rows, many.tolist())
     assert many.index.tolist() == frame.index.tolist()
     assert_predicted_as_one_by_one(model, rows, model.predict_many(frame_of(pl.DataFrame, rows)).to_list())
+    if isinstance(model, AdaptiveKernelRegressor | GaussianProcessRegressor):
+        ones = [model.predict_one(x, with_dist=True) for x in rows]
+        found = model.predict_many(frame, with_dist=True)
+        assert found["mu"].tolist() == [one.mu for one in ones]
+        assert found["sigma"].tolist() == pytest.approx([one.sigma for one in ones], rel=1e-15)
     if isinstance(model, base.Classifier):
         many = model.predict_proba_many(frame)
         assert_probable_as_one_by_one(model, rows, many.to_dict("records"))
@@ -131,7 +143,8 @@ def test_a_partial_mini_batch_is_never_flushed():
 
 def test_nothing_is_learnt_from_nothing():
     growing = KernelClassifier(seed=1), KernelRegressor(seed=1)
-    for model in (*growing, AdaptiveKernelClassifier(seed=1), AdaptiveKernelRegressor(seed=1)):
+    others = AdaptiveKernelClassifier(seed=1), AdaptiveKernelRegressor(seed=1), GaussianProcessRegressor(seed=1)
+    for model in (*growing, *others):
         before = model.state_digest()
         outcome = model.advance([], [])
         assert (outcome.predictions, outcome.losses.shape) == ([], (0,))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, predicting, rounds, scaling, serving_load
+from benchmarks import footprint, predicting, rounds, scaling, serving_load, steps
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -83,12 +83,12 @@ def tables(text):
 
 
 @pytest.mark.long
-def test_a_quick_run_of_speed_has_all_eight_ratios(tmp_path):
+def test_a_quick_run_of_speed_has_all_nine_ratios(tmp_path):
     found = tables(run("speed", tmp_path))
     assert all(len(row) == len(table[0]) for table in found for row in table)
     ratios = found[0][2:]
-    assert {row[0] for row in ratios} == set("12345678")
-    for number in "12345678":
+    assert {row[0] for row in ratios} == set("123456789")
+    for number in "12345678":  # the ninth, of kinds of steps, has no target
         judged = [row for row in ratios if row[0] == number and row[2]]
         assert judged, number
         assert all(re.fullmatch(r"reached|missed by [\d.]+%", row[4]) for row in judged)
@@ -101,6 +101,22 @@ def test_a_quick_run_of_scaling_draws_its_lines_and_states_their_slopes(tmp_path
     assert len(found) == 8
     assert all(table[0][-1] == "slope" for table in found)
     assert all(row[-1] for table in found[:3] for row in table[2:])
+
+
+@pytest.mark.long
+def test_a_quick_run_of_steps_has_each_kind(tmp_path):
+    tuned, others, waves, hinge = tables(run("steps", tmp_path))
+    assert [row[0] for row in tuned[2:]] == list(steps.CHOSEN)
+    assert [row[0] for row in others[2:]] == ["Mixed", "WaterFlow"]  # the rest are files
+    assert [row[2] for row in waves[2:]] == ["independent", "structured"]
+    assert all(len(set(row[2:])) > 2 for row in (*tuned[2:], *others[2:], *hinge[2:]))
+
+
+def test_a_model_of_any_kind_of_step_leaves_less_of_a_wave():
+    records = steps.wave(1, 640, seed=1)
+    left = [steps.variance_left(records, False, seed=1, **arguments) for arguments in steps.SETTINGS.values()]
+    assert len(set(left)) == len(steps.SETTINGS)
+    assert max(left) < 1
 
 
 @pytest.mark.long

@@ -219,8 +219,9 @@ def test_the_public_names():
     import streamkernel.kernels
 
     adaptive, growing = {"AdaptiveKernelClassifier", "AdaptiveKernelRegressor"}, {"KernelClassifier", "KernelRegressor"}
-    assert set(streamkernel.__all__) == adaptive | growing | {"GaussianProcessRegressor"}
-    assert {"CDSG", "DSG", "UDSG"} <= set(streamkernel.growth.__all__)
+    others = {"GaussianProcessRegressor", "KernelDensityRatio", "KernelNoveltyDetector"}
+    assert set(streamkernel.__all__) == adaptive | growing | others
+    assert {"CDSG", "DSG", "UDSG", "OneClassStep"} <= set(streamkernel.growth.__all__)
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)
     for module in (streamkernel, streamkernel.growth, streamkernel.kernels):
         assert all(hasattr(module, name) for name in module.__all__)

@@ -60,6 +60,41 @@ def _assert_slope(loss, y, u):
     assert _slope(loss, y, u) == pytest.approx(difference, abs=1e-6 * (1 + abs(u) + abs(y)))
 
 
+# Value and derivative by u, as the table of losses has them, in plain Python; s is y as -1 or 1, e is u - y.
+TABLE = {
+    "SVM": (river_losses.Hinge(), lambda s, u: (max(0, 1 - s * u), -s if s * u < 1 else 0)),
+    "squared-hinge SVM": (
+        losses.SquaredHinge(),
+        lambda s, u: (max(0, 1 - s * u) ** 2 / 2, -s * max(0, 1 - s * u)),
+    ),
+    "logistic": (losses.Log(), lambda s, u: (math.log(1 + math.exp(-s * u)), -s / (1 + math.exp(s * u)))),
+    "ridge": (river_losses.Squared(), lambda e: (e * e, 2 * e)),
+    "Huber": (
+        river_losses.Huber(epsilon=1.0),
+        lambda e: (e * e / 2, e) if abs(e) <= 1 else (abs(e) - 1 / 2, math.copysign(1, e)),
+    ),
+    "SVR": (
+        losses.EpsilonInsensitive(eps=0.25),
+        lambda e: (abs(e) - 0.25, math.copysign(1, e)) if abs(e) > 0.25 else (0, 0),
+    ),
+    "absolute": (river_losses.Absolute(), lambda e: (abs(e), math.copysign(1, e))),
+    "quantile": (losses.Quantile(alpha=0.8), lambda e: (-0.8 * e, -0.8) if e < 0 else (0.2 * e, 0.2)),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_value_and_derivative_are_those_of_the_table(name):
+    loss, formula = TABLE[name]
+    for u in (-3.0, -0.6, -0.1, 0.3, 0.9, 2.5):
+        if isinstance(loss, river_losses.RegressionLoss):
+            cases = [(y, formula(u - y)) for y in (-1.5, 0.0, 0.4)]
+        else:
+            cases = [(y, formula(2 * y - 1, u)) for y in (0, 1)]
+        for y, (value, slope) in cases:
+            assert _value(loss, y, u) == pytest.approx(value, rel=1e-12)
+            assert _slope(loss, y, u) == pytest.approx(slope, rel=1e-12)
+
+
 @pytest.mark.parametrize("loss", BINARY, ids=_name)
 @given(y=st.sampled_from([0, 1]), u=scores)
 def test_binary_slope(loss, y, u):

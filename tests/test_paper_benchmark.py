@@ -4,17 +4,21 @@ import itertools
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.paper import ridge, utilize
+from benchmarks.digit_runs import Look, Run, Setting
+from benchmarks.digits import keep
+from benchmarks.paper import multiclass, posterior, ridge, utilize
 from benchmarks.paper.__main__ import EXPERIMENTS, main, overview
 from benchmarks.paper.baselines.learner import hinge
 from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.problems import digits, signs, true_surface
 from benchmarks.paper.runs import CurvePoint, after_passes, chosen, follow, mini_batches, misclassified, within
+from benchmarks.paper.strong import StrongMachine, choice_table, choose
 from tests.test_benchmarks import tables
 
 ROOT = Path(__file__).parent.parent
@@ -74,6 +78,42 @@ def test_the_time_to_a_level_is_between_two_looks():
     assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.2) == pytest.approx(2.5)
     assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.6) == 1
     assert utilize.reached([1, 2, 3], [0.5, 0.3, 0.1], 0.05) is None
+
+
+def test_the_candidate_with_the_fewest_wrong_rows_is_chosen():
+    problem = digits(quick=True)
+    candidates = [StrongMachine(300, 32, 1, width, 20) for width in (1e-3, 1.0)]
+    best, wrong = choose(candidates, problem)
+    assert best is candidates[1]
+    assert wrong[1] < 0.5 * problem.n < wrong[0]
+    assert best.of(problem).X.shape == (problem.n, 20)
+    assert tables(choice_table(candidates, wrong, problem))[0][2][1:7] == ["300", "32", "1", "none", "0.001", "20"]
+
+
+def test_the_error_of_a_variance_is_of_what_is_on_the_diagonal():
+    explained = np.array([[0.25, 9], [9, 0.5]])
+    assert posterior.variance_error(explained, np.diag([0.25, 0.5])) == 0
+    assert posterior.variance_error(explained, np.zeros((2, 2))) == 0.375
+
+
+def test_norma_comes_closer_to_mean_and_variance():
+    _, mean, _, variance = posterior.problems(posterior.QUICK)
+    for problem, score in ((mean, posterior.mean_error), (variance, posterior.variance_error)):
+        found = follow(posterior.norma, problem, 64, 1, passes=30, looks=1, score=score)
+        assert found[-1].error < 0.7 * found[0].error
+
+
+def test_runs_of_the_digits_are_read_as_they_were_kept(tmp_path):
+    problem = digits(quick=True)
+    setting = Setting("MNIST softmax", "DSG", 16, 64, None, passes=1)
+    run = Run(setting, 2, "", "", [Look(1_200, 48, 0.02, 1.0, 2.0, 0.5)], whole=True)
+    endless = replace(run, setting=replace(setting, passes=0, records=9_000))
+    keep(tmp_path / "digits.jsonl", [endless, replace(run, seed=3, whole=False)], run)
+    found = multiclass.preconditioned(tmp_path / "digits.jsonl", problem)
+    (look,) = found.pop((problem.name, "preconditioned: softmax", 2))
+    assert not found
+    assert (look.records, look.seconds, look.error) == (1_200, 2.5, 0.02)
+    assert (look.nbytes, look.stored) == (4 * 2 * 48 * 10, 4 * 2 * 48 * 1_200)
 
 
 def test_a_ratio_is_dsgs_time_to_its_final_error_over_anothers():
@@ -152,9 +192,14 @@ def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
         assert (out / f"paper_{name}.png").exists()
         found = tables(text)
         assert all(len(row) == len(table[0]) for table in found for row in table)
-    algorithms = {row[0].split(",")[0] for table in tables(pages["svm"]) for row in table}
-    assert {"NORMA", "k-SDCA", "r-SDCA", "n-SDCA", "r-Pegasos", "n-Pegasos", "FOGD", "NOGD"} <= algorithms
-    assert {"scikit-learn's SVC", "DSG", "CDSG", "preconditioned blocks"} <= algorithms
+    for name in ("adult", "eights"):
+        judged, candidates, rows = tables(pages[name])
+        assert [len(judged), len(candidates)] == [3, 4]
+        algorithms = {row[0].split(",")[0] for row in rows}
+        assert {"NORMA", "k-SDCA", "r-SDCA", "n-SDCA", "r-Pegasos", "n-Pegasos", "FOGD", "NOGD"} <= algorithms
+        assert {"scikit-learn's SVC", "DSG", "CDSG", "preconditioned blocks"} <= algorithms
+    (posteriors,) = tables(pages["gp"])
+    assert [row[0] for row in posteriors[2:]] == ["mean"] * 4 + ["variance"] * 3
     assert len(tables(pages["cdsg"])[0]) == 2 + 9
 
 
@@ -163,4 +208,4 @@ def test_an_unknown_experiment_is_refused(monkeypatch, capsys):
     with pytest.raises(SystemExit) as refused:
         main()
     assert refused.value.code == 2
-    assert "no experiment imagenet: there are ridge, svm, mnist, cdsg" in capsys.readouterr().err
+    assert "no experiment imagenet: there are ridge, gp, adult, eights, mnist, cdsg" in capsys.readouterr().err

@@ -9,7 +9,15 @@ import sys
 
 from numba.core.registry import CPUDispatcher
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, compute
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    compute,
+)
 from streamkernel.estimators.warm_up import warm_up
 from streamkernel.growth import DSG, UDSG
 from streamkernel.kernels import (
@@ -47,12 +55,20 @@ def test_after_a_warm_up_nothing_is_left_to_compile():
         (KernelRegressor(kernel=Gaussian(2.0, structured=True)), [x["a"] for x in xs]),
         (KernelRegressor(kernel=Laplacian() + Polynomial(3) * ChiSquared()), [x["a"] for x in xs]),
         (KernelClassifier(kernel=SkewedIntersection() + ExponentialSemigroup()), [i % 3 for i in range(450)]),
+        (KernelDensityRatio(p=True, q=False), [i % 3 == 0 for i in range(450)]),
+        (KernelDensityRatio(p=True, q=False, dtype="float64", average=True), [i % 3 == 0 for i in range(450)]),
     ):
         for x, y in zip(xs[:120], ys[:120], strict=True):
             model.predict_one(x)
             model.learn_one(x, y)
         model.advance(xs[120:], ys[120:], [0.5] * 330)
         model.clone(include_attributes=True).predict_one(xs[0])
+    for detector in (KernelNoveltyDetector(batch_size=8), KernelNoveltyDetector(growth=UDSG(), dtype="float64")):
+        for x in xs[:120]:
+            detector.score_one(x)
+            detector.learn_one(x)
+        detector.advance(xs[120:], None, [0.5] * 330)
+        detector.clone(include_attributes=True).score_one(xs[0])
     assert _compiled() - before == set()
 
 

@@ -180,7 +180,9 @@ def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - it
                 "![Distance against steps, with a line of slope -1](paper_ridge.png)",
                 f"## Beside other algorithms\n\nA pass over {part.n:,} points (the paper: 2^20), r = {rank} stored "
                 "features or landmarks; the last column is the distance when DSG's pass ended (the criterion SC2), "
-                "by CPU seconds.",
+                "by CPU seconds. Nearly all of CDSG's are for the longest step that the square loss allows a block: "
+                f"the largest eigenvalue of a {size:,} x {size:,} matrix, of the best candidates in each step "
+                "([why](../../docs/growing.md#costs)).",
                 table(
                     [
                         "algorithm",

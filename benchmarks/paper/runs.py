@@ -139,6 +139,11 @@ def enter(runs: Runs, problem: Problem, name: str, seed: int, looks: list[CurveP
     print(f"{problem.name}; {name}; seed {seed}: {last.error:.4g} after {last.records:,} records, {last.seconds:.1f} s")
 
 
+def of(runs: Runs, title: str, name: str) -> list[list[CurvePoint]]:
+    """The runs of an algorithm over the problem of a name, one a seed."""
+    return [looks for (problem, other, _), looks in runs.items() if (problem, other) == (title, name)]
+
+
 def features_of(learner: BatchLearner) -> int:
     """Features of a growing machine; 0 of other learners."""
     return learner.model.n_features if isinstance(learner, GrowingMachine) else 0
@@ -156,8 +161,8 @@ def mini_batches(n: int, batch_size: int, seed: int) -> Iterator[Array]:
 
 
 def after_passes(looks: Sequence[CurvePoint], problem: Problem, passes: float) -> CurvePoint:
-    """The first look after so many passes, or the last there is."""
-    return next((look for look in looks if look.records > (passes - 0.01) * problem.n - 1), looks[-1])
+    """The last look that so many passes hold: the rows that fill no mini-batch are not waited for."""
+    return [look for look in looks if look.records <= passes * problem.n][-1]
 
 
 def within(looks: Sequence[CurvePoint], seconds: float) -> CurvePoint | None:
@@ -172,8 +177,6 @@ def chosen(
     """The one with the least error on every fifth training row after a pass over the others."""
     if len(makes) == 1:
         return makes[0]
-    held = np.arange(problem.n) % 5 == 0
-    X, T = problem.X, problem.T
-    part = Problem(problem.name, X[~held], T[~held], X[held], T[held], problem.bandwidth)
+    part = problem.split(np.arange(problem.n) % 5 == 0)
     errors = [follow(make, part, batch_size, seed, looks=1, score=score)[-1].error for _, make in makes]
     return makes[int(np.argmin(errors))]

@@ -86,10 +86,13 @@ def plot_curves(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(5.4 * len(panels), 4.4), squeeze=False)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 4.4), squeeze=False)
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
-        for (name, (x, y)), colour in zip(lines.items(), _COLOURS * 3, strict=False):
-            axis.plot(x, np.maximum(y, _LEAST), color=colour, label=name, linewidth=2, marker="o", markersize=2.5)
+        for i, (name, (x, y)) in enumerate(lines.items()):
+            colour, style = _COLOURS[i % len(_COLOURS)], "-" if i < len(_COLOURS) else "--"
+            axis.plot(
+                x, np.maximum(y, _LEAST), style, color=colour, label=name, linewidth=2, marker="o", markersize=2.5
+            )
         if guide is not None:
             u, v = (np.array(part) for part in next(iter(lines.values())))
             middle = len(u) // 2
@@ -97,7 +100,7 @@ def plot_curves(
         axis.set(title=title, xscale="log", yscale="log", xlabel=x_label)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25, which="both")
-        axis.legend(fontsize=7, framealpha=0.6, loc="lower left")  # "best" looks at every point
+        axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))  # beside the lines
     axes[0][0].set_ylabel(y_label)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)

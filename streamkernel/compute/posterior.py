@@ -52,11 +52,12 @@ class Posterior(NamedTuple):
 
 
 @jit
-def _settled(posterior: Posterior, phi: Array, v: Array) -> Any:
+def _settled(posterior: Posterior, phi: Array, learns: bool, v: Array) -> Any:
     """Fill v with P phi, all deferred applied, and return phi^T P phi, at least what so much information leaves of it.
 
     The eigenvalues of Phi^T Phi are at most the sum of squared norms. Where rounding took P below what that leaves
-    along phi, P is given back what is missing: it stays positive along all that is learnt, however much that is.
+    along phi, and phi is to be learnt, P is given back what is missing: it stays positive along all that is learnt,
+    however much that is.
     """
     D = v.shape[0]
     symmetric_product(posterior.P, posterior.deferred, 1.0 / posterior.rho, phi, v)
@@ -66,10 +67,11 @@ def _settled(posterior: Posterior, phi: Array, v: Array) -> Any:
     # Half of it: copies of one record leave just so much.
     least = 0.5 * norm / (posterior.rho + posterior.sums[INFORMATION])
     if left < least:
-        missing = (2.0 * least - left) / (norm * norm)
-        downdate(posterior.P, phi, -missing, 1.0)
-        for i in range(D):
-            v[i] += missing * norm * phi[i]
+        if learns:
+            missing = (2.0 * least - left) / (norm * norm)
+            downdate(posterior.P, phi, -missing, 1.0)
+            for i in range(D):
+                v[i] += missing * norm * phi[i]
         left = 2.0 * least
     return min(left, norm / posterior.rho)
 
@@ -144,10 +146,11 @@ def pass_posterior(Phi: Array, targets: Array, weights: Array, posterior_parts: 
     v = np.empty(Phi.shape[1])
     for r in range(Phi.shape[0]):
         phi = Phi[r]
-        left = _settled(posterior, phi, v)
+        learns = weights[r] > 0 and not np.isnan(targets[r])
+        left = _settled(posterior, phi, learns, v)
         unit = deviation(posterior.moments)
         out[r, PREDICTION] = posterior.sums[CENTRE] + dot(posterior.W[0], phi)
         out[r, VARIANCE] = left
         out[r, UNIT] = unit if unit > 0 else 1.0
-        if weights[r] > 0 and not np.isnan(targets[r]):
+        if learns:
             _learn(posterior, phi, targets[r], weights[r], left, v)

@@ -11,7 +11,7 @@ from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.kernels import Gaussian, Kernel
-from streamkernel.kernels.base import require_fourier
+from streamkernel.kernels.spectral import require_fourier
 from streamkernel.records.inputs import Inputs
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.

@@ -33,8 +33,9 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     Parameters
     ----------
     kernel
-        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a product of these or a Fourier kernel of your own. None (the
-        default) is `Gaussian()`, whose bandwidth follows the metric.
+        `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, a Fourier kernel of your own, or sums, products and multiples of
+        these, whose factors are shares of `n_features`. None (the default) is `Gaussian()`, whose bandwidth follows the
+        metric.
     n_features
         F, random frequencies, each a cosine and a sine. Defaults to 128.
     ridge

@@ -26,9 +26,9 @@ from streamkernel.state import Array
 class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
     """A kernel classifier that grows with its stream.
 
-    The coefficients take one doubly stochastic gradient step every `batch_size` labelled records: on a block of random
-    features that is new or, where `growth` allows it, an old one. Frequencies are never stored; a seed brings them
-    back. Inputs are scaled inside, record by record.
+    The coefficients take one doubly stochastic gradient step every `batch_size` labelled records: on blocks of random
+    features that are new or, where `growth` allows it, old ones. By default a step is preconditioned and updates two
+    blocks. Frequencies are never stored; a seed brings them back. Inputs are scaled inside, record by record.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
         The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
         feature is one frequency.
     step
-        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), gamma_0 taken from the first
-        mini-batch.
+        A River schedule of step sizes. None (the default) is, with `precondition`, gamma_0 / (1 + t / 500) with
+        gamma_0 = .035 sqrt(B), at most .7 (.3 of a loss without a bounded derivative); without, gamma_0 / (1 + t / 200)
+        with a gamma_0 taken from the first mini-batch.
     regularization
         nu, at least 0. Defaults to 1e-6.
     standardize

@@ -1,6 +1,5 @@
 """Gaussian-process regression."""
 
-import math
 import secrets
 from typing import Any
 
@@ -25,6 +24,8 @@ from streamkernel.state import Array
 
 #: Of the prior's variance: below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_NOISE = 1e-6
+#: Of the prior's variance, where that is less than 1: beyond, their quotient may overflow.
+LARGEST_NOISE = 1e300
 _SQUARED = Squared()
 
 
@@ -39,9 +40,9 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
     Parameters
     ----------
     kernel
-        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, sums,
-        products and multiples of these. None (the default) is `Gaussian()`, whose bandwidth is taken from the first 200
-        records.
+        The covariance. Any kernel whose features are bounded: `Gaussian`, `Laplacian`, `Cauchy`, `Matern`, the skewed
+        and the semigroup kernels, `ArcCosine(0)`, sums, products and multiples of these. None (the default) is
+        `Gaussian()`, whose bandwidth is taken from the first 200 records.
     noise
         sigma^2, the variance of the noise, at least 1e-6 times the largest k(x, x). With `normalize_y` in units of the
         targets' variance. Defaults to .1.
@@ -64,9 +65,10 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         Whether frequencies are made of scrambled Sobol numbers instead of independent ones: then fewer do as well, for
         up to some ten inputs. None (the default) is True where the kernel can.
     standardize
-        Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for. The
-        first 200 records are learnt again by the moments of all of them; those that come then move the places of inputs
-        by ever less. Where their scale is known give False, and a bandwidth in their units: then nothing moves.
+        Whether numbers are centred and scaled. None (the default) is what the kernel asks for. The moments of the first
+        200 records are taken, and those records are learnt again by them; then they stay, for what is learnt belongs to
+        the place where it was learnt. Where the deviation of an input becomes 4 times what it was, or a quarter, the
+        model begins anew.
     max_inputs
         Inputs past this number are ignored and counted. Defaults to 1,000.
     seed
@@ -137,7 +139,8 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         if kernel.kappa is None or kernel.feature_bound is None:
             raise ValueError(
                 "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
-                f"their sums, products and multiples), got {kernel!r}: KernelRegressor takes any"
+                "the skewed and semigroup ones, ArcCosine(0), their sums, products and multiples), "
+                f"got {kernel!r}: KernelRegressor takes any"
             )
         return kernel
 
@@ -152,7 +155,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
             if not isinstance(getattr(self, name), bool | None):
                 raise ValueError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
         noise, kappa, drift = self.noise, float(kernel.kappa or 1.0), self.drift_rate
-        if not (_is_number(noise) and LEAST_NOISE * kappa <= noise < math.inf):
+        if not (_is_number(noise) and LEAST_NOISE * kappa <= noise <= LARGEST_NOISE * min(kappa, 1.0)):
             raise ValueError(
                 f"noise must be a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), "
                 f"which is {kappa:g}, got {noise!r}"

@@ -165,17 +165,20 @@ class KernelMachine(StreamEstimator):
 
     @property
     def n_grown(self) -> int:
-        """Steps that made a new block."""
+        """Updates that made a new block; a step has `blocks_per_step` of them."""
         return self._machine.history.n_grown
 
     @property
     def n_reused(self) -> int:
-        """Steps that touched an old block."""
+        """Updates that touched an old block."""
         return self._machine.history.n_reused
 
     @property
     def last_check_margin(self) -> float:
-        """By how much inequality (9) held when CDSG last reused a block, right side minus left; NaN before."""
+        """By how much inequality (9) held when CDSG last reused a block, right side minus left.
+
+        NaN before, and with preconditioned steps.
+        """
         return self._machine.history.last_margin
 
     @property

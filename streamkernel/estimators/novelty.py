@@ -9,9 +9,8 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import AdvanceResult
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.growth import Growth
+from streamkernel.growth import Growth, OneClassStep
 from streamkernel.growth.machine import Machine
-from streamkernel.growth.one_class_step import OneClassStep
 from streamkernel.kernels import Kernel
 from streamkernel.losses import NoveltyHinge
 from streamkernel.records.batches import Records
@@ -80,11 +79,16 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     >>> model.score_one({"a": 0.0, "b": 0.0}) < 0 < model.score_one({"a": 4.0, "b": -4.0})
     True
 
-    River's filter makes a yes or no of it, also for metrics that take scores from 0 to 1 only. It must let flagged
-    records be learnt, too, or the threshold would not know how many there are:
+    River's filters make a yes or no of it, also for metrics that take scores from 0 to 1 only. Flagged records must be
+    learnt, too, or the threshold would not know how many there are; River's `QuantileFilter` has a threshold of its own
+    for that share:
 
     >>> from river import anomaly
-    >>> novelties = anomaly.ThresholdFilter(model, threshold=0, protect_anomaly_detector=False)
+    >>> novelties = anomaly.QuantileFilter(
+    ...     KernelNoveltyDetector(nu=0.05, seed=1), q=0.95, protect_anomaly_detector=False
+    ... )
+    >>> for _ in range(2000):
+    ...     novelties.learn_one({"a": rng.gauss(0, 1), "b": rng.gauss(0, 1)})
     >>> novelties.classify(novelties.score_one({"a": 4.0, "b": -4.0}))
     True
 

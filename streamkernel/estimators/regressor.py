@@ -46,8 +46,9 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
         feature is one frequency.
     step
-        A River schedule of step sizes. None (the default) is gamma_0 / (1 + t / 200), gamma_0 taken from the first
-        mini-batch.
+        A River schedule of step sizes. None (the default) is, with `precondition`, gamma_0 / (1 + t / 500) with
+        gamma_0 = .035 sqrt(B), at most .7 (.3 of a loss without a bounded derivative); without, gamma_0 / (1 + t / 200)
+        with a gamma_0 taken from the first mini-batch.
     regularization
         nu, at least 0. Defaults to 1e-6.
     standardize

@@ -67,6 +67,7 @@ class VarianceFunctions(abc.ABC):
         self.max_blocks = max_blocks
         self.sample_size = sample_size
         self.kappa = float(kernel.kappa or 1.0)
+        self._batch_size = batch_size
         self._block_size = block_size
         self.set_seed(0)
         self._batch = MiniBatch(batch_size, DTYPE)
@@ -96,18 +97,23 @@ class VarianceFunctions(abc.ABC):
         return int(self.theta.nbytes)
 
     def take(self, X: Array, weights: Array, inputs: Inputs, bandwidth: float) -> None:
-        """Let scaled rows, (n, d), wait for their step, and take it when they are enough."""
+        """Let scaled rows of the first d inputs, (n, d), wait for their step, and take it when they are enough."""
         self._batch.append(X, np.zeros(len(X)), weights, None)
         self.n_learnt += len(X)
         if not self._batch.room:
-            rows = self._batch.rows(len(inputs))
+            rows = self._batch.rows(X.shape[1])
             self._take_step(rows, self._batch.w, inputs, bandwidth)
             self._batch.clear()
 
     def variances(self, rows: Rows, X: Array, inputs: Inputs, bandwidth: float) -> Array:
-        """The posterior's variances at rows, encoded and scaled, from 0 to that of the prior; shape (n,)."""
+        """The posterior's variances at rows, encoded and scaled, at most that of the prior; shape (n,).
+
+        At least what n copies of the record itself would leave: no other records leave less.
+        """
         explained = self._explained(rows, X, inputs, bandwidth) if self.n_blocks else np.zeros(len(X))
-        return np.asarray(self.kappa * np.clip(1.0 - np.nan_to_num(explained), 0.0, 1.0))
+        n = self.sample_size or self.n_steps * self._batch_size
+        least = self.rho / (self.rho + n)
+        return np.asarray(self.kappa * np.clip(1.0 - np.nan_to_num(explained), least, 1.0))
 
     def state(self, n_inputs: int) -> State:
         """The fields of the state."""
@@ -136,7 +142,7 @@ class VarianceFunctions(abc.ABC):
         return Expansion(self.kernel, self._block_size, DTYPE, _CACHE_BYTES, seed)
 
     def _take_step(self, X: Array, weights: Array, inputs: Inputs, bandwidth: float) -> None:
-        keys = inputs.columns.keys
+        keys = inputs.columns.keys[: X.shape[1]]
         grows = self.max_blocks is None or self.n_blocks < self.max_blocks
         block = self.n_blocks if grows else self._chosen()
         scores = self._scores(X, keys, bandwidth)

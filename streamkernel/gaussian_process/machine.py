@@ -1,7 +1,8 @@
 """The Gaussian process: its state, and `advance`, the one way it learns.
 
 Every labelled record is learnt at once. Where inputs are standardised or the bandwidth is left to the data, the first
-records fix both: they are learnt again when there are enough, all at the places that these give them.
+records fix both: they are learnt again at each of some stages, and from the last one on both stay. Where an input has
+outgrown its scale, the machine begins anew.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,10 @@ from streamkernel.compute.posterior import PREDICTION, UNIT, VARIANCE
 from streamkernel.fields import number, state_mismatch, whole
 from streamkernel.gaussian_process.doubly_stochastic import VarianceFunctions
 from streamkernel.gaussian_process.features import ProcessFeatures
+from streamkernel.gaussian_process.fixed_scaler import FixedScaler
 from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
-from streamkernel.growth.warm_up_buffer import WarmUpBuffer
+from streamkernel.growth.warm_up_buffer import WARM_UP, WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.inputs import Inputs
@@ -29,6 +31,12 @@ _DTYPE = np.dtype("float64")
 _NO_KEYS = np.zeros(0, np.uint64)
 #: Rows that go through features and posterior at a time.
 AT_ONCE = 256
+#: Labelled records after which those so far are learnt again; the last are all of the warm-up.
+STAGES = (12, 25, 50, 100, WARM_UP)
+#: Labelled records from one look at the scales of inputs to the next.
+LOOK = 200
+#: How often an input that comes later must have been observed to have a scale.
+OFTEN = 100
 #: Columns of a prediction: mean, deviation, and the variance of the targets so far, which losses are divided by.
 MEAN, DEVIATION, TARGET_VARIANCE = range(3)
 
@@ -70,6 +78,9 @@ class GaussianProcessMachine:
         self._encoder = BatchEncoder(inputs, targets)
         self._set_seed(features.seed)
         self._warm_up = WarmUpBuffer() if inputs.standardize or features.kernel.bandwidth is None else None
+        self._scaler = FixedScaler(inputs.columns, inputs.standardize) if inputs.standardize else None
+        if self._scaler is not None:
+            inputs.scaler = self._scaler
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -94,14 +105,12 @@ class GaussianProcessMachine:
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             truths.append(np.array(targets, np.float64))  # None is NaN
             parts += self._pass(rows, truths[-1], weights, predict=True)
-            self.n_records += int((~np.isnan(truths[-1])).sum())
         return self._result(np.concatenate(truths), np.concatenate(parts))
 
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does, without predictions."""
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             self._pass(rows, np.array(targets, np.float64), weights, predict=False)
-            self.n_records += sum(y is not None for y in targets)
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:  # noqa: ARG002 - as a `StreamMachine`
         """False: there is no shorter way for a record of known numbers."""
@@ -181,7 +190,10 @@ class GaussianProcessMachine:
         if self.functions is not None:
             rooms.append(self.functions.room)
         if self._warm_up is not None:
-            rooms.append(self._warm_up.room)
+            n = len(self._warm_up.targets)
+            rooms.append(next(stage for stage in STAGES if stage > n) - n)
+        else:
+            rooms.append(LOOK - self.n_records % LOOK)
         return min(rooms)
 
     def _pass_segment(self, rows: Rows, y: Array, weights: Array, predict: bool) -> Array:
@@ -191,7 +203,7 @@ class GaussianProcessMachine:
         if begins:
             if not learnt.any():
                 return self._prior(len(X))
-            self._begin(X)
+            self._begin(X[:1], int(rows.n_known[0]))
         Phi = self.features.of(X, self.inputs.columns.keys[: rows.values.shape[1]], rows.extra_keys)
         passed = self.posterior.advance(Phi, y, weights, self.targets.moments)
         out = self._in_units(passed, rows, X) if predict else passed
@@ -203,32 +215,50 @@ class GaussianProcessMachine:
 
     def _keep(self, rows: Rows, X: Array, y: Array, weights: Array, learnt: Array) -> None:
         """Let learnt rows wait for what comes later: a step of the variance's functions, the end of the warm-up."""
+        # A call may hold inputs that only later records bring.
+        n_known = int(rows.n_known[-1])
+        self.n_records += int(learnt.sum())
         if self.functions is not None:
-            kept = X[learnt, : rows.values.shape[1]]
-            self.functions.take(kept, weights[learnt], self.inputs, self.features.bandwidth)
+            self.functions.take(X[learnt, :n_known], weights[learnt], self.inputs, self.features.bandwidth)
         if self._warm_up is not None:
             self._warm_up.append(rows.values[learnt], y[learnt].tolist(), weights[learnt])
-            if not self._warm_up.room:
-                self._begin_anew(self._warm_up)
+            if len(self._warm_up.targets) in STAGES:
+                self._learn_again(self._warm_up, n_known)
+        elif self._scaler is not None and not self.n_records % LOOK:
+            self._look_at_scales(self._scaler)
 
-    def _begin(self, X: Array) -> None:
-        """Begin with the prior, and with a bandwidth by the first row where none is given."""
+    def _begin(self, x: Array, n_known: int) -> None:
+        """Begin with the prior, and with a bandwidth by the first row and its inputs where none is given."""
         kernel = self.features.kernel
         if not self.features.bandwidth:
-            d = max(int(X[:1].shape[1]), 1)
             standardized = self.inputs.standardize
-            self.features.bandwidth = kernel.initial_bandwidth(d) if standardized else first_bandwidth(kernel, X[:1])
+            first = kernel.initial_bandwidth(max(n_known, 1)) if standardized else first_bandwidth(kernel, occupied(x))
+            self.features.bandwidth = first
         self.posterior.begin(self.features.n_columns)
 
-    def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
-        """Learn the first records again, all scaled by the moments of now, with the bandwidth that they fix."""
+    def _look_at_scales(self, scaler: FixedScaler) -> None:
+        """Fix the scales of inputs that came late, and begin anew where an input has outgrown its own."""
+        if not scaler.is_outgrown:
+            scaler.fix(OFTEN, again=False)
+            return
+        scaler.fix(OFTEN, again=True)
+        self.posterior.begin(self.features.n_columns)
+        if self.functions is not None:
+            self.functions.forget()
+        self._warm_up = WarmUpBuffer()
+
+    def _learn_again(self, warm_up: WarmUpBuffer, n_known: int) -> None:
+        """Learn the first records again, all scaled by the moments of now, with the bandwidth that they give."""
         values, targets, weights = warm_up.rows(len(self.inputs)), np.array(warm_up.targets), np.array(warm_up.weights)
+        if self._scaler is not None:
+            self._scaler.fix(len(targets) // 2, again=True)
         X = self.inputs.scaler.as_of_now(values)
         kernel = self.features.kernel
         if kernel.bandwidth is None:
             # Rows with an outlier are far from all others.
             self.features.bandwidth = median_bandwidth(kernel, occupied(usual(X) if self.inputs.standardize else X))
-        self._warm_up = None
+        if not warm_up.room:
+            self._warm_up = None
         self.targets.forget()
         self.posterior.begin(self.features.n_columns)
         Phi = self.features.of(X, self.inputs.columns.keys, _NO_KEYS)
@@ -238,7 +268,7 @@ class GaussianProcessMachine:
             start = 0
             while start < len(X):
                 part = slice(start, start + self.functions.room)
-                self.functions.take(X[part], weights[part], self.inputs, self.features.bandwidth)
+                self.functions.take(X[part, :n_known], weights[part], self.inputs, self.features.bandwidth)
                 start = part.stop
 
     def _prior(self, n: int) -> Array:

@@ -10,8 +10,10 @@ from river import base
 
 from streamkernel.compute.cholesky import factorise, solve
 from streamkernel.compute.gaussians import mix64
+from streamkernel.domain import Domain
 from streamkernel.fields import all_finite, array, checked
 from streamkernel.gaussian_process.doubly_stochastic import DTYPE, VarianceFunctions, keys_of, row_products
+from streamkernel.growth.bandwidth import occupied
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs
@@ -182,12 +184,16 @@ class TestPointFunctions(VarianceEstimator):
             raise ValueError(
                 f"points must be a list of 1 to {MOST_POINTS} dicts of inputs by name, got {_shortened(points)}"
             )
+        self._check_points(None)
+
+    def _check_points(self, domain: Domain | None) -> None:
         try:
-            Inputs(1, False).check(points)
+            Inputs(1, False, domain).check(self.points)
         except ValueError as error:
             raise ValueError(f"points must be records: {error}") from error
 
     def functions(self, kernel: Kernel, rho: float) -> VarianceFunctions:
+        self._check_points(kernel.domain)
         return _PointFunctions(self.points, kernel, rho, *self._sizes)
 
     @classmethod
@@ -207,12 +213,12 @@ class _Operator(VarianceFunctions):
         return self.n_blocks * self._expansion.width
 
     def _targets(self, block: int, X: Array, inputs: Inputs, bandwidth: float) -> Array:
-        width = self._expansion.width
+        width, keys = self._expansion.width, inputs.columns.keys[: X.shape[1]]
         if block < self.n_blocks:
-            return self._left_features(X, inputs.columns.keys, bandwidth) / self.n_blocks
+            return self._left_features(X, keys, bandwidth) / self.n_blocks
         # While it grows, k(x, .) is what the newest block alone makes of it.
         targets = np.zeros((len(X), (block + 1) * width))
-        targets[:, block * width :] = self._features(self._left, block, X, inputs.columns.keys, bandwidth)
+        targets[:, block * width :] = self._features(self._left, block, X, keys, bandwidth)
         return targets
 
     def _explained(self, rows: Rows, X: Array, inputs: Inputs, bandwidth: float) -> Array:
@@ -229,8 +235,8 @@ class _PointFunctions(VarianceFunctions):
 
     def __init__(self, points: Sequence[Mapping[Any, Any]], *rest: Any) -> None:
         self._points = [dict(point) for point in points]
-        # The points' rows as they come, by the number of inputs known.
-        self._rows: tuple[int, Array, dict[bytes, int]] = 0, np.zeros((len(points), 0)), {}
+        # A number of inputs, and which points there are of so many.
+        self._known: tuple[int, dict[bytes, int]] = -1, {}
         super().__init__(*rest)
 
     def forget(self) -> None:
@@ -270,24 +276,30 @@ class _PointFunctions(VarianceFunctions):
         return out
 
     def _places(self, rows: Rows, inputs: Inputs) -> list[int]:
-        """Which of the points each record is, -1 for none."""
-        if self._rows[0] != len(inputs):
-            raw = inputs.encode(self._points, [False] * len(self._points)).values
-            self._rows = len(inputs), raw, {_bytes(row): i for i, row in reversed([*enumerate(raw)])}
-        known = self._rows[2]
-        missing = len(inputs) - rows.values.shape[1]
-        values = np.pad(rows.values, ((0, 0), (0, missing)), constant_values=np.nan) if missing > 0 else rows.values
+        """Which of the points each record is, by the inputs known when it came; -1 for none."""
         brings_more = np.asarray(is_met(rows.extras).any(axis=1)).tolist()
-        return [-1 if more else known.get(_bytes(row), -1) for row, more in zip(values, brings_more, strict=True)]
+        places = []
+        for row, n_known, more in zip(rows.values, rows.n_known.tolist(), brings_more, strict=True):
+            places.append(-1 if more else self._place_of(n_known, inputs).get(_bytes(row[:n_known]), -1))
+        return places
+
+    def _place_of(self, n_known: int, inputs: Inputs) -> dict[bytes, int]:
+        """The points' numbers by the bytes of their first inputs."""
+        if self._known[0] != n_known:
+            raw = inputs.encode(self._points, [False] * len(self._points)).values[:, :n_known]
+            self._known = n_known, {_bytes(row): i for i, row in reversed([*enumerate(raw)])}
+        return self._known[1]
 
     def _weights(self, x: Array, bandwidth: float) -> Array:
         """By which the points interpolate k(x, .), shape (1, m)."""
-        points = np.pad(self._placed, ((0, 0), (0, x.shape[1] - self._placed.shape[1])))
         if self._factor is None:
-            self._factor = kernel_matrix(self.kernel, points, points, bandwidth) / self.kappa
-            self._factor[np.diag_indices(len(points))] += _JITTER
+            placed = occupied(self._placed)
+            self._factor = kernel_matrix(self.kernel, placed, placed, bandwidth) / self.kappa
+            self._factor[np.diag_indices(len(placed))] += _JITTER
             factorise(self._factor)
-        weights = np.ascontiguousarray(kernel_matrix(self.kernel, x, points, bandwidth) / self.kappa)
+        points = np.pad(self._placed, ((0, 0), (0, x.shape[1] - self._placed.shape[1])))
+        both = occupied(np.concatenate([x, points]))
+        weights = np.ascontiguousarray(kernel_matrix(self.kernel, both[:1], both[1:], bandwidth) / self.kappa)
         solve(self._factor, weights)
         return weights
 

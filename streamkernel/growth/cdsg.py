@@ -14,9 +14,9 @@ PASSING_SHARE = 0.3
 class CDSG(Growth):
     """Before a new block is drawn every old one is checked; the one with the longest step that (9) allows is reused.
 
-    The bound on the error of such a step is no larger than that of one of DSG, for losses whose derivative is bounded.
-    With more than 10 outputs the check runs class by class, a heuristic: (9) is not promised there, nor at
-    `max_features`, where a block is revisited even if none passes.
+    The bound on the error of such a step is no larger than that of one of DSG, for plain steps and losses whose
+    derivative is bounded. With more than 10 outputs the check runs class by class, a heuristic: (9) is not promised
+    there, nor at `max_features`, where a block is revisited even if none passes.
 
     Parameters
     ----------

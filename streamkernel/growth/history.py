@@ -26,7 +26,7 @@ class StepHistory:
     largest_gradient
         A decaying maximum of |g|, the bound M for losses that have none.
     n_grown, n_reused
-        Steps that made a block, and that touched an old one.
+        Updates that made a block, and that touched an old one.
     last_margin
         By how much (9) held when a block was last reused by the check; NaN before.
 

@@ -2,6 +2,8 @@
 
 from river.optim.base import Scheduler
 
+from streamkernel.losses import NoveltyHinge
+
 
 class OneClassStep(Scheduler):
     """A schedule of step sizes gamma_t = 1 / (nu (t + t0)) of a machine with the regularisation nu.
@@ -15,15 +17,21 @@ class OneClassStep(Scheduler):
     nu
         The share of records to be flagged, in (0, 1].
 
+    Raises
+    ------
+    ValueError
+        `nu` is not in (0, 1].
+
     Examples
     --------
+    >>> from streamkernel.growth import OneClassStep
     >>> OneClassStep(nu=0.1).get(0)
     0.5
 
     """
 
     def __init__(self, nu: float) -> None:
-        self.nu = nu
+        self.nu = NoveltyHinge(nu).nu  # of the same shares
 
     def get(self, t: int) -> float:
         return 1.0 / (self.nu * (t + 10.0) + 1.0)

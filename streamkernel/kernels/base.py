@@ -162,10 +162,21 @@ class Kernel(Component, base.Base, abc.ABC):
         known = inspect.signature(type(self)).parameters
         type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
 
-    def __add__(self, other: "Kernel") -> "Sum":
+    def __add__(self, other: "Kernel | float") -> "Sum":
         from streamkernel.kernels.operators import Sum
 
-        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+        if isinstance(other, Kernel):
+            return Sum(self, other)
+        if is_number(other):
+            raise TypeError(
+                f"{other!r} is no kernel to add to one: the constant kernel c is DotProduct([c]), c above 0"
+            )
+        return NotImplemented
+
+    def __radd__(self, other: float) -> "Kernel":
+        if is_number(other) and other == 0:  # as `sum` begins
+            return self
+        return self.__add__(other)
 
     def __mul__(self, other: "Kernel | float") -> "Product | Scaled":
         from streamkernel.kernels.operators import Product, Scaled
@@ -175,6 +186,15 @@ class Kernel(Component, base.Base, abc.ABC):
         return Scaled(self, other) if is_number(other) else NotImplemented
 
     __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> "Scaled":
+        from streamkernel.kernels.operators import Scaled
+
+        if not is_number(other):
+            return NotImplemented
+        if not other > 0:
+            raise ValueError(f"a kernel is divided by a number above 0, got {other!r}")
+        return Scaled(self, 1 / other)
 
 
 class FourierKernel(Kernel):
@@ -249,7 +269,7 @@ class FourierKernel(Kernel):
 
 def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
     """Fill `out` with cosines and sines, as `Kernel.features` has them."""
-    W = np.empty((len(keys), len(words)), X.dtype)
+    W = np.full((len(keys), len(words)), np.nan, X.dtype)  # one that is not filled is then told of
     kernel.frequencies(words, keys, bandwidth, W)
     turns = np.empty((len(X), len(words)), X.dtype)
     project(kernel.transform(X), W, turns)
@@ -259,29 +279,3 @@ def fourier_features(kernel: FourierKernel, X: Array, words: Array, keys: Array,
 def has_frequencies(kernel: Kernel) -> TypeGuard[FourierKernel]:
     """Whether a kernel draws frequencies: a Fourier kernel, or a product of such."""
     return kernel.is_fourier
-
-
-def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
-    """The kernel, where its features are cosines and sines of the inputs themselves.
-
-    Parameters
-    ----------
-    kernel
-        Any kernel.
-    estimator
-        The name of what takes only such kernels.
-
-    Raises
-    ------
-    ValueError
-        It is another, or its frequencies are structured.
-
-    """
-    if kernel.structured:
-        raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
-    if not has_frequencies(kernel) or kernel.transforms:
-        raise ValueError(
-            f"{estimator} takes kernels whose features are cosines of the inputs (Gaussian, Laplacian, Cauchy, Matern "
-            f"and their products), got {kernel!r}: KernelClassifier and KernelRegressor take any"
-        )
-    return kernel

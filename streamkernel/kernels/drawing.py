@@ -21,9 +21,12 @@ def draw_frequencies(kernel: FourierKernel, words: Array, keys: Array, bandwidth
         One of them is not finite.
 
     """
-    kernel.frequencies(words, keys, bandwidth, out)
     # Those of our own are finite at any bandwidth there may be, and are drawn again with every record.
-    if not is_ours(kernel):
+    ours = is_ours(kernel)
+    if not ours:
+        out.fill(math.nan)  # what a method leaves as it was is no number of its own
+    kernel.frequencies(words, keys, bandwidth, out)
+    if not ours:
         _require_finite(kernel, "frequencies", out)
 
 
@@ -45,12 +48,15 @@ def compute_features(kernel: Kernel, X: Array, words: Array, keys: Array, bandwi
         One of them is not finite.
 
     """
+    ours = is_ours(kernel)
+    if not ours:
+        out.fill(math.nan)
     if kernel.rows_at_once:
         kernel.features(X, words, keys, bandwidth, out)
     else:
         for r in range(len(X)):
             kernel.features(X[r : r + 1], words, keys, bandwidth, out[r : r + 1])
-    if not is_ours(kernel):
+    if not ours:
         _require_finite(kernel, "features", out)
 
 

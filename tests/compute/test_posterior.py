@@ -52,8 +52,12 @@ def test_where_p_is_no_longer_positive_it_becomes_so_again():
     _passed(posterior, phi, np.zeros(1), np.ones(1))
     posterior.P[0, 0] = -1e-3
     posterior.deferred[:] = 0.0
-    assert _passed(posterior, phi, np.array([np.nan]), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
-    assert posterior.P[0, 0] == pytest.approx(1 / 1.1)
+    for y, w in ((np.nan, 1.0), (0.0, 0.0)):  # neither of them is learnt
+        assert _passed(posterior, phi, np.full(1, y), np.full(1, w))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
+        assert posterior.P[0, 0] == -1e-3
+    assert _passed(posterior, phi, np.zeros(1), np.ones(1))[0, kernels.VARIANCE] == pytest.approx(1 / 1.1)
+    apply_deferred(posterior.P, posterior.deferred, 10.0)
+    assert posterior.P[0, 0] == pytest.approx(1 / 2.1)
 
 
 def test_drift_gives_back_what_was_learnt():
@@ -78,3 +82,56 @@ def test_targets_of_another_size_that_came_first_are_forgotten():
     out = _passed(_fresh(3, 0.1), Phi, y, np.ones(300))
     assert np.abs(out[200:, kernels.PREDICTION] - y[200:]).max() < 1
     assert (out[200:, kernels.UNIT] < 3).all()
+
+
+def _half_learnt(D=5):
+    """A posterior of some records, and one record more."""
+    rng = np.random.default_rng(D)
+    posterior = _fresh(D, 0.3)
+    Phi = rng.normal(size=(20, D))
+    _passed(posterior, Phi, Phi.sum(axis=1) + rng.normal(size=20), np.ones(20))
+    apply_deferred(posterior.P, posterior.deferred, 1 / 0.3)
+    posterior.deferred[D:] = 0.0
+    return posterior, rng.normal(size=D)
+
+
+@pytest.mark.parametrize(("learns", "lost"), [(True, 0.0), (True, 1.0), (False, 1.0)])
+def test_what_is_known_along_a_record_is_its_twin(learns, lost):
+    posterior, phi = _half_learnt()
+    posterior.P[np.tril_indices(5)] -= lost * np.outer(phi, phi)[np.tril_indices(5)]
+    v = np.empty(5)
+    expected = naive._settled(naive.symmetric(posterior.P), phi, 0.3, posterior.sums[kernels.INFORMATION], learns)
+    left = kernels._settled(posterior, phi, learns, v)
+    assert left == pytest.approx(expected[2])
+    assert np.allclose(naive.symmetric(posterior.P), expected[0])
+    assert np.allclose(v, expected[1])
+
+
+def test_another_centre_is_its_twin():
+    posterior, _ = _half_learnt()
+    expected = naive._recentre(posterior.W, posterior.sums[kernels.CENTRE], 7.0)
+    kernels._recentre(posterior, 7.0)
+    assert np.allclose(posterior.W, expected)
+    assert posterior.sums[kernels.CENTRE] == 7.0
+
+
+def test_the_prior_again_is_its_twin():
+    posterior, _ = _half_learnt()
+    kernels._forget(posterior)
+    P, W = naive._forget(5, 0.3)
+    assert np.allclose(naive.symmetric(posterior.P), P)
+    assert np.array_equal(posterior.W, W)
+    assert not posterior.sums.any()
+
+
+def test_a_record_learnt_is_its_twin():
+    posterior, phi = _half_learnt()
+    before, W = naive.symmetric(posterior.P), posterior.W.copy()
+    v = before @ phi
+    centre = posterior.sums[kernels.CENTRE]
+    kernels._learn(posterior, phi, 1.5, 2.0, phi @ v, v)
+    mean = posterior.sums[kernels.CENTRE]
+    P, W = naive._learn(before, naive._recentre(W, centre, mean), phi, [1.5 - mean, 1.0], 2.0)
+    apply_deferred(posterior.P, posterior.deferred, 1 / 0.3)
+    assert np.allclose(naive.symmetric(posterior.P), P)
+    assert np.allclose(posterior.W, W)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, KernelClassifier
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelDensityRatio, KernelNoveltyDetector
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import ModelView
@@ -31,7 +31,7 @@ def expressions(path: Path = DASHBOARD) -> list[str]:
 class TestDashboard:
     def test_every_name_it_asks_for_is_exported_and_every_exported_name_is_asked_for(self) -> None:
         join = LabelJoin("id", "y", 60.0, 10)
-        models = (KernelClassifier(), AdaptiveKernelClassifier())
+        models = (KernelClassifier(), AdaptiveKernelClassifier(), KernelNoveltyDetector(), KernelDensityRatio())
         exporters = [Exporter(model, ["accuracy"], 1000, join, outputs=["predictions"]) for model in models]
         exporters[0].show_models({"champion": ModelView(rolling={"accuracy": 0.9})})
         served = set()

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from prometheus_client import CollectorRegistry
 from river import preprocessing
@@ -88,6 +89,66 @@ def test_a_density_ratio_behind_a_scaler(home: Home) -> None:
     assert all(math.isfinite(line["prediction"]) for line in home.lines("out/predictions.jsonl"))
 
 
+@pytest.mark.parametrize("target", [None, "float"], ids=["no target", "a number"])
+def test_scores_in_an_output_of_one_type(home: Home, target: str | None) -> None:
+    """Parquet has one type for predictions and targets: a score is a number, and so must the target be."""
+    with (home.folder / "scored.jsonl").open("w") as stream:
+        stream.writelines(
+            json.dumps({**x, **({"y": n / 2} if target else {})}) + "\n" for n, x in enumerate(inputs(60))
+        )
+    source = {"kind": "jsonl", "path": str(home.folder / "scored.jsonl")}
+    if target:
+        source |= {"target": "y", "target_type": target}
+    output = {"kind": "parquet", "path": str(home.folder / "out/scores")}
+    account = dict(run(configured(home, 0, NOVELTY, source=source, predictions=output)).account)
+    assert account["learnt"] == 60
+    table = pq.read_table(home.folder / "out/scores")
+    alone = KernelNoveltyDetector(nu=0.1, batch_size=8, seed=1)
+    assert table.column("prediction").to_pylist() == alone.advance(inputs(60)).predictions
+    assert table.column("target").to_pylist() == [n / 2 if target else None for n in range(60)]
+
+
+def test_a_density_ratio_that_only_predicts_writes_an_output_of_one_type(home: Home) -> None:
+    run(configured(home, 200, RATIO))
+    with (home.folder / "new.jsonl").open("w") as stream:
+        stream.writelines(json.dumps(x) + "\n" for x in inputs(50))
+    plan = configured(
+        home,
+        200,
+        RATIO,
+        mode="predict",
+        serve_from=str(home.folder / "out/state"),
+        checkpoint=None,
+        dead_letters={"kind": "none"},
+        source={"kind": "jsonl", "path": str(home.folder / "new.jsonl")},
+        predictions={"kind": "parquet", "path": str(home.folder / "out/ratios")},
+    )
+    assert dict(run(plan).account)["learnt"] == 0
+    model = KernelDensityRatio(p="live", q="reference", batch_size=8, seed=1)
+    model.advance(inputs(200), [row["y"] for row in rows(200)])
+    ratios = pq.read_table(home.folder / "out/ratios").column("prediction").to_pylist()
+    assert ratios == [model.predict_one(x) for x in inputs(50)]
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [(NOVELTY, KernelNoveltyDetector), (RATIO, KernelDensityRatio)],
+    ids=["novelty", "density ratio"],
+)
+def test_a_warm_start_ends_as_one_run_over_both_streams(home: Home, step: dict[str, Any], kind: type[Any]) -> None:
+    with (home.folder / "history.jsonl").open("w") as stream:
+        stream.writelines(json.dumps(row) + "\n" for row in rows(150))
+    warm = {"source": {"kind": "jsonl", "path": str(home.folder / "history.jsonl"), "target": "y"}}
+    run(configured(home, 250, step, warm_start=warm))
+    alone = kind(**step[f"streamkernel.{kind.__name__}"])
+    both = [*inputs(150), *inputs(250)]
+    samples = [row["y"] for row in [*rows(150), *rows(250)]]
+    scores = alone.advance(both, samples if step is RATIO else None).predictions
+    assert [line["prediction"] for line in home.lines("out/predictions.jsonl")] == scores[150:]
+    assert home.header()["model"]["state_digest"] == alone.state_digest()
+    assert home.header()["warm_start"]["done"]
+
+
 def test_their_metrics() -> None:
     registry = CollectorRegistry()
     value = registry.get_sample_value
@@ -133,6 +194,12 @@ CSV = "source: {kind: csv, path: a.csv, target: y}\n"
         ),
         (
             CSV + "model: [streamkernel.KernelNoveltyDetector]\npredictions: {kind: parquet, path: p}",
+            "predictions: a score is a number and source.target a str, and this output has one type for both: "
+            "write jsonl, csv or json",
+        ),
+        (
+            CSV + "model: [streamkernel.KernelNoveltyDetector]\npredictions: {kind: kafka, topic: p, "
+            "bootstrap_servers: a:1, value_format: avro, schema_registry: {url: 'https://registry:8081'}}",
             "predictions: a score is a number and source.target a str, and this output has one type for both: "
             "write jsonl, csv or json",
         ),

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from river import ensemble
 
-from streamkernel import KernelClassifier, kernels
+from streamkernel import AdaptiveKernelClassifier, KernelClassifier, kernels
+from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.kernels import ChiSquared, Gaussian, Polynomial, Scaled, SkewedChiSquared, Sum
+from streamkernel.kernels import ChiSquared, Gaussian, Laplacian, Polynomial, Scaled, SkewedChiSquared, Sum
 from tests.daemon.conftest import Home
 
 KERNEL = {
@@ -36,13 +37,13 @@ KERNEL = {
 }
 
 
-def _configured(home: Home, kernel: Any, lines: int) -> Any:
+def _configured(home: Home, kernel: Any, lines: int, model: Any = None) -> Any:
     with (home.folder / "stream.jsonl").open("w") as stream:
         for i in range(lines):
             stream.write(json.dumps({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5, "y": i % 7 > 3}) + "\n")
     config = home.configure(
         source={"kind": "jsonl", "path": str(home.folder / "stream.jsonl"), "target": "y", "target_type": "bool"},
-        model=[{"streamkernel.KernelClassifier": {"kernel": kernel, "batch_size": 8, "seed": 1}}],
+        model=[model or {"streamkernel.KernelClassifier": {"kernel": kernel, "batch_size": 8, "seed": 1}}],
         predictions={"kind": "jsonl", "path": str(home.folder / "out/predictions.jsonl")},
         dead_letters={"kind": "jsonl", "path": str(home.folder / "out/dead.jsonl")},
         checkpoint={"directory": str(home.folder / "out/state")},
@@ -62,6 +63,25 @@ def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home
     assert (account["learnt"], account["dead"]) == (98, 2)
 
 
+def test_a_sum_in_an_adaptive_estimator_is_restored_and_told_from_another(home: Home) -> None:
+    def configured(lines: int, factor: float) -> Any:
+        rough = {"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Laplacian": {}}, "factor": factor}}
+        both = {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": rough}}
+        return _configured(
+            home, None, lines, {"streamkernel.AdaptiveKernelClassifier": {"kernel": both, "n_features": 8, "seed": 1}}
+        )
+
+    run(configured(50, 0.5))
+    plan = configured(100, 0.5)
+    assert dict(run(plan).account)["learnt"] == 100
+    whole: Any = AdaptiveKernelClassifier(kernel=Gaussian() + 0.5 * Laplacian(), n_features=8, seed=1)
+    for i in range(100):
+        whole.learn_one({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5}, i % 7 > 3)
+    assert plan.model.state_digest() == whole.state_digest()
+    with pytest.raises(CheckpointError, match=r"kernel.right.factor: checkpoint has 0.5, configuration says 0.25"):
+        run(configured(110, 0.25))
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
@@ -71,12 +91,27 @@ def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home
         ({"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}}}, "right"),
         ({"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Cauchy": {}}, "factor": 0}}, "factor"),
         ({"streamkernel.kernels.Gausian": {}}, "Gaussian"),
+        ("gaussian", "must be None or a Kernel, got 'gaussian': write {streamkernel.kernels.Gaussian: {}}"),
+        ({"Polynomial": {"degree": 3}}, "write {streamkernel.kernels.Polynomial: {degree: ...}}"),
+        ("streamkernel.kernels.Matern", "to make an object of it write {streamkernel.kernels.Matern: {}}"),
+        (
+            {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": "cauchy"}},
+            "right: must be a Kernel, got 'cauchy': write {streamkernel.kernels.Cauchy: {}}",
+        ),
     ],
 )
 def test_mistakes_in_a_configuration(home: Home, capsys: pytest.CaptureFixture[str], kernel: Any, message: str) -> None:
     home.configure(model=[{"streamkernel.KernelClassifier": {"kernel": kernel}}])
     assert main(["check", str(home.config)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_losses_and_growth_policies_by_their_bare_names(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    home.configure(model=[{"streamkernel.KernelRegressor": {"loss": "quantile", "growth": {"UDSG": {"reuse": 2}}}}])
+    assert main(["check", str(home.config)]) == 2
+    said = capsys.readouterr().err
+    assert "loss: must be None or a RegressionLoss, got 'quantile': write {streamkernel.losses.Quantile: {}}" in said
+    assert "write {streamkernel.growth.UDSG: {reuse: ...}}" in said
 
 
 def test_kernels_inside_rivers_models_are_restored_by_their_constructors() -> None:

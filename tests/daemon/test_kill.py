@@ -19,7 +19,10 @@ PIPELINES = [
     [{"streamkernel.KernelClassifier": {"max_features": 64, "seed": 1}}],
     [{"streamkernel.AdaptiveKernelClassifier": {"n_features": 32, "seed": 1}}],
     ["river.preprocessing.StandardScaler", {"streamkernel.AdaptiveKernelClassifier": {"n_features": 32, "seed": 1}}],
+    [{"streamkernel.KernelNoveltyDetector": {"max_features": 64, "seed": 1}}],
+    [{"streamkernel.KernelDensityRatio": {"p": True, "q": False, "max_features": 64, "seed": 1}}],
 ]
+NAMES = ["River's", "growing", "adaptive", "adaptive behind a scaler", "novelty", "density ratio"]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +78,7 @@ def test_a_kill_at_a_named_point_changes_nothing(
     assert home.result() == undisturbed.result()
 
 
-@pytest.mark.parametrize("steps", PIPELINES, ids=["River's", "growing", "adaptive", "adaptive behind a scaler"])
+@pytest.mark.parametrize("steps", PIPELINES, ids=NAMES)
 def test_a_pipeline_that_is_killed_predicts_the_same(
     homes: Callable[[str], Home], launcher: Launcher, steps: list[object]
 ) -> None:

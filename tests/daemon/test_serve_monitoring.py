@@ -8,14 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 from prometheus_client import generate_latest
 
+from tests.daemon.alert_rules import assert_fires, rules_in, series
 from tests.daemon.service import service_metrics
 from tests.daemon.test_dashboard import OF_SERVICE, expressions
 
 RULES = Path(__file__).parents[2] / "configs/prometheus/serve-alerts.yml"
-TARGET = {"job": "serve", "instance": "here"}
 REQUESTS, JOURNAL = "streamkernel_http_requests_total", "streamkernel_journal"
 
 
@@ -42,16 +41,9 @@ def test_the_dashboard_asks_for_all_that_is_exported_and_for_nothing_else() -> N
 
 
 def test_the_alerts_ask_for_what_is_exported() -> None:
-    rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
-    asked = {name for rule in rules for name in re.findall(r"\bstreamkernel_\w+", rule["expr"])}
+    asked = {name for rule in rules_in(RULES) for name in re.findall(r"\bstreamkernel_\w+", rule["expr"])}
     assert asked
     assert asked <= names()
-
-
-def series(name: str, values: str, **labels: str) -> dict[str, str]:
-    """A series as promtool reads it."""
-    text = ",".join(f'{key}="{value}"' for key, value in {**TARGET, **labels}.items())
-    return {"series": f"{name}{{{text}}}", "values": values}
 
 
 def bucket(bound: str, values: str) -> dict[str, str]:
@@ -84,23 +76,7 @@ ILL = {
 
 @pytest.mark.parametrize("alert", [None, *ILL])
 def test_each_alert_comes_when_it_should_and_no_other(alert: str | None, promtool: str, tmp_path: Path) -> None:
-    rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
-    assert {rule["alert"] for rule in rules} == set(ILL)
-    changed = {one["series"]: one for one in ILL.get(str(alert), [])}
-    given = {one["series"]: one for one in WELL} | changed
-    silent = [{"alertname": one, "eval_time": "30m", "exp_alerts": []} for one in ILL if one != alert]
-    count = f'count(ALERTS{{alertname="{alert}",alertstate="firing"}})'
-    loud = {"expr": count, "eval_time": "30m", "exp_samples": [{"labels": "{}", "value": 1}]}
-    test = {
-        "interval": "1m",
-        "input_series": list(given.values()),
-        "alert_rule_test": silent,
-        "promql_expr_test": [] if alert is None else [loud],
-    }
-    path = tmp_path / "test.yml"
-    path.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}))
-    done = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert_fires(alert, RULES, WELL, ILL, promtool, tmp_path)
 
 
 def test_the_manual_names_each_alert() -> None:

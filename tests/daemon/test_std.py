@@ -22,6 +22,15 @@ from tests.daemon.conftest import Home, Launcher
 
 SOURCE = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"}
 OURS = [{"streamkernel.AdaptiveKernelRegressor": {"n_features": 32, "seed": 1}}]
+PROCESS = [
+    {
+        "streamkernel.GaussianProcessRegressor": {
+            "n_features": 16,
+            "seed": 1,
+            "variance": {"streamkernel.gaussian_process.VarianceOperator": {"block_size": 4, "max_features": 32}},
+        }
+    }
+]
 RECORDS = 900
 
 
@@ -173,15 +182,19 @@ def test_csv_has_a_column_for_it(homes: Callable[[str], Home], monkeypatch: pyte
     assert [float(row["std"]) for row in table] == [json.loads(line)["std"] for line in read[0]]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_kills_change_none_of_them(homes: Callable[[str], Home], launcher: Launcher, numbers: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "model"), [("jsonl", OURS), ("csv", OURS), ("jsonl", PROCESS)], ids=["jsonl", "csv", "Gaussian process"]
+)
+def test_kills_change_none_of_them(
+    homes: Callable[[str], Home], launcher: Launcher, numbers: str, kind: str, model: list[Any]
+) -> None:
     results = []
     for name, kills in (("undisturbed", []), ("killed", ["consumed:130", "mid-batch:2", "consumed:401"])):
         home = homes(name)
         (home.folder / "stream.csv").write_text(numbers)
         home.configure(
             source=SOURCE,
-            model=OURS,
+            model=model,
             predictions={"kind": kind, "path": "out/predictions.jsonl"},
             checkpoint={"directory": "out/state", "every_records": 100},
         )

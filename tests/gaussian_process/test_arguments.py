@@ -24,7 +24,11 @@ WRONG = [
         )
         for kernel in (DotProduct(), Polynomial(), ArcCosine(1), Gaussian() + DotProduct())
     ),
-    *(({"noise": value}, f"{_NOISE} {value!r}") for value in (0, -0.1, 1e-7, math.nan, math.inf, True, None, "1")),
+    *(
+        ({"noise": value}, f"{_NOISE} {value!r}")
+        for value in (0, -0.1, 1e-7, math.nan, math.inf, 10**400, True, None, "1")
+    ),
+    ({"kernel": 1e-20 * Gaussian(), "noise": 1e290}, _NOISE.replace("is 1,", "is 1e-20,")),
     ({"kernel": 100.0 * Gaussian(), "noise": 1e-5}, _NOISE.replace("is 1,", "is 100,")),
     *(
         ({name: value}, f"{name} must be a whole number of at least 1, got {value!r}")
@@ -93,6 +97,14 @@ def test_out_of_range_of_the_variance(kind, arguments, message):
 def test_points_that_are_none(points, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         TestPointFunctions(points)
+
+
+def test_points_outside_the_kernels_domain_are_refused_at_once():
+    points = TestPointFunctions([{"a": 0.0}, {"a": -5.0}])
+    with pytest.raises(
+        ValueError, match=r"^points must be records: input 'a' is -5, which the model's kernel does not"
+    ):
+        GaussianProcessRegressor(SkewedChiSquared(1.0), variance=points)
 
 
 class Own(FourierKernel):

@@ -145,8 +145,11 @@ def test_the_bandwidth_comes_from_the_first_records():
     X, y = _records(260)
     model = GaussianProcessRegressor(n_features=8, seed=1)
     assert model.bandwidth == 0.0
-    model.learn_many(X[:199], y[:199])
+    model.learn_many(X[:11], y[:11])
     assert model.bandwidth == pytest.approx(0.7 * math.sqrt(2 * 2))
+    model.learn_many(X[11:199], y[11:199])
+    scaled = (X[:100] - X[:100].mean(axis=0)) / X[:100].std(axis=0)
+    assert model.bandwidth == pytest.approx(Gaussian().median_bandwidth(scaled), rel=0.01)
     model.learn_many(X[199:], y[199:])
     scaled = (X[:200] - X[:200].mean(axis=0)) / X[:200].std(axis=0)
     assert model.bandwidth == pytest.approx(Gaussian().median_bandwidth(scaled), rel=0.01)

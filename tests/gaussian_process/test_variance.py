@@ -48,7 +48,7 @@ def _step_size(kernel, X, F):
 @pytest.mark.parametrize("kernel", [Gaussian(1.5), 3.0 * Matern(2.5, 2.0)])
 def test_the_operator_is_the_papers(kernel):
     """theta_ij entry by entry, as (10) and appendix D of the paper have it, while it grows."""
-    B, F, steps = 4, 2, 5
+    B, F, steps, rho = 4, 2, 5, NOISE / kernel.kappa
     X, y = _records(B * steps)
     model = _model(VarianceOperator(B, F, None), kernel)
     model.learn_many(X, y)
@@ -58,7 +58,7 @@ def test_the_operator_is_the_papers(kernel):
     for t in range(steps):
         rows = range(t * B, (t + 1) * B)
         gamma = _step_size(kernel, X[t * B : (t + 1) * B], F)
-        new = theta * (1 - gamma * NOISE / kernel.kappa / ((t + 1) * B))
+        new = theta * (1 - gamma * rho / ((t + 1) * B))
         for j in range(width):  # of the new block
             for b in rows:
                 for i in range(t * width):
@@ -70,7 +70,7 @@ def test_the_operator_is_the_papers(kernel):
     assert np.allclose(model._machine.functions.theta, theta, rtol=1e-9, atol=1e-12)
     A = np.einsum("ni,ij,nj->n", np.hstack(left), theta, np.hstack(right))
     found = model.predict_many(X, with_dist=True)[:, 1] ** 2
-    assert np.allclose(found, kernel.kappa * np.clip(1 - A, 0, 1), atol=1e-9)
+    assert np.allclose(found, kernel.kappa * np.clip(1 - A, rho / (rho + B * steps), 1), atol=1e-9)
 
 
 def test_the_functions_are_kernel_ridge_regression():
@@ -101,7 +101,7 @@ def test_the_functions_are_kernel_ridge_regression():
     at = model._machine.functions
     scores = at._scores(Z, model._machine.inputs.columns.keys, 1.5)
     found = model.predict_many(Z, with_dist=True)[:, 1] ** 2
-    assert np.allclose(found, np.clip(1 - np.diag(scores), 0, 1), atol=1e-12)
+    assert np.allclose(found, np.clip(1 - np.diag(scores), NOISE / (NOISE + 50), 1), atol=1e-12)
 
 
 def test_past_its_bound_the_operator_takes_all_features_for_the_kernel():
@@ -174,6 +174,20 @@ def test_points_are_scaled_as_records_are():
     assert (
         0 < model.predict_one(known, with_dist=True).sigma < 0.7 * model.predict_one({"a": 200.0}, with_dist=True).sigma
     )
+
+
+@pytest.mark.parametrize(
+    "variance",
+    [VarianceOperator(10, 4, 8), TestPointFunctions([{0: 1.0, 1: 1.0}], 10, 4, 8)],
+    ids=["operator", "points"],
+)
+def test_a_variance_is_never_less_than_copies_of_its_record_leave(variance):
+    """However wrong the functions are: it is never 0."""
+    model = _model(variance, 4.0 * Gaussian(1.5))
+    model.learn_many(np.ones((305, 2)), np.ones(305))
+    model._machine.functions.theta *= 50
+    said = model.predict_many(np.ones((1, 2)), with_dist=True)
+    assert said[0, 1] ** 2 == pytest.approx(4.0 * NOISE / (NOISE + 4.0 * 300))
 
 
 def test_copies_of_a_point_and_points_without_inputs():

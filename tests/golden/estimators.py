@@ -24,6 +24,7 @@ from streamkernel import (
     KernelNoveltyDetector,
     KernelRegressor,
 )
+from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import UDSG
 from streamkernel.kernels import DotProduct, Gaussian, Matern, Polynomial
 from streamkernel.state import to_bytes
@@ -48,6 +49,19 @@ MODELS = {
     ),
     "regressor_process": (GaussianProcessRegressor, {"n_features": 6, "kernel": Gaussian() + 0.5 * Matern()}, 310),
     "regressor_process_early": (GaussianProcessRegressor, {"n_features": 6, "quasi_random": False}, 150),
+    "regressor_process_operator": (
+        GaussianProcessRegressor,
+        {"n_features": 4, "variance": VarianceOperator(16, 4, 12), "with_noise": True},
+        310,
+    ),
+    "regressor_process_points": (
+        GaussianProcessRegressor,
+        {
+            "n_features": 4,
+            "variance": TestPointFunctions([{"a": 0.5, "b": 100.0, "late": 5.0}, {"word": "x"}], 16, 4, 8),
+        },
+        150,
+    ),
     "regressor_polynomial": (KernelRegressor, {**_GROWING, "kernel": Polynomial(2), "precondition": False}, 310),
     # Estimators that came within version 4.
     "novelty": (KernelNoveltyDetector, _GROWING, 310),

@@ -71,6 +71,25 @@ CASES: dict[str, dict[str, Any]] = {
         "source": {"kind": "csv", "path": "stream.csv", "target": "b", "target_type": "float"},
         "model": [{"streamkernel.AdaptiveKernelRegressor": SMALL}],
     },
+    "gaussian-process": {
+        "source": {"kind": "csv", "path": "stream.csv", "target": "b", "target_type": "float"},
+        "model": [
+            {
+                "streamkernel.GaussianProcessRegressor": {
+                    "seed": 1,
+                    "n_features": 6,
+                    "variance": {
+                        "streamkernel.gaussian_process.TestPointFunctions": {
+                            "points": [{"a": 3.0, "label": "true"}, {"a": 0.5}],
+                            "batch_size": 16,
+                            "block_size": 4,
+                            "max_features": 16,
+                        }
+                    },
+                }
+            }
+        ],
+    },
     "river": {
         "source": {"kind": "csv", "path": "stream.csv", "target": "label", "target_type": "bool"},
         "model": ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"],

@@ -20,7 +20,8 @@ from tests.golden.make import CASES, HALF, PROMOTED, WHOLE, make
 PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
 SEVERAL = sorted(Path(__file__).parent.glob("checkpoints-v*/several-models"))
 PRECONDITIONED = sorted(Path(__file__).parent.glob("checkpoints-v*/preconditioned"))
-LATER = ("several-models", "preconditioned")
+PROCESS = sorted(Path(__file__).parent.glob("checkpoints-v*/gaussian-process"))
+LATER = ("several-models", "preconditioned", "gaussian-process")
 
 
 @pytest.fixture(params=PLACES, ids=lambda place: place.name)
@@ -85,6 +86,26 @@ def test_preconditioned_steps_of_a_sum_of_kernels_go_on(
     assert before["alpha"].shape[2] == 3 * 64
     run(prepare(Path("config.yaml")))
     assert describe(Path("state"))["account"]["consumed"] == WHOLE
+
+
+@pytest.mark.parametrize("folder", PROCESS, ids=lambda folder: folder.parent.name)
+def test_a_gaussian_process_and_its_variance_go_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "process"))
+    before = resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).model.__getstate__()
+    assert before["variance_points"].shape == (2, 3)
+    assert before["variance_points"][:, 1].tolist() == [1.0, 0.0]
+    assert before["variance_theta"].shape == (2, 2 * 16)
+    assert before["variance_records"] == HALF
+    assert len(before["batch_rows"]) == HALF % 16
+    plan = prepare(Path("config.yaml"))
+    run(plan)
+    assert describe(Path("state"))["account"]["consumed"] == WHOLE
+    assert plan.model.__getstate__()["variance_records"] == WHOLE
+    said = [json.loads(line) for line in Path("predictions.jsonl").read_text().splitlines()]
+    assert len(said) == WHOLE
+    assert all(line["std"] > 0 for line in said)  # of no record is the function known
 
 
 @pytest.mark.parametrize("folder", SEVERAL, ids=lambda folder: folder.parent.name)

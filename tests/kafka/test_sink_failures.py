@@ -64,7 +64,9 @@ class TestOutages:
         assert standing(own_broker, name) == {0: [*range(writing.written)]}
         ours = [record for record in caplog.records if record.name.startswith("connectors")]
         told = [record.levelname for record in ours]
-        assert told in (["WARNING", "INFO"], 2 * ["WARNING", "INFO"]), caplog.messages  # the second may be too short
+        # Each outage that is noticed is told once and ended once; how many are, of two that may be too short and a
+        # broker that may stumble as it starts, is the machine's pace.
+        assert told == max(len(told) // 2, 1) * ["WARNING", "INFO"], caplog.messages
         assert "connection refused): lines wait in memory until it is" in ours[0].getMessage()
 
     @pytest.mark.parametrize("seconds", [1.5, pytest.param(33, marks=pytest.mark.long)])

@@ -22,6 +22,7 @@ from streamkernel.kernels import (
     SkewedChiSquared,
     SkewedIntersection,
 )
+from streamkernel.kernels.spectral import SpectralMixture
 
 
 class Case(NamedTuple):
@@ -66,5 +67,6 @@ CASES = {
     "Fourier product": Case(Gaussian(2.0) * Laplacian(6.0), _numbers(24)),
     "product": Case(Polynomial(2, 1.0) * Intersection(), 0.4 * _counts(25)),
     "multiple": Case(2.5 * Cauchy(2.0), _numbers(26)),
+    "mixture": Case(SpectralMixture(3 * Gaussian(2.0) + Laplacian(6.0) * Cauchy(3.0)), _numbers(28)),
     "all of them": Case((Gaussian(2.0) + ArcCosine(0)) * (0.5 * SkewedChiSquared()) + Polynomial(2), 0.5 * _counts(27)),
 }

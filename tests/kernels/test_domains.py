@@ -10,6 +10,7 @@ from streamkernel import KernelClassifier, KernelRegressor
 from streamkernel.domain import Domain
 from streamkernel.kernels import (
     ArcCosine,
+    Cauchy,
     ChiSquared,
     DotProduct,
     ExponentialSemigroup,
@@ -17,6 +18,7 @@ from streamkernel.kernels import (
     Hellinger,
     Intersection,
     JensenShannon,
+    Laplacian,
     Matern,
     Polynomial,
     ReciprocalSemigroup,
@@ -104,6 +106,11 @@ def test_inputs_are_standardised_where_the_kernel_asks_for_it(kernel, standardiz
         (lambda: Matern(-1.0), "nu must be a number above 0"),
         (lambda: Matern(True), "nu must be"),
         (lambda: Matern(bandwidth=-1), "bandwidth must be a positive number or None, got -1"),
+        (lambda: Gaussian(0), "bandwidth must be a positive number or None, got 0"),
+        (lambda: Laplacian(-2.0), "bandwidth must be a positive number or None, got -2.0"),
+        (lambda: Laplacian(math.inf), "bandwidth must be"),
+        (lambda: Cauchy("1"), "bandwidth must be a positive number or None, got '1'"),
+        (lambda: Cauchy(math.nan), "bandwidth must be"),
         (lambda: Polynomial(0), "degree must be a whole number from 1 to 32, got 0"),
         (lambda: Polynomial(2.0), "degree must be a whole number"),
         (lambda: Polynomial(2, -1.0), "c must be a number from 0 up, got -1.0"),
@@ -125,8 +132,9 @@ def test_inputs_are_standardised_where_the_kernel_asks_for_it(kernel, standardiz
     ],
 )
 def test_bad_parameters(make, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as error:
         make()
+    assert "\n" not in str(error.value)
 
 
 def test_absent_is_inside_every_domain():

@@ -74,7 +74,19 @@ def test_a_machine_learns_with_each_kernel_by_plain_steps(name):
     assert np.mean([p == y for p, y in zip(made.predictions[200:], ys[200:], strict=True)]) > 0.7
 
 
-@pytest.mark.parametrize("kernel", [Laplacian(), Cauchy(), Matern(), Matern(0.5) * Gaussian()], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Laplacian(),
+        Cauchy(),
+        Matern(),
+        Matern(0.5) * Gaussian(),
+        2 * Gaussian(),
+        Gaussian() + 0.5 * Laplacian(),
+        (Cauchy() + Matern(bandwidth=3.0)) * Gaussian(),
+    ],
+    ids=repr,
+)
 def test_adaptive_estimators_take_fourier_kernels(kernel):
     xs, ys = _stream(300)
     model = AdaptiveKernelClassifier(kernel=kernel, n_features=32, seed=1)
@@ -92,7 +104,16 @@ def _standardised(xs):
 
 
 @pytest.mark.parametrize(
-    "kernel", [ChiSquared(), SkewedChiSquared(), 2 * Gaussian(), Gaussian() + Laplacian(), DotProduct()], ids=repr
+    "kernel",
+    [
+        ChiSquared(),
+        SkewedChiSquared(),
+        2 * ChiSquared(),
+        Gaussian() + DotProduct(),
+        DotProduct(),
+        Laplacian() * (Gaussian() + SkewedChiSquared()),
+    ],
+    ids=repr,
 )
 def test_adaptive_estimators_refuse_others_in_one_sentence(kernel):
     for estimator in (AdaptiveKernelClassifier, AdaptiveKernelRegressor):
@@ -224,6 +245,40 @@ def test_a_kernel_of_ones_own(kernel):
 def test_frequencies_alone_are_of_a_fourier_kernel():
     with pytest.raises(TypeError, match="Old has frequencies: derive it from"):
         type("Old", (Kernel,), {"matrix": Own.matrix, "frequencies": Transformed.frequencies})
+
+
+class Returns(Own):
+    """Features that are returned, where `out` is to be filled."""
+
+    def features(self, X, words, keys, bandwidth, out):
+        made = np.empty_like(out)
+        super().features(X, words, keys, bandwidth, made)
+        return made
+
+
+class ReturnsFrequencies(Transformed):
+    """Frequencies that are returned."""
+
+    def frequencies(self, words, keys, bandwidth, out):
+        made = np.empty_like(out)
+        super().frequencies(words, keys, bandwidth, made)
+        return made
+
+
+@pytest.mark.parametrize(
+    ("kernel", "method"),
+    [
+        (Returns(), "features"),
+        (2.0 * Returns(), "features"),
+        (ReturnsFrequencies(), "frequencies"),
+        (ReturnsFrequencies() * Polynomial(), "features"),
+    ],
+    ids=repr,
+)
+def test_what_is_not_filled_is_told_of(kernel, method):
+    model = KernelClassifier(kernel=kernel, batch_size=2, seed=1)
+    with pytest.raises(NotFiniteError, match=f"gave nan in its method `{method}`"):
+        model.advance([{"a": 1.0}, {"a": 2.0}], [True, False])
 
 
 @pytest.mark.parametrize("kernel", [Own(True), Gaussian() + Own(True), Own(True) * Cauchy(), 2.0 * Own(True)], ids=repr)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, KernelRegressor
+from streamkernel import KernelRegressor
 from streamkernel.kernels import (
     ArcCosine,
     Cauchy,
@@ -43,6 +43,26 @@ def test_a_factor_is_a_number_above_0(factor):
         factor * Gaussian()
 
 
+def test_sum_begins_with_0_and_other_numbers_are_no_kernels():
+    assert repr(sum([Gaussian(), Cauchy()])) == "Sum(left=Gaussian(), right=Cauchy())"
+    for number in (3, -1.0, np.float64(2.0)):
+        for add in (lambda k, c: k + c, lambda k, c: c + k):
+            with pytest.raises(TypeError, match=r"is no kernel to add to one: the constant kernel c is DotProduct"):
+                add(Gaussian(), number)
+    with pytest.raises(TypeError, match="is no kernel"):
+        Gaussian() + 0
+
+
+def test_division_by_a_number():
+    assert repr(Gaussian() / 4) == "Scaled(kernel=Gaussian(), factor=0.25)"
+    for number in (0, -2.0, math.nan):
+        with pytest.raises(ValueError, match="a kernel is divided by a number above 0, got"):
+            Gaussian() / number
+    for other in ("2", None, True, Gaussian()):
+        with pytest.raises(TypeError):
+            Gaussian() / other
+
+
 def test_parts_are_kernels_and_not_structured():
     with pytest.raises(ValueError, match="right must be a Kernel, got 1"):
         Sum(Gaussian(), 1)
@@ -72,7 +92,6 @@ def test_a_product_of_fourier_kernels_is_one():
     assert not has_frequencies(Gaussian() * SkewedChiSquared())
     assert not has_frequencies(Gaussian() + Laplacian())
     assert not has_frequencies(2 * Gaussian())
-    AdaptiveKernelClassifier(kernel=Gaussian() * Laplacian())
 
 
 def test_a_bandwidth_left_to_the_data_is_of_the_first_part_that_leaves_it():

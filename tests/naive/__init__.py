@@ -91,7 +91,7 @@ from tests.naive.moments import (
     updated,
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
-from tests.naive.posterior import pass_posterior
+from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
 from tests.naive.random_features import (
     add_parts,
     count_sketches,
@@ -116,7 +116,7 @@ from tests.naive.recursive import (
     symmetric_product,
 )
 from tests.naive.slopes import slopes, squared_slopes
-from tests.naive.sobol import normal_quantile, quantiles, sobol
+from tests.naive.sobol import _quantile, _tail, normal_quantile, quantiles, sobol
 from tests.naive.softmax import softmax_into, softmax_rows
 from tests.naive.structured import (
     COUNTED_DEVIATION,

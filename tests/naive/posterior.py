@@ -21,3 +21,32 @@ def pass_posterior(Phi, targets, weights, rho, centres):
         if not np.isnan(y) and w > 0:
             kept.append(len(out) - 1)
     return np.array(out)
+
+
+def _settled(P, phi, rho, information, learns):
+    """P, P phi and phi^T P phi, where rounding may have taken P below what so much information leaves of it."""
+    P = np.array(P)
+    norm = phi @ phi
+    left = phi @ P @ phi
+    least = norm / (rho + information) / 2
+    if left < least:
+        if learns:
+            P += (2 * least - left) / norm**2 * np.outer(phi, phi)
+        left = 2 * least
+    return P, P @ phi, min(left, norm / rho)
+
+
+def _recentre(W, centre, mean):
+    """Coefficients for the targets less the mean, from those for the targets less the centre and those for 1."""
+    return np.array([W[0] - (mean - centre) * W[1], W[1]])
+
+
+def _forget(D, rho):
+    return np.eye(D) / rho, np.zeros((2, D))
+
+
+def _learn(P, W, phi, targets, weight):
+    """P and the coefficients of each column of targets, after one record more: by inverting what a record adds to."""
+    after = np.linalg.inv(np.linalg.inv(P) + weight * np.outer(phi, phi))
+    gains = weight * after @ phi
+    return after, np.array([w + gains * (y - w @ phi) for w, y in zip(W, targets, strict=True)])

@@ -24,13 +24,20 @@ def sobol(direction, first, seed, n):
     return numbers
 
 
+def _tail(r):
+    return -normal_quantile(math.exp(-(r**2)))
+
+
 def normal_quantile(u):
     return statistics.NormalDist().inv_cdf(u)
 
 
 def quantiles(law, U, scale):
-    inverse = [normal_quantile, lambda u: math.tan(math.pi * (u - 0.5)), _laplace][law]
-    return [[inverse(u) * scale for u in row] for row in U]
+    return [[_quantile(law, u) * scale for u in row] for row in U]
+
+
+def _quantile(law, u):
+    return [normal_quantile, lambda u: math.tan(math.pi * (u - 0.5)), _laplace][law](u)
 
 
 def _laplace(u):

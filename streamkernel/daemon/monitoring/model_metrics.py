@@ -68,7 +68,7 @@ class _Growth(ModelMetrics):
         super().__init__(step, prefix, registry)
         limit = self._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
         limit.set(math.inf if self._step.max_features is None else self._step.max_features)
-        blocks = self._counter("feature_blocks", "Steps that grew a new block or reused an old one.", ["action"])
+        blocks = self._counter("feature_blocks", "Updates that grew a new block or reused an old one.", ["action"])
         self._count("n_grown", blocks.labels("grown"))
         self._count("n_reused", blocks.labels("reused"))
 
@@ -144,11 +144,19 @@ class _Mixture(ModelMetrics):
 
 def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelMetrics | None:
     """Register the metrics of a model; None where it, or the last step of the pipeline, is none of ours."""
-    step: Any = last_step(model)
-    if not (is_ours(step) and hasattr(step, "n_features")):
+    kind = _kind(model)
+    if kind is None:
         return None
-    kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
-    kind = kinds.get(task_of(model)) or (_Growth if grows(model) else _Mixture if mixes(model) else ModelMetrics)
-    made = kind(step, prefix, registry)
+    made = kind(last_step(model), prefix, registry)
     made.refresh()
     return made
+
+
+def _kind(model: Model) -> type[ModelMetrics] | None:
+    if mixes(model):
+        return _Mixture
+    if grows(model):
+        kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
+        return kinds.get(task_of(model), _Growth)
+    step = last_step(model)
+    return ModelMetrics if is_ours(step) and hasattr(step, "n_features") else None

@@ -15,6 +15,7 @@ from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.problems import ConfigError, dotted, hint, shown
 from streamkernel.daemon.wiring.names import NameRefused, resolve
+from streamkernel.daemon.wiring.short_names import long_form
 
 __all__ = ["build_model", "try_model"]
 
@@ -134,7 +135,7 @@ class _Builder:
                     raise _Refused from None
                 if argument is None:
                     raise self.refuse(path, f"{name}: {text}") from None
-                refused = self.refuse((*path, argument), text)
+                refused = self.refuse((*path, argument), text + long_form(values.get(argument)))
                 if argument not in values:
                     raise refused from None
                 del values[argument]

@@ -51,7 +51,8 @@ def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
             if fitting != {kind}:
                 wanted = " and ".join(sorted(fitting))
                 yield f"{key}.target_type: must be {wanted} for the samples {p!r} and {q!r}, is {kind}"
-        if task in ("novelty", "density_ratio") and source.target is not None and _is_typed(config):
+        scores = task in ("novelty", "density_ratio")
+        if scores and source.target is not None and kind != "float" and _is_typed(config):
             yield (
                 f"predictions: a score is a number and {key}.target a {kind}, and this output has one type for both: "
                 "write jsonl, csv or json"

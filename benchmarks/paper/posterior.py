@@ -1,0 +1,238 @@
+"""Section 7.2 of the DSG paper: a Gaussian process' posterior by doubly stochastic gradients, beside NORMA."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import gaussian_process as process
+from benchmarks.paper.baselines.learner import Array, square
+from benchmarks.paper.baselines.norma import Norma
+from benchmarks.paper.machines import GrowingMachine
+from benchmarks.paper.problems import Problem
+from benchmarks.paper.runs import Make, Runs, enter, follow, of
+from benchmarks.paper.tables import megabytes, percent, plot_curves, spread, write_looks
+from benchmarks.report import machine, table, write
+from streamkernel import GaussianProcessRegressor, KernelRegressor
+from streamkernel.growth import DSG
+from streamkernel.kernels import Gaussian
+
+#: Looks in a pass.
+LOOKS = 2
+NORMA, LEAST_SQUARES = "NORMA", "least squares"
+
+
+class Sizes(NamedTuple):
+    """Of the experiment; B is `process.BATCH`.
+
+    Attributes
+    ----------
+    n, n_test, n_points
+        Records, test points, and those of them at which the variance is taken.
+    block_size, passes
+        F, and passes over the records.
+
+    """
+
+    n: int
+    n_test: int
+    n_points: int
+    block_size: int
+    passes: int
+
+
+WHOLE, QUICK = Sizes(2_048, 1_024, 48, 512, 30), Sizes(256, 32, 32, 32, 4)
+
+
+class PosteriorLearner:
+    """A Gaussian process of streamkernel behind the interface of the comparison.
+
+    Parameters
+    ----------
+    model
+        The estimator.
+    variance
+        Whether its variance is asked for, and not its mean.
+
+    """
+
+    def __init__(self, model: GaussianProcessRegressor, variance: bool) -> None:
+        self.model = model
+        self._variance = variance
+
+    @property
+    def nbytes(self) -> int:
+        return self.model.memory_bytes
+
+    def learn(self, X: Array, T: Array, rows: Array) -> None:  # noqa: ARG002 - it keeps nothing of a row
+        self.model.learn_many(X, T[:, 0])
+
+    def scores(self, X: Array) -> Array:
+        """The mean, shape (n, 1), or what the records explain of the prior's variance, diagonal of shape (n, n)."""
+        said = np.asarray(self.model.predict_many(X, with_dist=True))
+        return np.diag(1 - said[:, 1] ** 2) if self._variance else said[:, :1]
+
+
+def mean_error(scores: Array, T: Array) -> float:
+    """The relative L2 error of the mean."""
+    return process.relative(scores, T)
+
+
+def variance_error(scores: Array, T: Array) -> float:
+    """The mean absolute error of the variance, in variances of the prior; what is explained is on the diagonals."""
+    return float(np.mean(np.abs(np.diag(scores) - np.diag(T))))
+
+
+def problems(sizes: Sizes) -> tuple[process.Setting, Problem, process.Setting, Problem]:
+    """The records and the exact mean at test points; and the same records with the exact variance at fewer points.
+
+    Targets of the second are k(x, z) for each of its test points z: the ridge regression of them is what the records
+    explain of the variance.
+    """
+    given, few = process.setting(sizes.n, sizes.n_test), process.setting(sizes.n, sizes.n_points)
+    kernel = Gaussian()
+    return (
+        given,
+        Problem("mean", given.X, given.y[:, None], given.Z, given.mean[:, None], given.bandwidth),
+        few,
+        Problem(
+            "variance",
+            few.X,
+            kernel.matrix(few.X, few.Z, few.bandwidth),
+            few.Z,
+            np.diag(1 - few.variance),
+            few.bandwidth,
+        ),
+    )
+
+
+def growing(problem: Problem, seed: int, block_size: int, average: bool) -> GrowingMachine:
+    """Kernel ridge regression with nu = noise / n by DSG: its solution is the mean."""
+    return GrowingMachine(
+        KernelRegressor(
+            kernel=Gaussian(problem.bandwidth),
+            growth=DSG(),
+            block_size=block_size,
+            batch_size=process.BATCH,
+            max_features=None,
+            regularization=process.NOISE / problem.n,
+            standardize=False,
+            precondition=False,
+            average=average,
+            seed=seed,
+        )
+    )
+
+
+def norma(problem: Problem) -> Norma:
+    """NORMA for the same ridge regression, of the mean or of all test points' functions."""
+    return Norma(problem.bandwidth, process.NOISE / problem.n, square)
+
+
+def contenders(sizes: Sizes) -> list[tuple[Problem, str, Callable[[int], Make], int]]:
+    """Every algorithm: of which problem, its name, what makes it with a seed, and its passes."""
+    given, mean, few, variance = problems(sizes)
+    block_size, passes = sizes.block_size, sizes.passes
+
+    def by_gradients(average: bool) -> Callable[[int], Make]:
+        return lambda seed: lambda problem: growing(problem, seed, block_size, average)
+
+    def least_squares(of_variance: bool) -> Callable[[int], Make]:
+        setting = few if of_variance else given
+        return lambda seed: (
+            lambda _: PosteriorLearner(process.model(setting, n_features=block_size, seed=seed), of_variance)
+        )
+
+    def by_points(seed: int) -> Make:
+        functions = process.points_of(few)
+        return lambda _: PosteriorLearner(process.model(few, n_features=1, variance=functions, seed=seed), True)
+
+    return [
+        (mean, "DSG", by_gradients(False), passes),
+        (mean, "DSG, averaged", by_gradients(True), passes),
+        (mean, NORMA, lambda _: norma, passes),
+        (mean, LEAST_SQUARES, least_squares(False), 1),
+        (variance, "DSG, functions of the test points", by_points, passes),
+        (variance, NORMA, lambda _: norma, passes),
+        (variance, LEAST_SQUARES, least_squares(True), 1),
+    ]
+
+
+def compare(sizes: Sizes, seeds: range) -> Runs:
+    """Every algorithm by name and seed, mean and variance; NORMA, which draws nothing, with one."""
+    runs: Runs = {}
+    B = process.BATCH
+    for problem, name, make, passes in contenders(sizes):
+        score = mean_error if problem.name == "mean" else variance_error
+        follow(make(0), problem, B, 0, passes=2 * B / problem.n)  # compiles
+        for seed in seeds if name != NORMA else (1,):
+            found = follow(make(seed), problem, B, seed, passes, looks=LOOKS, score=score)
+            enter(runs, problem, name, seed, found)
+    return runs
+
+
+def rows_of(runs: Runs) -> list[list[str]]:
+    """A row each algorithm: its error after a pass, and at the end with time and memory."""
+    rows = []
+    for title, name in dict.fromkeys((title, name) for title, name, _ in runs):
+        found = of(runs, title, name)
+        last = [looks[-1] for looks in found]
+        rows.append(
+            [
+                title,
+                name,
+                percent([looks[LOOKS - 1].error for looks in found]),
+                percent([look.error for look in last]),
+                f"{last[0].records:,}",
+                spread([look.seconds for look in last], 1),
+                megabytes(last[0].nbytes),
+                megabytes(last[0].stored),
+            ]
+        )
+    return rows
+
+
+def run(data: Path | None, quick: bool, out: Path) -> None:  # noqa: ARG001 - its data are drawn
+    """Write paper_gp.md, paper_gp.csv and paper_gp.png."""
+    sizes, seeds = (QUICK, range(1, 2)) if quick else (WHOLE, range(1, 4))
+    runs = compare(sizes, seeds)
+    write_looks(out / "paper_gp.csv", runs)
+    panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    for (title, name, seed), looks in runs.items():
+        if seed == 1:
+            lines = panels.setdefault(f"posterior {title}", {})
+            lines[name] = [look.seconds for look in looks], [look.error for look in looks]
+    plot_curves(out / "paper_gp.png", panels, "CPU seconds", "error")
+    write(
+        out / "paper_gp.md",
+        "\n\n".join(
+            [
+                "# The posterior of a Gaussian process (DSG paper, 7.2)",
+                f"`python -m benchmarks.paper gp{' --quick' if quick else ''}` on {machine()}; one thread, mean ± "
+                f"deviation over the seeds 1 to {len(seeds)} but for NORMA, which draws no features.",
+                f"{sizes.n:,} points of the function of the plane in [7.1](paper_ridge.md), noise variance .1, "
+                f"bandwidth the median distance, B = {process.BATCH}, F = {sizes.block_size}. The error of the mean "
+                f"is its relative L2 distance to the posterior in closed form at {sizes.n_test:,} points; that of the "
+                f"variance its mean absolute difference at {sizes.n_points}, in % of the prior's variance. DSG and "
+                "NORMA solve the ridge regression with nu = noise / n: of the targets for the mean, of k(x, z) for "
+                "the variance at z. *Least squares* is the default of `GaussianProcessRegressor`: the posterior of F "
+                "quasi-random frequencies, which needs one pass. "
+                "[Against F, and the variance's operator](gaussian_process.md).",
+                table(
+                    [
+                        "posterior",
+                        "algorithm",
+                        "error % after a pass",
+                        "error % at the end",
+                        "records",
+                        "CPU seconds",
+                        "memory MB",
+                        "features stored MB",
+                    ],
+                    rows_of(runs),
+                ),
+                "![Error against seconds](paper_gp.png)",
+            ]
+        ),
+    )

@@ -1,0 +1,134 @@
+"""Kinds of steps of the growing estimators beside the default: plain, averaged, large, constant; and the hinge loss.
+
+    python -m benchmarks.steps [--data DIR] [--quick] [--out DIR]
+
+Every record is predicted, then learnt. Writes steps.md.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+from river.optim.losses import Hinge
+from river.optim.schedulers import Constant
+
+from benchmarks import streams
+from benchmarks.board import number
+from benchmarks.report import table, versions, write
+from benchmarks.streams import Pair, Stream
+from streamkernel import KernelClassifier, KernelRegressor
+from streamkernel.kernels import Gaussian
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "precondition=False": {"precondition": False},
+    "average=True": {"average": True},
+    "precondition=False, average=True": {"precondition": False, "average": True},
+    "batch_size=256, block_size=256": {"batch_size": 256, "block_size": 256},
+    "step=Constant(0.2), precondition=True": {"step": Constant(0.2), "precondition": True},
+    "the same with 0.1, batch_size=8": {"step": Constant(0.1), "precondition": True, "batch_size": 8},
+}
+HINGE: dict[str, dict[str, Any]] = {"default, which is plain": {}, "precondition=True": {"precondition": True}}
+CHOSEN = "Phishing", "Bananas", "SEA", "Waveform", "Hyperplane", "RandomRBFDrift", "Friedman", "FriedmanDrift"
+OTHERS = "Mixed", "WaterFlow", "Elec2", "a9a"
+TWO_CLASSES = "Phishing", "Bananas", "SEA", "Agrawal"
+
+
+def wave(n_inputs: int, n_records: int, seed: int) -> list[Pair]:
+    """Normal inputs, and the sine of twice the first of them with some noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_records, n_inputs))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=n_records)
+    return [(dict(enumerate(row)), target) for row, target in zip(X.tolist(), y.tolist(), strict=True)]
+
+
+def variance_left(records: Sequence[Pair], structured: bool, **arguments: Any) -> float:
+    """The mean squared error over the second half, as a share of the variance of its targets."""
+    xs, ys = zip(*records, strict=True)
+    model = KernelRegressor(Gaussian(structured=structured), **arguments)
+    half = len(ys) // 2
+    errors = np.array(model.advance(xs, ys).predictions)[half:] - ys[half:]
+    return float(np.mean(errors**2) / np.var(ys[half:]))
+
+
+def score(stream: Stream, limit: int | None, **arguments: Any) -> float:
+    """The progressive accuracy, or the mean absolute error."""
+    xs, ys = zip(*stream.records(limit), strict=True)
+    model = KernelClassifier(**arguments) if stream.n_classes else KernelRegressor(**arguments)
+    predictions = model.advance(xs, ys).predictions
+    if stream.n_classes:
+        return fmean(p == y for p, y in zip(predictions, ys, strict=True))
+    return fmean(abs(p - y) for p, y in zip(predictions, ys, strict=True))
+
+
+def waves(seeds: range, sizes: Sequence[tuple[int, int]]) -> str:
+    """A row for each number of inputs and of records, and kind of frequencies."""
+    rows = []
+    for n_inputs, n_records in sizes:
+        data = [wave(n_inputs, n_records, seed) for seed in seeds]
+        for name, structured in (("independent", False), ("structured", True)):
+            cells = []
+            for arguments in SETTINGS.values():
+                values = [
+                    variance_left(one, structured, seed=seed, **arguments)
+                    for one, seed in zip(data, seeds, strict=True)
+                ]
+                cells.append(f"{fmean(values):.3f} ± {pstdev(values):.3f}")
+            rows.append([n_inputs, f"{n_records:,}", name, *cells])
+    return table(["inputs", "records", "frequencies", *SETTINGS], rows)
+
+
+def by_setting(
+    chosen: Sequence[Stream], settings: dict[str, dict[str, Any]], seeds: range, limit: int | None, **more: Any
+) -> str:
+    """A row a stream, a column a setting."""
+    rows = []
+    for stream in chosen:
+        measure = "accuracy" if stream.n_classes else "mae"
+        cells = []
+        for arguments in settings.values():
+            values = [score(stream, limit, seed=seed, **arguments, **more) for seed in seeds]
+            middle = fmean(values)
+            cells.append(f"{number(middle, measure)} ± {number(pstdev(values), measure, middle)}")
+        rows.append([stream.name, "accuracy %" if stream.n_classes else "MAE", *cells])
+    return table(["stream", "measure", *settings], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of the streams that are files; without, those are left out")
+    parser.add_argument("--quick", action="store_true", help="one seed, 1,000 records")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    seeds = range(1, 2 if options.quick else 4)
+    limit = 1_000 if options.quick else None
+    sizes = [(2, 1_000)] if options.quick else [(2, 2_000), (20, 2_000), (20, 20_000)]
+    files = streams.from_files(options.data) if options.data else []
+    found = {stream.name: stream for stream in [*streams.built_in(), *files] if stream.there}
+    tuned, others, two_classes = ([found[n] for n in names if n in found] for names in (CHOSEN, OTHERS, TWO_CLASSES))
+    write(
+        options.out / "steps.md",
+        "\n\n".join(
+            [
+                "# Kinds of steps of the growing estimators",
+                f"`python -m benchmarks.steps{' --quick' if options.quick else ' --data DIR'}` with {versions()}. "
+                f"Every record is predicted, then learnt; mean ± deviation of {len(seeds)} seeds.",
+                "Streams of the accuracy benchmark, of the sixteen on which the default was chosen:",
+                by_setting(tuned, SETTINGS, seeds, limit),
+                "And others of its streams:",
+                by_setting(others, SETTINGS, seeds, limit),
+                "The sine of one input of several, which are normal, with noise of .1: the mean squared error over the "
+                "second half, as a share of the variance. A model that learns nothing has 1.",
+                waves(seeds, sizes),
+                "The hinge loss, accuracy in per cent:",
+                by_setting(two_classes, HINGE, seeds, limit, loss=Hinge()),
+            ]
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Fourier kernels made of others, for machines that draw one set of frequencies of the inputs."""
+
+import math
+from typing import TypeGuard
+
+import numpy as np
+
+from streamkernel.compute.laws import uniforms
+from streamkernel.kernels.base import FourierKernel, Kernel, has_frequencies
+from streamkernel.kernels.drawing import draw_frequencies
+from streamkernel.kernels.operators import Product, Scaled, Sum
+from streamkernel.state import Array
+
+_PART = np.uint64(0x70617274)
+
+
+class SpectralMixture(FourierKernel):
+    """A sum of multiples of Fourier kernels, over its k(x, x), as one Fourier kernel: its law is the mixture of theirs.
+
+    Of which part a feature's frequencies are drawn follows from the feature's word, and is the same for all inputs.
+
+    Parameters
+    ----------
+    kernel
+        A kernel that sums, products and multiples make of Fourier kernels whose features are cosines of the inputs
+        themselves. The factors of a sum are the shares of its parts; a factor of the whole changes nothing.
+
+    Raises
+    ------
+    ValueError
+        A part is another kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamkernel.kernels import Cauchy, Gaussian
+    >>> from streamkernel.kernels.spectral import SpectralMixture
+    >>> kernel = 3 * Gaussian(2.0) + Cauchy(1.0)
+    >>> SpectralMixture(kernel).matrix(np.zeros((1, 1)), np.array([[0.0], [2.0]]), bandwidth=1.0).round(4)
+    array([[1.    , 0.5049]])
+    >>> kernel.matrix(np.zeros((1, 1)), np.array([[0.0], [2.0]]), bandwidth=1.0).round(4) / 4
+    array([[1.    , 0.5049]])
+
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.bandwidth = kernel.bandwidth
+        parts = _weighted_parts(kernel)
+        self._parts = [part for _, part in parts if _draws_of_inputs(part)]
+        if len(self._parts) < len(parts):
+            raise ValueError(f"kernel must be made of kernels whose features are cosines of the inputs, got {kernel!r}")
+        # By logarithms: the product of factors may be too large for a number.
+        weights = np.array([weight for weight, _ in parts])
+        shares = np.exp(weights - weights.max())
+        self._shares = shares / shares.sum()
+        self.is_smooth = all(part.is_smooth for part in self._parts)
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether `standardize=None` centres and scales the inputs."""
+        return self.kernel.standardizes
+
+    def initial_bandwidth(self, d: float) -> float:
+        return self.kernel.initial_bandwidth(d)
+
+    def median_bandwidth(self, Z: Array) -> float:
+        """The bandwidth by the kernel's heuristic."""
+        return self.kernel.median_bandwidth(Z)
+
+    def matrix(self, X: Array, Y: Array, bandwidth: float) -> Array:
+        K = np.zeros((len(X), len(Y)))
+        for share, part in zip(self._shares, self._parts, strict=True):
+            K += share * np.asarray(part.matrix(X, Y, part.bandwidth or bandwidth))
+        return K
+
+    def frequencies(self, words: Array, keys: Array, bandwidth: float, out: Array) -> None:
+        drawn = np.empty(len(words))
+        uniforms(words, _PART, drawn)
+        chosen = np.minimum(np.searchsorted(np.cumsum(self._shares), drawn, side="right"), len(self._parts) - 1)
+        for number, part in enumerate(self._parts):
+            own = np.flatnonzero(chosen == number)
+            if len(own):
+                W = np.empty((len(keys), len(own)), out.dtype)
+                draw_frequencies(part, words[own], keys, part.bandwidth or bandwidth, W)
+                out[:, own] = W
+
+
+def require_fourier(kernel: Kernel, estimator: str) -> FourierKernel:
+    """Give the kernel as one whose features are cosines and sines of the inputs themselves.
+
+    Parameters
+    ----------
+    kernel
+        Any kernel.
+    estimator
+        The name of what takes only such kernels.
+
+    Returns
+    -------
+    The kernel itself, or the `SpectralMixture` of a sum or multiple.
+
+    Raises
+    ------
+    ValueError
+        It is another, or its frequencies are structured.
+
+    """
+    if kernel.structured:
+        raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
+    if _draws_of_inputs(kernel):
+        return kernel
+    if all(_draws_of_inputs(part) for _, part in _weighted_parts(kernel)):
+        return SpectralMixture(kernel)
+    raise ValueError(
+        f"{estimator} takes kernels whose features are cosines of the inputs (Gaussian, Laplacian, Cauchy, Matern, "
+        f"their sums, products and multiples), got {kernel!r}: KernelClassifier and KernelRegressor take any"
+    )
+
+
+def _draws_of_inputs(kernel: Kernel) -> TypeGuard[FourierKernel]:
+    """Whether a kernel draws frequencies of the inputs themselves."""
+    return has_frequencies(kernel) and not kernel.transforms
+
+
+def _weighted_parts(kernel: Kernel) -> list[tuple[float, Kernel]]:
+    """The kernels whose sum a kernel is, products of sums multiplied out, each with the logarithm of its factor."""
+    if isinstance(kernel, Scaled):
+        return [(math.log(kernel.factor) + weight, part) for weight, part in _weighted_parts(kernel.kernel)]
+    if isinstance(kernel, Sum):
+        return _weighted_parts(kernel.left) + _weighted_parts(kernel.right)
+    if isinstance(kernel, Product) and not kernel.is_fourier:
+        return [
+            (one + other, Product(left, right))
+            for one, left in _weighted_parts(kernel.left)
+            for other, right in _weighted_parts(kernel.right)
+        ]
+    return [(0.0, kernel)]

@@ -1,0 +1,155 @@
+"""Every estimator with every kernel that it takes, and one clear sentence for each that it does not take."""
+
+import copy
+import math
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    kernels,
+)
+from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
+from streamkernel.kernels.spectral import SpectralMixture
+from tests.kernels.cases import CASES
+
+PAGE = Path(__file__).parents[2] / "docs" / "estimators" / "choosing.md"
+OF_TABLE_1 = sorted(set(kernels.__all__) - {"Kernel", "FourierKernel", "Sum", "Product", "Scaled"})
+BOUNDED = [name for name, (kernel, _) in CASES.items() if kernel.kappa is not None and kernel.feature_bound is not None]
+WITH_DOMAIN = [name for name, (kernel, _) in CASES.items() if kernel.domain is not None]
+
+
+def _records(n):
+    """Numbers from 0 up."""
+    X = np.random.default_rng(1).uniform(0, 2, (n, 2))
+    return [{"a": a, "b": b, "one": 1.0} for a, b in X.tolist()], X
+
+
+def test_every_kernel_has_its_cases_and_a_doctest():
+    assert len(OF_TABLE_1) == 15
+    assert {type(kernel).__name__ for kernel, _ in CASES.values()} >= set(kernels.__all__) - {"Kernel", "FourierKernel"}
+    for name in set(kernels.__all__) - {"Kernel", "FourierKernel"}:
+        assert ">>> " in getattr(kernels, name).__doc__, name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_is_copied_by_pickle_clone_and_the_call_that_it_is_shown_as(name):
+    kernel, X = CASES[name]
+    shown = eval(repr(kernel), {**vars(kernels), "SpectralMixture": SpectralMixture})
+    K = kernel.matrix(X, X, 1.3)
+    for made in (pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel), kernel.clone(), shown):
+        assert repr(made) == str(made) == repr(kernel)
+        assert np.array_equal(made.matrix(X, X, 1.3), K)
+        for stated in ("bandwidth", "n_parts", "domain", "kappa", "feature_bound", "standardizes", "shift_invariant"):
+            assert getattr(made, stated) == getattr(kernel, stated)
+    model = KernelRegressor(kernel=kernel, seed=1)
+    assert repr(model.clone()) == repr(model)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_novelty_and_density_ratio_learn_with_each_kernel(name):
+    kernel = CASES[name].kernel
+    xs, _ = _records(96)
+    given = {"kernel": kernel, "batch_size": 16, "max_features": 128, "seed": 1}
+    detector, ratio = KernelNoveltyDetector(nu=0.2, **given), KernelDensityRatio(p="p", q="q", **given)
+    for n, x in enumerate(xs):
+        detector.learn_one(x)
+        ratio.learn_one(x, "pq"[n % 2])
+    assert math.isfinite(detector.score_one(xs[0]))
+    assert detector.n_steps == ratio.n_steps == 6
+    assert math.isfinite(ratio.predict_one(xs[0]))
+    assert math.isfinite(ratio.divergence)
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_the_features_of_a_gaussian_process_are_near_the_kernel(name):
+    """In F of a process's own columns, quasi-random where they can be."""
+    kernel, X = CASES[name]
+    K = kernel.matrix(X, X, kernel.bandwidth) / kernel.kappa
+    keys = np.random.default_rng(3).integers(0, 2**64, X.shape[1], dtype=np.uint64)
+    for quasi_random in {False, can_be_quasi_random(kernel)}:
+        errors = []
+        for seed in range(5):
+            phi = ProcessFeatures(kernel, 1024, quasi_random, seed).of(X, keys, keys[:0])
+            errors.append(np.linalg.norm(phi @ phi.T - K) / np.linalg.norm(K))
+        assert np.mean(errors) < 0.15
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_gaussian_process_learns_with_each_bounded_kernel(name):
+    xs, X = _records(120)
+    y = X[:, 0] + 0.5 * X[:, 1]
+    model = GaussianProcessRegressor(CASES[name].kernel, 0.01, 48, seed=1)
+    for x, target in zip(xs, y.tolist(), strict=True):
+        model.learn_one(x, target)
+    predicted = np.array([model.predict_one(x) for x in xs])
+    assert np.abs(predicted - y).mean() < 0.5 * np.abs(y - np.median(y)).mean()
+    assert 0 < model.predict_one(xs[0], with_dist=True).sigma < 1
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in BOUNDED])
+def test_a_gaussian_process_refuses_the_others(name):
+    with pytest.raises(ValueError, match="GaussianProcessRegressor takes kernels with bounded features"):
+        GaussianProcessRegressor(CASES[name].kernel)
+
+
+@pytest.mark.parametrize("name", WITH_DOMAIN)
+def test_every_estimator_names_the_input_outside_of_the_domain(name):
+    kernel = CASES[name].kernel
+    learn = {
+        KernelClassifier(kernel=kernel): lambda model, x: model.learn_one(x, True),
+        KernelRegressor(kernel=kernel): lambda model, x: model.learn_one(x, 1.0),
+        KernelNoveltyDetector(kernel=kernel): lambda model, x: model.learn_one(x),
+        KernelDensityRatio(kernel=kernel, p=1, q=0): lambda model, x: model.learn_one(x, 1),
+    }
+    if name in BOUNDED:
+        learn[GaussianProcessRegressor(kernel)] = lambda model, x: model.learn_one(x, 1.0)
+    for model, learn_one in learn.items():
+        before = model.state_digest()
+        with pytest.raises(ValueError, match="input 'b' is -9, which the model's kernel does not take: give a number"):
+            learn_one(model, {"a": 1.0, "b": -9})
+        assert model.state_digest() == before
+        learn_one(model, {"a": 1.0, "b": 0.5})
+
+
+def _rows():
+    """Kernel, the estimators that take it, whether inputs are standardised, and what they may be; by the page."""
+    table = PAGE.read_text().split("## Which kernel", 1)[1].split("\n## ", 1)[0]
+    for cells in re.findall(r"^\| `(.+?)` \| (.*) \|$", table, re.MULTILINE):
+        yield cells[0], [cell.strip() for cell in cells[1].split(" | ")]
+
+
+def test_the_page_says_what_the_code_accepts():
+    """Its rows, tried: the adaptive estimators, the Gaussian process, standardised inputs, their domain."""
+    seen = set()
+    for written, (_, adaptive, process, inputs) in _rows():
+        kernel = eval(written, vars(kernels))
+        seen.add(type(kernel).__name__)
+        for estimators, accepted in (
+            ((AdaptiveKernelClassifier, AdaptiveKernelRegressor), adaptive),
+            ((GaussianProcessRegressor,), process),
+        ):
+            for estimator in estimators:
+                assert accepted in {"yes", "no"}
+                if accepted == "yes":
+                    estimator(kernel=kernel)
+                else:
+                    with pytest.raises(ValueError, match=r"takes kernels|structured frequencies are for"):
+                        estimator(kernel=kernel)
+        for growing in (KernelClassifier, KernelRegressor, KernelNoveltyDetector):
+            growing(kernel=kernel)
+        KernelDensityRatio(kernel=kernel, p=1, q=0)
+        domain = kernel.domain
+        bound = "any" if domain is None else "above -c" if domain.is_open else "from 0 up"
+        assert inputs == f"{bound}, {'standardised' if kernel.standardizes else 'as they come'}", written
+    assert seen >= set(OF_TABLE_1) | {"Sum", "Product", "Scaled"}
