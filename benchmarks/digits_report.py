@@ -36,8 +36,13 @@ def report(runs: Sequence[Run], images: str, out: Path, quick: bool) -> None:
     """
     endless = [run for run in runs if run.setting.records]
     passes = [run for run in runs if run.setting.passes]
-    curves = {f"{images}, deformed anew for ever": endless, f"{images} itself": passes}
-    plot({title: of_title for title, of_title in curves.items() if of_title}, out / "digits.png")
+    curves = {
+        f"{images}, deformed anew for ever": endless,
+        f"{images} itself": [run for run in passes if len(run.looks) > 1],
+    }
+    curves = {title: of_title for title, of_title in curves.items() if of_title}
+    if curves:
+        plot(curves, out / "digits.png")
     processors = ", ".join(sorted({run.processor for run in runs}))
     text = [
         "# Digits without end",
@@ -49,7 +54,7 @@ def report(runs: Sequence[Run], images: str, out: Path, quick: bool) -> None:
         "images. The ridge of a preconditioned step is divided by the weight of the records; steps are by the default "
         "rule where nothing else is said.",
         *([] if quick else [verdict(endless, passes)]),
-        "![test error against records and core-seconds](digits.png)",
+        *(["![test error against records and core-seconds](digits.png)"] if curves else []),
     ]
     if endless:
         text += [
