@@ -8,7 +8,6 @@ Two attributes tell the growing machines about a loss: `curvature`, the Lipschit
 `gradient_bound`, a bound M of the derivative's norm, or None where there is none.
 """
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
 from streamkernel.compute.softmax import softmax_rows
+from streamkernel.finite import is_finite
 from streamkernel.representation import Component
 from streamkernel.state import excerpt
 
@@ -141,7 +141,7 @@ class EpsilonInsensitive(Component, RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, eps: float = 0.1) -> None:
-        if not (isinstance(eps, int | float | np.number) and 0 <= eps <= sys.float_info.max):
+        if not (isinstance(eps, int | float | np.number) and is_finite(eps) and eps >= 0):
             raise ValueError(f"eps must be a number from 0 up, got {excerpt(eps)}")
         self.eps = eps
 

@@ -162,7 +162,7 @@ def test_sizes_without_end_are_refused(kind, name, value):
 
 
 def test_the_columns_of_a_gaussian_process_count_those_of_every_term():
-    with pytest.raises(ValueError, match="^n_features must be a whole number of at most 8,192, got 8193$"):
+    with pytest.raises(ValueError, match=r"^n_features must be a whole number of at most 8,192, got 8193$"):
         GaussianProcessRegressor(Gaussian() + Laplacian(), n_features=8193)
 
 

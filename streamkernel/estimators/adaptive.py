@@ -1,7 +1,6 @@
 """What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
 
 import secrets
-import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.finite import is_finite
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_fourier
 from streamkernel.records.inputs import Inputs
@@ -41,11 +41,11 @@ class AdaptiveMachineEstimator(StreamEstimator):
         for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
             self._at_least(name, 1)
         self._at_least("n_trees", 0)
-        if not (_is_number(self.ridge) and LEAST_RIDGE <= self.ridge <= sys.float_info.max):
+        if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
             raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
         rates, schedule = self.drift_rates, self.metric_schedule
         if not (
-            _is_some(rates) and all(_is_number(q) and 0 <= q <= sys.float_info.max for q in rates) and _each_once(rates)
+            _is_some(rates) and all(_is_number(q) and is_finite(q) and q >= 0 for q in rates) and _each_once(rates)
         ):
             raise ValueError(f"drift_rates must be a tuple of different finite numbers from 0 up, got {excerpt(rates)}")
         # River cannot clone an empty tuple.

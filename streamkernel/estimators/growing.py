@@ -2,7 +2,6 @@
 
 import math
 import secrets
-import sys
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
+from streamkernel.finite import is_finite
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.sensitivity import sensitivities
@@ -66,7 +66,7 @@ class KernelMachine(StreamEstimator):
         self._at_least("max_inputs", 1)
         self._at_least("cache_bytes", 0)
         nu = self.regularization
-        if not (isinstance(nu, int | float | np.number) and 0 <= nu <= sys.float_info.max):
+        if not (isinstance(nu, int | float | np.number) and is_finite(nu) and nu >= 0):
             raise ValueError(f"regularization must be a number from 0 up, got {excerpt(nu)}")
         if not isinstance(self.standardize, bool | None):
             raise ValueError(f"standardize must be True, False or None, got {excerpt(self.standardize)}")

@@ -82,8 +82,10 @@ class Expansion:
             stacks.begin(X)
 
     def _least_bandwidth(self, X: Array) -> float:
-        """The rounding of usual rows. Of a smaller length scale, frequencies times inputs have no fraction in this dtype,
-        and every feature is the same."""
+        """The rounding of usual rows: of a smaller length scale, turns have no fraction in this dtype.
+
+        Every feature would then be the same.
+        """
         kernel = self.kernel
         has_own = kernel.is_fourier and not kernel.transforms and kernel.n_kernels == 1
         if not (has_own or kernel.bandwidth is None):

@@ -1,16 +1,15 @@
 """The arguments of kernels: which are allowed, and the sentences that refuse others."""
 
-import sys
 from typing import TypeGuard
 
 import numpy as np
 
+from streamkernel.finite import is_finite
 from streamkernel.state import excerpt
 
 #: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
 SMALLEST_BANDWIDTH = 1e-15
 LARGEST_BANDWIDTH = 1e18
-_LARGEST_FLOAT = sys.float_info.max
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -20,7 +19,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def require_bandwidth(bandwidth: object) -> None:
     """Refuse a length scale that is neither a positive finite number nor None, by a ValueError."""
-    if bandwidth is not None and not (is_number(bandwidth) and 0 < bandwidth <= _LARGEST_FLOAT):
+    if bandwidth is not None and not (is_number(bandwidth) and is_finite(bandwidth) and bandwidth > 0):
         raise ValueError(f"bandwidth must be a positive number or None, got {excerpt(bandwidth)}")
 
 
@@ -28,7 +27,7 @@ def require_positive(
     name: str, value: object, least: float = SMALLEST_BANDWIDTH, most: float = LARGEST_BANDWIDTH
 ) -> None:
     """Refuse an argument that is not a number above 0, from `least` to `most`, by a ValueError."""
-    if not (is_number(value) and least <= value <= most):
+    if not (is_number(value) and is_finite(value) and least <= float(value) <= most):
         raise ValueError(
             f"{name} must be a number above 0 and at most {most:g}, {least:g} at least, got {excerpt(value)}"
         )
@@ -36,7 +35,7 @@ def require_positive(
 
 def is_coefficient(value: object) -> TypeGuard[float]:
     """Whether an argument is a number from 0 to `LARGEST_BANDWIDTH`."""
-    return is_number(value) and 0 <= value <= LARGEST_BANDWIDTH
+    return is_number(value) and is_finite(value) and 0 <= float(value) <= LARGEST_BANDWIDTH
 
 
 def usable(bandwidth: float) -> float:

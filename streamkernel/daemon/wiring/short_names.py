@@ -62,9 +62,9 @@ def _outermost(written: str) -> tuple[str, Mapping[str, object] | None]:
         return "Sum", {"left": None, "right": None}
     if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
         factors = isinstance(made.left, ast.Constant), isinstance(made.right, ast.Constant)
-        return (
-            ("Scaled", {"kernel": None, "factor": None}) if any(factors) else ("Product", {"left": None, "right": None})
-        )
+        if any(factors):
+            return "Scaled", {"kernel": None, "factor": None}
+        return "Product", {"left": None, "right": None}
     return written, None
 
 
