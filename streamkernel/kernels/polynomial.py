@@ -54,7 +54,7 @@ class Polynomial(Kernel):
         if not (whole and 1 <= degree <= _MOST):
             raise ValueError(f"degree must be a whole number from 1 to {_MOST}, got {excerpt(degree)}")
         if not is_coefficient(c):
-            raise ValueError(f"c must be a number from 0 up, {LARGEST_BANDWIDTH:g} at most, got {excerpt(c)}")
+            raise ValueError(f"c must be a number from 0 up, got {excerpt(c)}: {LARGEST_BANDWIDTH:g} is the most")
         self.degree = degree
         self.c = c
 
