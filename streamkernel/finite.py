@@ -12,7 +12,16 @@ from collections.abc import Callable, Collection
 
 from streamkernel.compute.moments import LARGEST
 
-__all__ = ["LARGEST", "NotFiniteError", "clamped", "clipped", "finite_mean", "finite_sum", "loss_of_number"]
+__all__ = [
+    "LARGEST",
+    "NotFiniteError",
+    "clamped",
+    "clipped",
+    "finite_mean",
+    "finite_sum",
+    "is_finite",
+    "loss_of_number",
+]
 
 # A power of two: scaling by it rounds nothing, and no sum of so small numbers overflows.
 _SCALE = 2.0**-64
@@ -21,6 +30,21 @@ _MOST = sys.float_info.max
 
 class NotFiniteError(FloatingPointError):
     """A kernel, loss, step schedule or growth policy gave a number that is not finite: nothing is learnt with it."""
+
+
+def is_finite(value: float) -> bool:
+    """Whether a number of any type is finite as a float, which an integer of 400 digits is not.
+
+    Examples
+    --------
+    >>> is_finite(2), is_finite(10**400), is_finite(math.nan)
+    (True, False, False)
+
+    """
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 def clipped(value: float) -> float:

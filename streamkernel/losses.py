@@ -8,7 +8,6 @@ Two attributes tell the growing machines about a loss: `curvature`, the Lipschit
 `gradient_bound`, a bound M of the derivative's norm, or None where there is none.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,9 @@ from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 from scipy import special
 
 from streamkernel.compute.softmax import softmax_rows
+from streamkernel.finite import is_finite
 from streamkernel.representation import Component
+from streamkernel.state import excerpt
 
 __all__ = [
     "EpsilonInsensitive",
@@ -140,8 +141,8 @@ class EpsilonInsensitive(Component, RegressionLoss):
     gradient_bound = 1.0
 
     def __init__(self, eps: float = 0.1) -> None:
-        if not (isinstance(eps, int | float | np.number) and 0 <= eps < math.inf):
-            raise ValueError(f"eps must be a number from 0 up, got {eps!r}")
+        if not (isinstance(eps, int | float | np.number) and is_finite(eps) and eps >= 0):
+            raise ValueError(f"eps must be a number from 0 up, got {excerpt(eps)}")
         self.eps = eps
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -182,7 +183,7 @@ class Quantile(Component, RegressionLoss):
 
     def __init__(self, alpha: float = 0.5) -> None:
         if not (isinstance(alpha, int | float | np.number) and 0 < alpha < 1):
-            raise ValueError(f"alpha must be inside (0, 1), got {alpha!r}")
+            raise ValueError(f"alpha must be inside (0, 1), got {excerpt(alpha)}")
         self.alpha = alpha
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:
@@ -223,7 +224,7 @@ class NoveltyHinge(Component, base.Base):
 
     def __init__(self, nu: float = 0.1) -> None:
         if isinstance(nu, bool) or not (isinstance(nu, int | float | np.number) and 0 < nu <= 1):
-            raise ValueError(f"nu must be in (0, 1], the share of records to flag, got {nu!r}")
+            raise ValueError(f"nu must be in (0, 1], the share of records to flag, got {excerpt(nu)}")
         self.nu = nu
 
     def __call__(self, threshold: Any, y_pred: Any) -> Any:
@@ -273,7 +274,7 @@ class KLDensityRatio(Component, base.Base):
 
     def __init__(self, clip: float = 5.0) -> None:
         if isinstance(clip, bool) or not (isinstance(clip, int | float | np.number) and 0 < clip <= LARGEST_CLIP):
-            raise ValueError(f"clip must be a number above 0, {LARGEST_CLIP:g} at most, got {clip!r}")
+            raise ValueError(f"clip must be a number above 0, {LARGEST_CLIP:g} at most, got {excerpt(clip)}")
         self.clip = clip
 
     def __call__(self, y_true: Any, y_pred: Any) -> Any:

@@ -25,6 +25,8 @@ State = dict[str, Any]
 _MAGIC = b"SKREC\x01"
 #: Integers from here on, either way, are such as Python neither writes as digits nor reads back.
 _TOO_LONG = 10**4300
+#: Characters of a value in a sentence that refuses it.
+_EXCERPT = 80
 #: Plain numbers and booleans: no objects, texts or structures, whose descriptions could hide anything.
 _DTYPE = re.compile(r"<[fiu][248]|\|[biu]1")
 
@@ -180,6 +182,19 @@ def shown(value: Any) -> str:
         return repr(value)
     except ValueError:  # such an integer inside it
         return f"a {type(value).__name__}"
+
+
+def excerpt(value: Any) -> str:
+    """Return a refused argument for a sentence: as `shown` gives it, cut after 80 characters.
+
+    Examples
+    --------
+    >>> excerpt(-1.5), excerpt(10**400)
+    ('-1.5', '10000000000000000000000000000000000000000000000000000000000000000000000000000000...')
+
+    """
+    text = shown(value)
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}..."
 
 
 def untag(tagged: Any) -> Any:

@@ -1,6 +1,5 @@
 """What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
 
-import math
 import secrets
 from collections.abc import Sequence
 
@@ -10,9 +9,11 @@ from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.finite import is_finite
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_fourier
 from streamkernel.records.inputs import Inputs
+from streamkernel.state import excerpt
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_RIDGE = 1e-9
@@ -40,18 +41,22 @@ class AdaptiveMachineEstimator(StreamEstimator):
         for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
             self._at_least(name, 1)
         self._at_least("n_trees", 0)
-        if not (_is_number(self.ridge) and LEAST_RIDGE <= self.ridge < math.inf):
-            raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {self.ridge!r}")
+        if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
+            raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
         rates, schedule = self.drift_rates, self.metric_schedule
-        if not (_is_some(rates) and all(_is_number(q) and 0 <= q < math.inf for q in rates) and _each_once(rates)):
-            raise ValueError(f"drift_rates must be a tuple of different finite numbers from 0 up, got {rates!r}")
+        if not (
+            _is_some(rates) and all(_is_number(q) and is_finite(q) and q >= 0 for q in rates) and _each_once(rates)
+        ):
+            raise ValueError(f"drift_rates must be a tuple of different finite numbers from 0 up, got {excerpt(rates)}")
         # River cannot clone an empty tuple.
         if schedule is not None and not (_is_some(schedule) and all(_is_whole(n) and n > 0 for n in schedule)):
-            raise ValueError(f"metric_schedule must be None or a tuple of whole numbers from 1 up, got {schedule!r}")
+            raise ValueError(
+                f"metric_schedule must be None or a tuple of whole numbers from 1 up, got {excerpt(schedule)}"
+            )
         if not isinstance(self.standardize, bool | None):
-            raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
+            raise ValueError(f"standardize must be True, False or None, got {excerpt(self.standardize)}")
         if self.seed is not None and not _is_whole(self.seed):
-            raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
+            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = require_fourier(self.kernel or Gaussian(), type(self).__name__)
         standardize = kernel.standardizes if self.standardize is None else self.standardize

@@ -17,7 +17,7 @@ from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult
 from streamkernel.records.target_list import target_list
 from streamkernel.representation import lines
-from streamkernel.state import Array, State, arguments, digest, rebuild
+from streamkernel.state import Array, State, arguments, digest, excerpt, rebuild
 
 #: What a label counts as at least, and the others together, in the loss of a prediction.
 LEAST_PROBABILITY = 1e-15
@@ -84,12 +84,14 @@ class StreamEstimator(base.Estimator, abc.ABC):
             raise ValueError(f"{name}: river.optim.losses.{type(value).__name__} cannot be used, {why}: use {instead}")
         if value is not None and not isinstance(value, kinds):
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise ValueError(f"{name} must be None or a {wanted}, got {value!r}")
+            raise ValueError(f"{name} must be None or a {wanted}, got {excerpt(value)}")
 
-    def _at_least(self, name: str, least: int) -> None:
+    def _at_least(self, name: str, least: int, most: int | None = None) -> None:
         value = getattr(self, name)
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
+        if most is not None and value > most:
+            raise ValueError(f"{name} must be a whole number of at most {most:,}, got {excerpt(value)}")
 
     # Learning ---------------------------------------------------------------------------------------------------------
 

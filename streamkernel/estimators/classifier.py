@@ -40,10 +40,10 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block. None (the default) is 64 with `precondition`, and 32 without or where `max_features` is
-        less.
+        F, features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without or where
+        `max_features` is less.
     batch_size
-        B, labelled records of a step. Defaults to 32.
+        B, labelled records of a step, at most 2^24. Defaults to 32.
     max_features
         The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
         feature is one frequency.
@@ -71,8 +71,8 @@ class KernelClassifier(KernelMachine, LabelExplainer, base.MiniBatchClassifier):
         loss has a Lipschitz derivative (not hinge, absolute, quantile and tube), else False. A state goes on with the
         `block_size`, `precondition` and `blocks_per_step` that it was learnt with where these are None.
     blocks_per_step
-        Blocks that a mini-batch updates one after the other, each fitted to what those before left. None (the default)
-        is 2 with `precondition` and 1 without.
+        Blocks that a mini-batch updates one after the other, each fitted to what those before left, at most 1,024. None
+        (the default) is 2 with `precondition` and 1 without.
     average
         Whether predictions are those of the mean of the solutions after each step, instead of the last. Defaults to
         False.

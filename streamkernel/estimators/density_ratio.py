@@ -16,7 +16,10 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.results import BatchResult
 from streamkernel.records.two_samples import TwoSamples
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
+
+#: Beyond, no record would count less than the one after it.
+MOST_WINDOW = 2**53
 
 
 class KernelDensityRatio(KernelMachine, NumberExplainer):
@@ -43,10 +46,10 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block. None (the default) is 64 with `precondition`, and 32 without or where `max_features` is
-        less.
+        F, features of a block, at most 2^24. None (the default) is 64 with `precondition`, and 32 without or where
+        `max_features` is less.
     batch_size
-        B, labelled records of a step. Defaults to 32.
+        B, labelled records of a step, at most 2^24. Defaults to 32.
     max_features
         The most features, at least `block_size` or 32; None is the paper's unbounded machine. Defaults to 4,096. A
         feature is one frequency.
@@ -70,8 +73,8 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         gradient; step sizes are then shares of that solution. None (the default) is True where `step` is None and False
         where it is not.
     blocks_per_step
-        Blocks that a mini-batch updates one after the other, each fitted to what those before left. None (the default)
-        is 2 with `precondition` and 1 without.
+        Blocks that a mini-batch updates one after the other, each fitted to what those before left, at most 1,024. None
+        (the default) is 2 with `precondition` and 1 without.
     average
         Whether predictions are those of the mean of the solutions after each step, instead of the last. The divergence
         is of the last. Defaults to False.
@@ -149,11 +152,11 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         for name, label in (("p", p), ("q", q)):
             if not isinstance(label, str | bool | int | np.bool_ | np.integer):
                 raise ValueError(
-                    f"{name} must be the label of a sample, a string, boolean or whole number, got {label!r}"
+                    f"{name} must be the label of a sample, a string, boolean or whole number, got {excerpt(label)}"
                 )
         if p == q:
             raise ValueError(f"q must be another label than p, got {q!r} for both")
-        self._at_least("window", 1)
+        self._at_least("window", 1, MOST_WINDOW)
         self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
         self._machine: Machine = self._build(self._targets)
 

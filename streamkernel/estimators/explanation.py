@@ -9,7 +9,7 @@ import numpy as np
 
 from streamkernel.compute.gaussians import feature_words, mix64
 from streamkernel.records.input_columns import key_of
-from streamkernel.state import Array, real, tag
+from streamkernel.state import Array, excerpt, real, tag
 
 #: Inputs up to which every subset is looked at: 256 predictions.
 MOST_EXACT = 8
@@ -125,7 +125,7 @@ class LabelExplainer(abc.ABC):
 
 def _check_permutations(n: object) -> None:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n_permutations must be a whole number of at least 1, got {n!r}")
+        raise ValueError(f"n_permutations must be a whole number of at least 1, got {excerpt(n)}")
 
 
 def shapley_values(

@@ -20,8 +20,10 @@ from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt, shown
 
+#: Features in all, of every term: P has the square of so many numbers, 8 GB.
+MOST_COLUMNS = 2**15
 #: Of the prior's variance: below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_NOISE = 1e-6
 #: Of the prior's variance, where that is less than 1: beyond, their quotient may overflow.
@@ -48,7 +50,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         targets' variance. Defaults to .1.
     n_features
         F, random frequencies, each a cosine and a sine, of each term of a sum. Memory and the cost of a record grow
-        with its square. Defaults to 256.
+        with its square; at most 16,384, or 32,768 over the numbers of a draw. Defaults to 256.
     variance
         What estimates the variance. None (the default) is the posterior: sigma^2 phi(x)^T P phi(x). `VarianceOperator`
         and `TestPointFunctions` of `streamkernel.gaussian_process` are the estimators by doubly stochastic gradients.
@@ -140,30 +142,30 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
             raise ValueError(
                 "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "
                 "the skewed and semigroup ones, ArcCosine(0), their sums, products and multiples), "
-                f"got {kernel!r}: KernelRegressor takes any"
+                f"got {excerpt(kernel)}: KernelRegressor takes any"
             )
         return kernel
 
     def _build(self, kernel: Kernel) -> GaussianProcessMachine:
-        for name in ("n_features", "max_inputs"):
-            self._at_least(name, 1)
+        self._at_least("n_features", 1, max(MOST_COLUMNS // kernel.n_parts, 1))
+        self._at_least("max_inputs", 1)
         self._check("variance", self.variance, VarianceEstimator)
         for name in ("normalize_y", "with_noise"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be True or False, got {excerpt(getattr(self, name))}")
         for name in ("quasi_random", "standardize"):
             if not isinstance(getattr(self, name), bool | None):
-                raise ValueError(f"{name} must be True, False or None, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be True, False or None, got {excerpt(getattr(self, name))}")
         noise, kappa, drift = self.noise, float(kernel.kappa or 1.0), self.drift_rate
         if not (_is_number(noise) and LEAST_NOISE * kappa <= noise <= LARGEST_NOISE * min(kappa, 1.0)):
             raise ValueError(
                 f"noise must be a finite number of at least {LEAST_NOISE:g} times the largest k(x, x), "
-                f"which is {kappa:g}, got {noise!r}"
+                f"which is {kappa:g}, got {shown(noise)}"
             )
         if not (_is_number(drift) and 0 <= drift <= 1):
-            raise ValueError(f"drift_rate must be a number from 0 to 1, got {drift!r}")
+            raise ValueError(f"drift_rate must be a number from 0 to 1, got {excerpt(drift)}")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer)):
-            raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
+            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
         if self.quasi_random and not can_be_quasi_random(kernel):
             raise ValueError(
                 f"quasi_random must be False or None with {kernel!r}, which draws its frequencies itself: "

@@ -10,6 +10,7 @@ from river.optim.base import Scheduler
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
+from streamkernel.finite import is_finite
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.sensitivity import sensitivities
@@ -17,11 +18,14 @@ from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.targets import Targets
+from streamkernel.state import excerpt
 
 _DTYPES = ("float32", "float64")
 #: Features of a block of a plain step and of a preconditioned one, and blocks of the latter, unless the user says
 #: otherwise.
 BLOCK_SIZE, PRECONDITIONED_BLOCK_SIZE, BLOCKS = 32, 64, 2
+#: Features of a block and records of a step: of one more, no machine of today has the memory.
+MOST_AT_ONCE = 2**24
 #: Arguments whose None leaves them to us or, where one is loaded, to a state.
 _LEFT_OPEN = ("block_size", "precondition", "blocks_per_step")
 
@@ -55,28 +59,28 @@ class KernelMachine(StreamEstimator):
         self._check("growth", self.growth, Growth)
         self._check("step", self.step, Scheduler)
         if self.block_size is not None:
-            self._at_least("block_size", 1)
-        self._at_least("batch_size", 1)
+            self._at_least("block_size", 1, MOST_AT_ONCE)
+        self._at_least("batch_size", 1, MOST_AT_ONCE)
         if self.max_features is not None:
             self._at_least("max_features", self.block_size or BLOCK_SIZE)
         self._at_least("max_inputs", 1)
         self._at_least("cache_bytes", 0)
         nu = self.regularization
-        if not (isinstance(nu, int | float | np.number) and 0 <= nu < math.inf):
-            raise ValueError(f"regularization must be a number from 0 up, got {nu!r}")
+        if not (isinstance(nu, int | float | np.number) and is_finite(nu) and nu >= 0):
+            raise ValueError(f"regularization must be a number from 0 up, got {excerpt(nu)}")
         if not isinstance(self.standardize, bool | None):
-            raise ValueError(f"standardize must be True, False or None, got {self.standardize!r}")
+            raise ValueError(f"standardize must be True, False or None, got {excerpt(self.standardize)}")
         if not isinstance(self.precondition, bool | None):
-            raise ValueError(f"precondition must be True, False or None, got {self.precondition!r}")
+            raise ValueError(f"precondition must be True, False or None, got {excerpt(self.precondition)}")
         if self.blocks_per_step is not None:
-            self._at_least("blocks_per_step", 1)
+            self._at_least("blocks_per_step", 1, self.default_sizes["blocks_per_step"])
         if not isinstance(self.average, bool):
-            raise ValueError(f"average must be True or False, got {self.average!r}")
+            raise ValueError(f"average must be True or False, got {excerpt(self.average)}")
         if self.dtype not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {excerpt(self.dtype)}")
         whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
         if self.seed is not None and not whole:
-            raise ValueError(f"seed must be a whole number or None, got {self.seed!r}")
+            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
         seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
         kernel = self.kernel or Gaussian()
         if kernel.structured and self.dtype != "float32":

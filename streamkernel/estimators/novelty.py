@@ -41,7 +41,7 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
     growth
         `DSG()`, `UDSG()` or `CDSG()`. None (the default) is `CDSG()`.
     block_size
-        F, features of a block. None (the default) is 32.
+        F, features of a block, at most 2^24. None (the default) is 32.
     batch_size
         B, records of a step. Defaults to 32.
     max_features

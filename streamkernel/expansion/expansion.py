@@ -75,10 +75,22 @@ class Expansion:
         self.terms: list[Term] = terms_of(self.kernel, self.block_size, self.dtype, self.cache_bytes, self.seed)
 
     def begin(self, X: Array, bandwidth: float) -> None:
-        """Fix what the first rows, shape (n, d), decide: the bandwidth, where none is given, and structured groups."""
-        self.bandwidth = self.bandwidth or bandwidth
+        """Fix what the first rows, shape (n, d), decide: the bandwidth, where none is given, or too
+        small a one for their dtype, and structured groups."""
+        self.bandwidth = max(self.bandwidth or bandwidth, self._least_bandwidth(X))
         if (stacks := self._stacks) is not None:
             stacks.begin(X)
+
+    def _least_bandwidth(self, X: Array) -> float:
+        """The rounding of usual rows: of a smaller length scale, turns have no fraction in this dtype.
+
+        Every feature would then be the same.
+        """
+        kernel = self.kernel
+        has_own = kernel.is_fourier and not kernel.transforms and kernel.n_kernels == 1
+        if not (has_own or kernel.bandwidth is None):
+            return 0.0
+        return float(np.median(np.abs(X).max(axis=1, initial=0.0))) * float(np.finfo(self.dtype).epsneg)
 
     @property
     def n_features(self) -> int:

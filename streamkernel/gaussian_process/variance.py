@@ -19,12 +19,14 @@ from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows, is_met
 from streamkernel.representation import Component
-from streamkernel.state import Array, State
+from streamkernel.state import Array, State, excerpt
 
 #: Added to the diagonal of the points' kernel matrix: weights stay small, and so do the functions' errors times them.
 _JITTER = 1e-3
 #: Points are as many functions, and their matrix is factorised after every step.
 MOST_POINTS = 4096
+#: Records of a step, and features of a block: of the operator, a block has the square of so many coefficients.
+MOST_RECORDS, MOST_BLOCK = 2**16, 2**13
 
 
 class VarianceEstimator(Component, base.Base, abc.ABC):
@@ -44,8 +46,8 @@ class VarianceEstimator(Component, base.Base, abc.ABC):
         type(self).__init__(self, **{name: value for name, value in state.items() if name in known})
 
     def _check(self) -> None:
-        for name, least in (("batch_size", 1), ("block_size", 1)):
-            _require_whole(name, getattr(self, name), least)
+        for name, most in (("batch_size", MOST_RECORDS), ("block_size", MOST_BLOCK)):
+            _require_whole(name, getattr(self, name), 1, most)
         if self.max_features is not None:
             _require_whole("max_features", self.max_features, self.block_size)
         if self.sample_size is not None:
@@ -70,9 +72,9 @@ class VarianceOperator(VarianceEstimator):
     Parameters
     ----------
     batch_size
-        B, labelled records of a step. Defaults to 64.
+        B, labelled records of a step, at most 65,536. Defaults to 64.
     block_size
-        F, features of a block, of each of the two streams. Defaults to 32.
+        F, features of a block, of each of the two streams, at most 8,192. Defaults to 32.
     max_features
         The most features of each stream; None is the paper's unbounded operator. At the bound, steps touch old blocks,
         with all features of the first stream for k(x, .). Defaults to 256: 2 MB.
@@ -130,9 +132,9 @@ class TestPointFunctions(VarianceEstimator):
     points
         The points, inputs by name, at most 4,096. An input that no record has brought counts as absent.
     batch_size
-        B, labelled records of a step. Defaults to 64.
+        B, labelled records of a step, at most 65,536. Defaults to 64.
     block_size
-        F, features of a block. Defaults to 128.
+        F, features of a block, at most 8,192. Defaults to 128.
     max_features
         The most features; None is the paper's unbounded machine. At the bound, steps touch old blocks. Defaults to
         2,048.
@@ -309,10 +311,12 @@ def _bytes(row: Array) -> bytes:
     return np.where(np.isnan(row), np.nan, row + 0.0).tobytes()
 
 
-def _require_whole(name: str, value: object, least: int) -> None:
+def _require_whole(name: str, value: object, least: int, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be a whole number of at most {most:,}, got {excerpt(value)}")
 
 
 def _shortened(value: object) -> str:
-    return f"{len(value)} points" if isinstance(value, list | tuple) and len(value) > 3 else repr(value)
+    return f"{len(value)} points" if isinstance(value, list | tuple) and len(value) > 3 else excerpt(value)

@@ -4,6 +4,7 @@ import numpy as np
 
 from streamkernel.compute.check import admissible_step, check_blocks, check_classes, margin
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext, new_block
+from streamkernel.state import excerpt
 
 #: Above this number of outputs |cos(beta, gbar)| seldom reaches what the check needs: it is applied class by class.
 MOST_OUTPUTS = 10
@@ -44,7 +45,7 @@ class CDSG(Growth):
 
     def __init__(self, cap: float = 2.0) -> None:
         if not (isinstance(cap, int | float | np.number) and cap > 1):
-            raise ValueError(f"cap must be a number above 1, got {cap!r}")
+            raise ValueError(f"cap must be a number above 1, got {excerpt(cap)}")
         self.cap = cap
 
     def choose(self, context: GrowthContext) -> BlockUpdate:

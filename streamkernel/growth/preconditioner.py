@@ -87,7 +87,7 @@ def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: flo
         _solve(np.ascontiguousarray(P.T), ridge, dual)
         mean_outer(phi, dual.T * roots[:, None] * B, out)
     if not np.isfinite(out).all():
-        raise NotFiniteError("the kernel's features are so large that a preconditioned step is not finite")
+        raise NotFiniteError("its features are so large that a preconditioned step is not finite")
     out /= curvature
     return out
 

@@ -8,6 +8,7 @@ import numpy as np
 from streamkernel.compute.cholesky import add_products
 from streamkernel.compute.features import column_means, mean_outer
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.finite import NotFiniteError
 from streamkernel.growth.base import BlockUpdate
 from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.history import StepHistory
@@ -109,7 +110,13 @@ class BlockUpdates:
     def _move(self, update: BlockUpdate, phi: Array, g: Array, weights: Array, gbar: Array) -> Array:
         """Move a block's coefficients by float64 of shape (K, 2 F), which is returned."""
         if self.preconditioned:
-            G = preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+            try:
+                G = preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+            except NotFiniteError as error:
+                raise NotFiniteError(
+                    f"the kernel {type(self._expansion.kernel).__name__}: {error}: give it smaller inputs, by "
+                    "standardize=True or a scaler before the model, or precondition=False"
+                ) from None
         else:
             G = np.empty((len(gbar), phi.shape[1]))
             mean_outer(phi, g * weights[:, None], G)

@@ -8,7 +8,7 @@ from streamkernel.compute.gaussians import gaussians
 from streamkernel.compute.random_features import LARGEST_FEATURE, project
 from streamkernel.kernels.base import Kernel
 from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
 
 class ArcCosine(Kernel):
@@ -46,7 +46,7 @@ class ArcCosine(Kernel):
 
     def __init__(self, order: int = 1) -> None:
         if isinstance(order, bool) or not isinstance(order, int | np.integer) or order not in (0, 1, 2):
-            raise ValueError(f"order must be 0, 1 or 2, got {order!r}")
+            raise ValueError(f"order must be 0, 1 or 2, got {excerpt(order)}")
         self.order = order
         self.kappa = 1.0 if order == 0 else None
         self.feature_bound = 2.0 if order == 0 else None

@@ -1,9 +1,11 @@
 """The arguments of kernels: which are allowed, and the sentences that refuse others."""
 
-import math
 from typing import TypeGuard
 
 import numpy as np
+
+from streamkernel.finite import is_finite
+from streamkernel.state import excerpt
 
 #: Frequencies in float32 times inputs of any allowed size are finite for bandwidths between these.
 SMALLEST_BANDWIDTH = 1e-15
@@ -17,14 +19,23 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def require_bandwidth(bandwidth: object) -> None:
     """Refuse a length scale that is neither a positive finite number nor None, by a ValueError."""
-    if bandwidth is not None and not (is_number(bandwidth) and 0 < bandwidth < math.inf):
-        raise ValueError(f"bandwidth must be a positive number or None, got {bandwidth!r}")
+    if bandwidth is not None and not (is_number(bandwidth) and is_finite(bandwidth) and bandwidth > 0):
+        raise ValueError(f"bandwidth must be a positive number or None, got {excerpt(bandwidth)}")
 
 
-def require_positive(name: str, value: object, most: float = LARGEST_BANDWIDTH) -> None:
-    """Refuse an argument that is not a positive number of at most `most`, by a ValueError."""
-    if not (is_number(value) and 0 < value <= most):
-        raise ValueError(f"{name} must be a number above 0 and at most {most:g}, got {value!r}")
+def require_positive(
+    name: str, value: object, least: float = SMALLEST_BANDWIDTH, most: float = LARGEST_BANDWIDTH
+) -> None:
+    """Refuse an argument that is not a number above 0, from `least` to `most`, by a ValueError."""
+    if not (is_number(value) and is_finite(value) and least <= float(value) <= most):
+        raise ValueError(
+            f"{name} must be a number above 0 and at most {most:g}, {least:g} at least, got {excerpt(value)}"
+        )
+
+
+def is_coefficient(value: object) -> TypeGuard[float]:
+    """Whether an argument is a number from 0 to `LARGEST_BANDWIDTH`."""
+    return is_number(value) and is_finite(value) and 0 <= float(value) <= LARGEST_BANDWIDTH
 
 
 def usable(bandwidth: float) -> float:

@@ -13,7 +13,7 @@ from streamkernel.domain import Domain
 from streamkernel.kernels.arguments import is_number
 from streamkernel.kernels.distances import median_of_pairs, squared_distances
 from streamkernel.representation import Component
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
 if TYPE_CHECKING:
     from streamkernel.kernels.operators import Product, Scaled, Sum
@@ -169,9 +169,9 @@ class Kernel(Component, base.Base, abc.ABC):
             return Sum(self, other)
         if is_number(other):
             raise TypeError(
-                f"{other!r} is no kernel to add to one: the constant kernel c is DotProduct([c]), c above 0"
+                f"{excerpt(other)} is no kernel to add to one: the constant kernel c is DotProduct([c]), c above 0"
             )
-        return NotImplemented
+        raise TypeError(f"a kernel is added to another kernel, got {excerpt(other)}")
 
     def __radd__(self, other: float) -> "Kernel":
         if is_number(other) and other == 0:  # as `sum` begins
@@ -183,7 +183,9 @@ class Kernel(Component, base.Base, abc.ABC):
 
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, other) if is_number(other) else NotImplemented
+        if not is_number(other):
+            raise TypeError(f"a kernel is multiplied by another kernel or by a number above 0, got {excerpt(other)}")
+        return Scaled(self, other)
 
     __rmul__ = __mul__
 
@@ -191,9 +193,9 @@ class Kernel(Component, base.Base, abc.ABC):
         from streamkernel.kernels.operators import Scaled
 
         if not is_number(other):
-            return NotImplemented
+            raise TypeError(f"a kernel is divided by a number above 0, got {excerpt(other)}")
         if not other > 0:
-            raise ValueError(f"a kernel is divided by a number above 0, got {other!r}")
+            raise ValueError(f"a kernel is divided by a number above 0, got {excerpt(other)}")
         return Scaled(self, 1 / other)
 
 

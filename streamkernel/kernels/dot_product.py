@@ -1,6 +1,5 @@
 """Dot product kernels: power series of the inner product."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,10 +7,10 @@ import numpy as np
 from streamkernel.compute.laws import uniforms
 from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.compute.sketches import sign_products
-from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.arguments import LARGEST_BANDWIDTH, is_coefficient
 from streamkernel.kernels.base import Kernel
 from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
 #: The most powers: the signs of a feature are the bits of a word.
 _MOST = 65
@@ -27,7 +26,7 @@ class DotProduct(Kernel):
     Parameters
     ----------
     coefficients
-        a_0, a_1, ... of the powers from 0 up, at most 65 numbers from 0 up, not all of them 0. Defaults to (0, 1).
+        a_0, a_1, ... of the powers from 0 up, at most 65 numbers from 0 to 1e18, not all of them 0. Defaults to (0, 1).
 
     Raises
     ------
@@ -51,9 +50,10 @@ class DotProduct(Kernel):
 
     def __init__(self, coefficients: Sequence[float] = (0.0, 1.0)) -> None:
         some = isinstance(coefficients, tuple | list) and 0 < len(coefficients) <= _MOST
-        if not (some and all(is_number(a) and 0 <= a < math.inf for a in coefficients) and any(coefficients)):
+        if not (some and all(map(is_coefficient, coefficients)) and any(coefficients)):
             raise ValueError(
-                f"coefficients must be 1 to {_MOST} numbers from 0 up, not all of them 0, got {coefficients!r}"
+                f"coefficients must be 1 to {_MOST} numbers from 0 up, not all of them 0, "
+                f"{LARGEST_BANDWIDTH:g} at most, got {excerpt(coefficients)}"
             )
         self.coefficients = coefficients
 

@@ -9,7 +9,7 @@ from streamkernel.compute.sobol import NORMAL, quantiles
 from streamkernel.kernels.arguments import require_bandwidth, usable
 from streamkernel.kernels.base import FourierKernel
 from streamkernel.kernels.distances import squared_distances
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
 
 class Gaussian(FourierKernel):
@@ -51,7 +51,7 @@ class Gaussian(FourierKernel):
     def __init__(self, bandwidth: float | None = None, structured: bool = False) -> None:
         require_bandwidth(bandwidth)
         if not isinstance(structured, bool):
-            raise ValueError(f"structured must be True or False, got {structured!r}")
+            raise ValueError(f"structured must be True or False, got {excerpt(structured)}")
         self.bandwidth = bandwidth
         self.structured = structured
 

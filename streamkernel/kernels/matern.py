@@ -25,7 +25,7 @@ class Matern(FourierKernel):
     Parameters
     ----------
     nu
-        The smoothness, above 0. Defaults to 1.5.
+        The smoothness, from 1e-15 to 1e18. Defaults to 1.5.
     bandwidth
         The length scale, in units of the scaled inputs. None (the default) begins with .7 sqrt(2 d) and, at the 200th
         labelled record, starts the machine anew with .7 times the median distance of those records.
@@ -33,7 +33,7 @@ class Matern(FourierKernel):
     Raises
     ------
     ValueError
-        nu or the bandwidth is not a positive finite number.
+        nu is out of its range, or the bandwidth is not a positive finite number.
 
     Examples
     --------

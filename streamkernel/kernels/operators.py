@@ -5,15 +5,17 @@ import math
 import numpy as np
 
 from streamkernel.compute.laws import LARGEST_DRAW, salted
+from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.domain import narrower
-from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.arguments import require_positive
 from streamkernel.kernels.base import Kernel, fourier_features, has_frequencies
 from streamkernel.kernels.distances import LARGEST_VALUE
 from streamkernel.kernels.drawing import compute_features, draw_frequencies
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
-#: Features times the root of a larger factor may overflow in float32.
-LARGEST_FACTOR = 1e30
+#: What a draw is multiplied by in all: features times the root of a larger factor may overflow in float32, and those
+#: of a smaller one are nothing beside any regularization.
+LEAST_FACTOR, LARGEST_FACTOR = 1e-30, 1e30
 #: A kernel of more parts, or with more numbers a draw, is a mistake, or comes from a forged checkpoint.
 MOST_KERNELS, MOST_NUMBERS = 32, 1024
 
@@ -141,6 +143,7 @@ class Product(_Pair):
         self.n_uniforms = sum(uniforms) if all(uniforms) else 0
         self.n_parts = 2 if self.is_fourier else left.n_parts * right.n_parts
         _require_few(self)
+        _require_factors(self)
         self.kappa = None if left.kappa is None or right.kappa is None else left.kappa * right.kappa
         bounds = left.feature_bound, right.feature_bound
         self.feature_bound = None if bounds[0] is None or bounds[1] is None else bounds[0] * bounds[1]
@@ -177,8 +180,9 @@ class Product(_Pair):
             return
         left, right = self._features_of_parts(X, words, keys, bandwidth)
         n, m = len(X), words.size
-        pairs = left.reshape(n, -1, 1, m) * right.reshape(n, 1, -1, m)
-        out[:] = pairs.reshape(n, -1)
+        with np.errstate(over="ignore"):
+            pairs = left.reshape(n, -1, 1, m) * right.reshape(n, 1, -1, m)
+        np.clip(pairs.reshape(n, -1), -LARGEST_FEATURE, LARGEST_FEATURE, out=out)
 
 
 class Scaled(Kernel):
@@ -189,12 +193,14 @@ class Scaled(Kernel):
     kernel
         Any kernel, but for a structured one.
     factor
-        A number above 0.
+        A number from 1e-30 to 1e30, with other multiples of the same kernel multiplied. A `regularization` counts the
+        more, the smaller k(x, x) is: one of 1e-6, the default, outweighs a kernel whose factor is below 1e-6, of which
+        nothing useful is then learnt.
 
     Raises
     ------
     ValueError
-        The kernel is none, or structured, or the factor is not a positive finite number.
+        The kernel is none, or structured, or the factor is out of its range, alone or with those inside.
 
     Examples
     --------
@@ -208,10 +214,10 @@ class Scaled(Kernel):
 
     def __init__(self, kernel: Kernel, factor: float) -> None:
         _require_part("kernel", kernel)
-        if not (is_number(factor) and 0 < factor <= LARGEST_FACTOR):
-            raise ValueError(f"factor must be a number above 0 and at most {LARGEST_FACTOR:g}, got {factor!r}")
+        require_positive("factor", factor, LEAST_FACTOR, LARGEST_FACTOR)
         self.kernel = kernel
         self.factor = factor
+        _require_factors(self)
         self.n_kernels = kernel.n_kernels + 1
         self.bandwidth = kernel.bandwidth
         self.n_parts = kernel.n_parts
@@ -249,7 +255,7 @@ class Scaled(Kernel):
 
 def _require_part(name: str, kernel: Kernel) -> None:
     if not isinstance(kernel, Kernel):
-        raise ValueError(f"{name} must be a Kernel, got {kernel!r}")
+        raise ValueError(f"{name} must be a Kernel, got {excerpt(kernel)}")
     if kernel.structured:
         raise ValueError(f"{name} is structured, which no part of a sum, product or multiple may be: give Gaussian()")
 
@@ -259,6 +265,30 @@ def _require_few(kernel: Kernel) -> None:
         raise ValueError(
             f"a {type(kernel).__name__} of {kernel.n_kernels:,} kernels with {kernel.n_parts:,} numbers a draw is too "
             f"large: at most {MOST_KERNELS} kernels and {MOST_NUMBERS:,} numbers"
+        )
+
+
+def _factors(kernel: Kernel) -> tuple[float, float]:
+    """The least and the largest product of factors that a draw of the kernel is multiplied by."""
+    if isinstance(kernel, Scaled):
+        least, most = _factors(kernel.kernel)
+        return least * float(kernel.factor), most * float(kernel.factor)
+    if isinstance(kernel, _Pair):
+        (l_least, l_most), (r_least, r_most) = _factors(kernel.left), _factors(kernel.right)
+        if isinstance(kernel, Product):
+            return l_least * r_least, l_most * r_most
+        return min(l_least, r_least), max(l_most, r_most)
+    return 1.0, 1.0
+
+
+def _require_factors(kernel: Kernel) -> None:
+    least, most = _factors(kernel)
+    # To rounding: a product of two may be a little past the bound.
+    wrong = [value for value in (most, least) if not LEAST_FACTOR * (1 - 1e-9) <= value <= LARGEST_FACTOR * (1 + 1e-9)]
+    if wrong:
+        raise ValueError(
+            f"factor must be at least {LEAST_FACTOR:g} and at most {LARGEST_FACTOR:g} with the factors inside of it, "
+            f"got {wrong[0]:g} for all"
         )
 
 

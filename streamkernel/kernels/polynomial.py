@@ -6,10 +6,10 @@ import numpy as np
 
 from streamkernel.compute.random_features import LARGEST_FEATURE
 from streamkernel.compute.sketches import count_sketches, multiply_spectra
-from streamkernel.kernels.arguments import is_number
+from streamkernel.kernels.arguments import LARGEST_BANDWIDTH, is_coefficient
 from streamkernel.kernels.base import Kernel
 from streamkernel.kernels.distances import LARGEST_VALUE, inner_products
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
 #: Beyond, the numbers of usual inputs overflow.
 _MOST = 32
@@ -26,7 +26,7 @@ class Polynomial(Kernel):
     degree
         The power, a whole number from 1 to 32. Defaults to 2.
     c
-        The constant, from 0 up: how much lower powers count. Defaults to 1.
+        The constant, from 0 to 1e18: how much lower powers count. Defaults to 1.
 
     Raises
     ------
@@ -52,9 +52,9 @@ class Polynomial(Kernel):
     def __init__(self, degree: int = 2, c: float = 1.0) -> None:
         whole = isinstance(degree, int | np.integer) and not isinstance(degree, bool)
         if not (whole and 1 <= degree <= _MOST):
-            raise ValueError(f"degree must be a whole number from 1 to {_MOST}, got {degree!r}")
-        if not (is_number(c) and 0 <= c < math.inf):
-            raise ValueError(f"c must be a number from 0 up, got {c!r}")
+            raise ValueError(f"degree must be a whole number from 1 to {_MOST}, got {excerpt(degree)}")
+        if not is_coefficient(c):
+            raise ValueError(f"c must be a number from 0 up, got {excerpt(c)}: {LARGEST_BANDWIDTH:g} is the most")
         self.degree = degree
         self.c = c
 

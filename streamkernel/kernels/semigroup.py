@@ -37,12 +37,12 @@ class ExponentialSemigroup(_Semigroup):
     Parameters
     ----------
     beta
-        How fast it falls, above 0. Defaults to 1.
+        How fast it falls, from 1e-15 to 1e6. Defaults to 1.
 
     Raises
     ------
     ValueError
-        beta is not a positive number of at most 1e6; in learning and predicting: an input is below 0.
+        beta is out of its range; in learning and predicting: an input is below 0.
 
     Examples
     --------
@@ -77,12 +77,12 @@ class ReciprocalSemigroup(_Semigroup):
     Parameters
     ----------
     bandwidth
-        The length scale, in units of the inputs, above 0. Defaults to 1.
+        The length scale, in units of the inputs, from 1e-15 to 1e18. Defaults to 1.
 
     Raises
     ------
     ValueError
-        The bandwidth is not a positive finite number; in learning and predicting: an input is below 0.
+        The bandwidth is out of its range; in learning and predicting: an input is below 0.
 
     Examples
     --------

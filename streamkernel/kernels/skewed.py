@@ -55,12 +55,12 @@ class SkewedChiSquared(_Skewed):
     Parameters
     ----------
     c
-        The skewness, above 0; inputs must be above -c. Defaults to 1.
+        The skewness, from 1e-15 to 1e18; inputs must be above -c. Defaults to 1.
 
     Raises
     ------
     ValueError
-        c is not a positive finite number; in learning and predicting: an input is not above -c.
+        c is out of its range; in learning and predicting: an input is not above -c.
 
     Examples
     --------
@@ -88,12 +88,12 @@ class SkewedIntersection(_Skewed):
     Parameters
     ----------
     c
-        The skewness, above 0; inputs must be above -c. Defaults to 1.
+        The skewness, from 1e-15 to 1e18; inputs must be above -c. Defaults to 1.
 
     Raises
     ------
     ValueError
-        c is not a positive finite number; in learning and predicting: an input is not above -c.
+        c is out of its range; in learning and predicting: an input is not above -c.
 
     Examples
     --------

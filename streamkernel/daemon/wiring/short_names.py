@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 from collections.abc import Mapping
@@ -22,12 +23,14 @@ _MODULES = (
 
 
 def long_form(written: object) -> str:
-    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component; empty for anything else.
+    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component or an expression of Python; else empty.
 
     Examples
     --------
     >>> long_form("gaussian"), long_form({"Huber": {"epsilon": 1}}), long_form("rbf")
     (': write {streamkernel.kernels.Gaussian: {}}', ': write {river.optim.losses.Huber: {epsilon: ...}}', '')
+    >>> long_form("Gaussian() + 0.1 * DotProduct()")
+    ': write {streamkernel.kernels.Sum: {left: ..., right: ...}}'
 
     """
     name, keywords = written, None
@@ -35,6 +38,8 @@ def long_form(written: object) -> str:
         name, keywords = next(iter(written.items()))
     if not isinstance(name, str):
         return ""
+    if written is name:
+        name, keywords = _outermost(name)
     for place in _MODULES:
         module = importlib.import_module(place)
         for known in getattr(module, "__all__", dir(module)):
@@ -43,6 +48,24 @@ def long_form(written: object) -> str:
                 arguments = ", ".join(f"{key}: ..." for key in keywords) if isinstance(keywords, Mapping) else ""
                 return f": write {{{place}.{known}: {{{arguments}}}}}"
     return ""
+
+
+def _outermost(written: str) -> tuple[str, Mapping[str, object] | None]:
+    """The name and arguments of the component that an expression makes last; any other text as it is."""
+    try:
+        made = ast.parse(written.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return written, None
+    if isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
+        return made.func.id, dict.fromkeys((one.arg for one in made.keywords if one.arg), None)
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add):
+        return "Sum", {"left": None, "right": None}
+    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
+        factors = isinstance(made.left, ast.Constant), isinstance(made.right, ast.Constant)
+        if any(factors):
+            return "Scaled", {"kernel": None, "factor": None}
+        return "Product", {"left": None, "right": None}
+    return written, None
 
 
 def _is_component(found: object) -> bool:
