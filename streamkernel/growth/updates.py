@@ -8,6 +8,7 @@ import numpy as np
 from streamkernel.compute.cholesky import add_products
 from streamkernel.compute.features import column_means, mean_outer
 from streamkernel.expansion.expansion import Expansion
+from streamkernel.finite import NotFiniteError
 from streamkernel.growth.base import BlockUpdate
 from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.history import StepHistory
@@ -109,7 +110,7 @@ class BlockUpdates:
     def _move(self, update: BlockUpdate, phi: Array, g: Array, weights: Array, gbar: Array) -> Array:
         """Move a block's coefficients by float64 of shape (K, 2 F), which is returned."""
         if self.preconditioned:
-            G = preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+            G = self._preconditioned(phi, g, weights)
         else:
             G = np.empty((len(gbar), phi.shape[1]))
             mean_outer(phi, g * weights[:, None], G)
@@ -119,3 +120,13 @@ class BlockUpdates:
         self._expansion.add(update.block, delta)
         self._history.enter(update.block, is_new, size, gbar, math.nan if self.preconditioned else update.margin)
         return delta
+
+    def _preconditioned(self, phi: Array, g: Array, weights: Array) -> Array:
+        try:
+            return preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+        except NotFiniteError as error:
+            kernel = type(self._expansion.kernel).__name__
+            raise NotFiniteError(
+                f"the kernel {kernel}: {error}: give smaller inputs, a smaller multiple of the kernel, or "
+                "precondition=False"
+            ) from error

@@ -93,6 +93,11 @@ def test_a_sum_in_an_adaptive_estimator_is_restored_and_told_from_another(home: 
         ({"streamkernel.kernels.Gausian": {}}, "Gaussian"),
         ("gaussian", "must be None or a Kernel, got 'gaussian': write {streamkernel.kernels.Gaussian: {}}"),
         ({"Polynomial": {"degree": 3}}, "write {streamkernel.kernels.Polynomial: {degree: ...}}"),
+        (
+            "Gaussian() + 0.1 * DotProduct()",
+            ": write {streamkernel.kernels.Sum: {left: {streamkernel.kernels.Gaussian: {}}, right: "
+            "{streamkernel.kernels.Scaled: {kernel: {streamkernel.kernels.DotProduct: {}}, factor: 0.1}}}}",
+        ),
         ("streamkernel.kernels.Matern", "to make an object of it write {streamkernel.kernels.Matern: {}}"),
         (
             {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": "cauchy"}},

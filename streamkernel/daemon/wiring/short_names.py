@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from river import base
 
+from streamkernel.daemon.wiring.kernel_expressions import written_out
+
 __all__ = ["long_form"]
 
 # Ours first: some of River's losses of the same name cannot be used.
@@ -22,7 +24,9 @@ _MODULES = (
 
 
 def long_form(written: object) -> str:
-    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component; empty for anything else.
+    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component.
+
+    An expression of kernels is written out; for anything else it is empty.
 
     Examples
     --------
@@ -42,7 +46,8 @@ def long_form(written: object) -> str:
             if known.lower() == name.lower() and _is_component(found):
                 arguments = ", ".join(f"{key}: ..." for key in keywords) if isinstance(keywords, Mapping) else ""
                 return f": write {{{place}.{known}: {{{arguments}}}}}"
-    return ""
+    expression = written_out(name)
+    return f": write {expression}" if expression else ""
 
 
 def _is_component(found: object) -> bool:
