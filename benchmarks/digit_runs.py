@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from river.optim.base import Scheduler
 from river.optim.losses import MultiClassLoss
-from river.optim.schedulers import Constant
 
 from benchmarks.deformed import CHUNK, DeformedImages
 from benchmarks.images import Components, Images, flat
@@ -47,6 +47,30 @@ class SquaredError(MultiClassLoss):
         return y_pred
 
 
+class FallingStep(Scheduler):
+    """A step size that stays for half of the steps and then falls in a straight line.
+
+    Parameters
+    ----------
+    first
+        The size at the beginning.
+    last
+        The size of the last step; equal to `first`, the size never changes.
+    n_steps
+        How many steps there are.
+
+    """
+
+    def __init__(self, first: float, last: float, n_steps: int) -> None:
+        self.first = first
+        self.last = last
+        self.n_steps = n_steps
+
+    def get(self, t: int) -> float:
+        fallen = min(max(2 * t / self.n_steps - 1, 0.0), 1.0)
+        return self.first + fallen * (self.last - self.first)
+
+
 @dataclass(frozen=True)
 class Setting:
     """A machine and what it learns: records of the endless stream once each, or all training images so many times.
@@ -63,8 +87,9 @@ class Setting:
         Whether the loss is the squared error of one-hot targets in place of the softmax.
     weight
         The weight of every record. The ridge of a preconditioned step is divided by it; nothing else changes in one.
-    step
-        The size of every step, in solutions where they are preconditioned; None is the default rule.
+    step, last_step
+        The size of the steps of the first half, in solutions where they are preconditioned, and of the last step, to
+        which it falls from there; None is the default rule, or that it does not fall.
     records
         Deformed digits, each learnt once; 0 for the training images themselves.
     passes
@@ -73,6 +98,8 @@ class Setting:
         Principal components that are the inputs.
     bandwidth
         In median distances of training images.
+    structured
+        Whether the frequencies are orthogonal, of Walsh-Hadamard transforms.
 
     """
 
@@ -87,10 +114,12 @@ class Setting:
     squared: bool = False
     weight: float = 1.0
     step: float | None = None
+    last_step: float | None = None
     records: int = 0
     passes: int = 0
-    components: int = 60
+    components: int = 50
     bandwidth: float = 0.4
+    structured: bool = True
 
 
 @dataclass
@@ -190,7 +219,7 @@ def machine(setting: Setting, images: Images, components: Components, seed: int)
     sample = components.of(flat(images.train[:SAMPLE]))
     median = Gaussian().median_bandwidth(sample) / 0.7
     return KernelClassifier(
-        kernel=Gaussian(setting.bandwidth * median),
+        kernel=Gaussian(setting.bandwidth * median, structured=setting.structured),
         loss=SquaredError() if setting.squared else None,
         growth=GROWTHS[setting.growth](),
         block_size=setting.block_size,
@@ -198,12 +227,21 @@ def machine(setting: Setting, images: Images, components: Components, seed: int)
         max_features=setting.max_features,
         standardize=False,
         cache_bytes=2**30,
-        step=None if setting.step is None else Constant(setting.step),
+        step=schedule(setting, len(images.train)),
         seed=seed,
         precondition=setting.precondition,
         blocks_per_step=setting.blocks_per_step,
         average=setting.average,
     )
+
+
+def schedule(setting: Setting, n_images: int) -> FallingStep | None:
+    """The step sizes of a setting; None is the default rule."""
+    if setting.step is None:
+        return None
+    n_records = setting.records or setting.passes * n_images
+    last = setting.step if setting.last_step is None else setting.last_step
+    return FallingStep(setting.step, last, max(n_records // setting.batch_size, 1))
 
 
 def records(setting: Setting, images: Images, seed: int) -> Iterator[tuple[Array, Array]]:

@@ -29,7 +29,7 @@ BATCH = 64
 #: Steps of the estimators by doubly stochastic gradients after which their errors are taken.
 LOOKS = (100, 300, 600, 1000, 1500)
 #: Features of each estimator: of the functions of test points, and of each stream of the operator.
-POINT_FEATURES, OPERATOR_FEATURES = 1024, 128
+POINT_FEATURES, OPERATOR_FEATURES = 2048, 256
 
 
 @dataclass
@@ -106,7 +106,7 @@ def points_of(given: Setting) -> TestPointFunctions:
 
 def operator_of(given: Setting) -> VarianceOperator:
     """The operator, at a small budget."""
-    return VarianceOperator(BATCH, 16, OPERATOR_FEATURES, sample_size=len(given.X))
+    return VarianceOperator(BATCH, 64, OPERATOR_FEATURES, sample_size=len(given.X))
 
 
 def spread(values: Array) -> str:
@@ -154,7 +154,7 @@ One pass; relative L2 errors at the test points, mean over {len(seeds)} seeds (t
 
 Absolute error of A(x, x) at {len(few.Z)} test points, B = {BATCH}, passes over the same {len(few.X):,} records
 (`sample_size={len(few.X)}`) in other orders. The functions of the test points have at most {POINT_FEATURES:,}
-features in blocks of 64, the operator {OPERATOR_FEATURES} of each stream in blocks of 16:
+features in blocks of 64, the operator {OPERATOR_FEATURES} of each stream in blocks of 64:
 {(2 * OPERATOR_FEATURES) ** 2 * 8 / 1e6:.1f} MB.
 
 {table(["estimator", "steps", "mean error", "largest error"], by_gradients)}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks import digits
-from benchmarks.digit_runs import Setting, SquaredError, looks_due, records, run
-from benchmarks.digits_report import report
+from benchmarks.digit_runs import Look, Run, Setting, SquaredError, looks_due, records, run, schedule
+from benchmarks.digits_report import report, verdict
 from benchmarks.images import Components, flat, small
 from streamkernel.growth.preconditioner import preconditioned_gradient
 from tests.test_benchmarks import run as run_in_a_process
@@ -44,6 +44,16 @@ def test_the_looks_of_the_endless_stream_are_ever_further_apart():
     assert sorted(looks_due(setting, 1500)) == [10_000, 15_000, 22_000, 33_000, 50_000, 75_000, 100_000]
 
 
+def test_steps_stay_for_half_of_the_run_and_then_fall():
+    setting = Setting("falls", "DSG", **TINY, passes=2, step=0.8, last_step=0.1)
+    falling = schedule(setting, 320)
+    assert [falling.get(t) for t in (0, 5, 10, 100)] == pytest.approx([0.8, 0.8, 0.1, 0.1])
+    assert falling.get(7) == pytest.approx(0.52)
+    stays = schedule(replace(setting, last_step=None), 320)
+    assert [stays.get(t) for t in (0, 10)] == [0.8, 0.8]
+    assert schedule(replace(setting, step=None, last_step=None), 320) is None
+
+
 def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     images = small()
     endless = Setting("endless", "CDSG", **TINY, precondition=True, blocks_per_step=2, records=1_000)
@@ -61,6 +71,27 @@ def test_runs_fill_the_tables_and_are_the_same_again(tmp_path):
     assert [[row[0] for row in table[2:]] for table in found] == [["endless"], ["endless"], ["passes"], ["passes"]]
     assert found[-1][-1][3].count(",") == 1  # of two seeds
     assert (tmp_path / "digits.png").stat().st_size > 10_000
+
+
+def test_what_is_asked_for_is_reached_missed_or_not_run():
+    def made(name, seed, *looks, **changes):
+        setting = Setting(name, "DSG", **TINY, **changes)
+        return Run(setting, seed, "", "", [Look(n, 64, error, s, s, 1.0) for n, error, s in looks], whole=True)
+
+    assert [one.count("not run") for one in verdict([], []).splitlines()] == [1, 1, 1]
+    endless = [made("slow", 1, (9, 0.001, 2401.0), records=9), made("in time", 1, (9, 0.0113, 2400.0), records=9)]
+    passes = [made("two", seed, (9, 0.02, 300.0), (18, e, 600.0), passes=2) for seed, e in ((1, 0.016), (2, 0.012))]
+    of_endless, one_pass, all_passes = verdict(endless, passes).splitlines()
+    assert (
+        of_endless
+        == '- **Deformed digits, 40 minutes: at most 1.0% asked for, missed**: 1.13% by "in time" in 2,400 s.'
+    )
+    assert one_pass.endswith("not run.**")
+    assert all_passes.endswith("not run.**")
+    of_endless, one_pass, all_passes = verdict(endless[:1], [*passes, replace(passes[0], seed=3)]).splitlines()
+    assert of_endless.endswith("not run.**")
+    assert one_pass.endswith('1.9% asked for, missed**: 2.00% by "two" in 300 s.')
+    assert all_passes.endswith('1.5% asked for, reached**: 1.47% by "two" in 600 s.')
 
 
 def test_the_squared_error_has_its_own_gradient():
@@ -109,4 +140,4 @@ def test_a_quick_run_of_digits_has_every_machine(tmp_path):
     endless, _, machines, passes = tables(run_in_a_process("digits", tmp_path))
     assert [row[0] for row in endless[2:]] == [one.name for one in digits.ENDLESS]
     assert [row[0] for row in machines[2:]] == [one.name for one in digits.PASSES]
-    assert [row[1] for row in passes[2:]] == ["1", "2"] * len(digits.PASSES)
+    assert [row[:2] for row in passes[2:]] == [["one pass", "1"], ["four passes", "1"], ["four passes", "2"]]

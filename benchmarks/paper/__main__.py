@@ -41,8 +41,8 @@ NOT_RUN = [
 ]
 
 
-def overview() -> str:
-    """The page that leads to the others."""
+def overview(out: Path) -> str:
+    """The page that leads to the others in a folder."""
     return "\n\n".join(
         [
             "# The experiments of the papers",
@@ -51,14 +51,20 @@ def overview() -> str:
             table(
                 ["page", "section", "what"],
                 [
-                    [f"[paper_{name}](paper_{name}.md)", section, what]
+                    [
+                        f"[paper_{name}](paper_{name}.md)"
+                        if (out / f"paper_{name}.md").exists()
+                        else f"{name}: not measured yet",
+                        section,
+                        what,
+                    ]
                     for name, (_, section, what) in EXPERIMENTS.items()
                 ],
             ),
             "Not run, for there are no data for them here:",
             table(["data", "section"], NOT_RUN),
             "The networks that these sections compare with are not trained here either: the paper's .5% on MNIST "
-            "is on features of a trained convolutional net ([more](paper_mnist.md)).",
+            "is on features of a trained convolutional net, not on pixels.",
         ]
     )
 
@@ -80,7 +86,7 @@ def main() -> None:
     with threadpool_limits(1):
         for name in options.experiments or EXPERIMENTS:
             EXPERIMENTS[name][0](options.data, options.quick, options.out)
-    write(options.out / "paper.md", overview())
+    write(options.out / "paper.md", overview(options.out))
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def plot_curves(
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 4.4), squeeze=False)
     for axis, (title, lines) in zip(axes[0], panels.items(), strict=True):
@@ -98,6 +98,7 @@ def plot_curves(
             middle = len(u) // 2
             axis.plot(u, v[middle] * (u / u[middle]) ** guide, ":", color="#555555", label=f"slope {guide:g}")
         axis.set(title=title, xscale="log", yscale="log", xlabel=x_label)
+        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(alpha=0.25, which="both")
         axis.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))  # beside the lines

@@ -36,9 +36,9 @@ class CurveSetting(NamedTuple):
 
 
 SETTINGS = [
-    CurveSetting(mnist, 256, 64, 0.4, 2, 6),
+    CurveSetting(mnist, 256, 64, 0.4, 1, 10),
     CurveSetting(digits, 64, 64, 1.0, 12, 4),
-    CurveSetting(adult, 64, 32, 1.0, 2, 6),
+    CurveSetting(adult, 64, 32, 1.0, 2, 5),
 ]
 REGULARIZATION = 1e-6
 
@@ -225,7 +225,8 @@ def run(data: Path | None, quick: bool, out: Path) -> None:
         below += [text] if (text := shortfall(runs, problem, chosen)) else []
         described.append(
             f"{problem.name}: {problem.n:,} rows of {problem.X.shape[1]}, B = {setting.batch_size}, F = "
-            f"{setting.block_size}, {setting.width:g} median distances, {chosen.passes:g} passes"
+            f"{setting.block_size}, {setting.width:g} median distances, {chosen.passes:g} "
+            f"{'pass' if chosen.passes == 1 else 'passes'}"
         )
         panels[problem.name] = {
             name: (averaged(runs, problem, name, "seconds"), averaged(runs, problem, name, "error"))

@@ -12,6 +12,7 @@ from streamkernel.kernels.operators import Product, Scaled, Sum
 from streamkernel.kernels.polynomial import Polynomial
 from streamkernel.kernels.semigroup import ExponentialSemigroup, ReciprocalSemigroup
 from streamkernel.kernels.skewed import SkewedChiSquared, SkewedIntersection
+from streamkernel.kernels.spectral import SpectralMixture
 
 __all__ = [
     "ArcCosine",
@@ -33,5 +34,6 @@ __all__ = [
     "Scaled",
     "SkewedChiSquared",
     "SkewedIntersection",
+    "SpectralMixture",
     "Sum",
 ]

@@ -33,8 +33,7 @@ class SpectralMixture(FourierKernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from streamkernel.kernels import Cauchy, Gaussian
-    >>> from streamkernel.kernels.spectral import SpectralMixture
+    >>> from streamkernel.kernels import Cauchy, Gaussian, SpectralMixture
     >>> kernel = 3 * Gaussian(2.0) + Cauchy(1.0)
     >>> SpectralMixture(kernel).matrix(np.zeros((1, 1)), np.array([[0.0], [2.0]]), bandwidth=1.0).round(4)
     array([[1.    , 0.5049]])

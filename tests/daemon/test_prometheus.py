@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes three daemons, and every panel of the dashboard gets data from it."""
+"""A real Prometheus scrapes daemons of all kinds, and every panel of the dashboard gets data from it."""
 
 from __future__ import annotations
 
@@ -80,12 +80,18 @@ def followed(home: Home, launcher: Launcher, **models: Any) -> tuple[Running, st
     write_pair(home.folder, "jsonl", 300)
     labels = sections()["labels"]
     labels["source"]["follow"] = True
-    home.configure(
-        source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True},
-        labels=labels,
-        **models,
-        metrics={"port": 0},
-    )
+    return started(home, launcher, labels=labels, **models)
+
+
+def detecting(home: Home, launcher: Launcher, model: dict[str, Any]) -> tuple[Running, str]:
+    """A detector that has learnt its stream, waits for more and serves."""
+    write_stream(home.folder / "stream.csv", 300)
+    return started(home, launcher, model=[model])
+
+
+def started(home: Home, launcher: Launcher, **sections: Any) -> tuple[Running, str]:
+    source = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
+    home.configure(source=source, metrics={"port": 0}, **sections)
     daemon = launcher.start(home, "run", "config.yaml")
     return daemon, daemon.wait_for(r"serving metrics at http://(127\.0\.0\.1:\d+)/metrics")[1]
 
@@ -103,6 +109,8 @@ def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], lau
         followed(homes("growing"), launcher, model=growing),
         followed(homes("adaptive"), launcher, model=adaptive),
         followed(homes("several"), launcher, model=None, models={"one": growing, "other": growing}, publish="one"),
+        detecting(homes("novelty"), launcher, {"streamkernel.KernelNoveltyDetector": {"seed": 1}}),
+        detecting(homes("ratio"), launcher, {"streamkernel.KernelDensityRatio": {"p": "yes", "q": "no", "seed": 1}}),
     ]
     with prometheus(tmp_path, [address for _, address in daemons]) as url:
         for _ in range(300):  # a rate wants two scrapes
