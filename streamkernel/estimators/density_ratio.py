@@ -37,7 +37,8 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
     p, q
         The labels of the two samples. Default to "p" and "q".
     clip
-        The largest log ratio told apart, above 0; exponents are cut there. Defaults to 5.
+        The largest log ratio told apart, above 0: f is cut at it and at its negative, in predictions and in
+        `divergence`. Defaults to 5.
     window
         How many records the averages look back, those of `divergence` in either sample, those of the shares in both
         together: older ones count the less, the older they are. Defaults to 2,000.
@@ -155,7 +156,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
                     f"{name} must be the label of a sample, a string, boolean or whole number, got {excerpt(label)}"
                 )
         if p == q:
-            raise ValueError(f"q must be another label than p, got {q!r} for both")
+            raise ValueError(f"q must be another label than p, got p={p!r} and q={q!r}, which are equal")
         self._at_least("window", 1, MOST_WINDOW)
         self._targets = TwoSamples(KLDensityRatio(clip), p, q, window)
         self._machine: Machine = self._build(self._targets)
@@ -187,7 +188,7 @@ class KernelDensityRatio(KernelMachine, NumberExplainer):
         super().learn_one(x, y, w)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """log p/q of one record, at most `clip`; 0 before the first step."""
+        """log p/q of one record, from -`clip` to `clip`; 0 before the first step."""
         return float(self._targets.log_ratios(self._machine.predict_one(x))[0])
 
     def predict_many(self, X: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import Rules, all_from_zero, checked, number
+from streamkernel.finite import NotFiniteError
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.state import Array, State
@@ -49,14 +50,28 @@ class FeatureScale:
         return bool(self.kappa and self.feature_bound)
 
     def measure(self, expansion: Expansion, X: Array, keys: Array) -> None:
-        """Take what the kernel does not state from the rows of the first mini-batch, shape (B, d)."""
+        """Take what the kernel does not state from the rows of the first mini-batch, shape (B, d).
+
+        Raises
+        ------
+        NotFiniteError
+            The features are so large that the fourth power of their norm is not finite.
+
+        """
         if not self.kappa:
             K = kernel_matrix(self._kernel, X, X, expansion.bandwidth)
             self.kappa = float(np.diag(K).max()) or 1.0
         if not self.feature_bound:
             phi = expansion.features(0, X, keys).astype(np.float64)
-            squares = np.square(phi).reshape(len(X), -1, expansion.block_size).sum(axis=1) * expansion.block_size
-            self.feature_bound = float(np.sqrt(np.mean(np.square(squares), axis=1)).max()) or 1.0
+            with np.errstate(over="ignore"):
+                squares = np.square(phi).reshape(len(X), -1, expansion.block_size).sum(axis=1) * expansion.block_size
+                bound = float(np.sqrt(np.mean(np.square(squares), axis=1)).max()) or 1.0
+            if not np.isfinite(bound):
+                raise NotFiniteError(
+                    f"the kernel {type(self._kernel).__name__} gave {np.abs(phi).max():g} in its method `features`, "
+                    "whose fourth power is not finite: give smaller inputs or a smaller multiple of the kernel"
+                )
+            self.feature_bound = bound
 
     @property
     def noise(self) -> float:

@@ -110,13 +110,7 @@ class BlockUpdates:
     def _move(self, update: BlockUpdate, phi: Array, g: Array, weights: Array, gbar: Array) -> Array:
         """Move a block's coefficients by float64 of shape (K, 2 F), which is returned."""
         if self.preconditioned:
-            try:
-                G = preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
-            except NotFiniteError as error:
-                raise NotFiniteError(
-                    f"the kernel {type(self._expansion.kernel).__name__}: {error}: give it smaller inputs, by "
-                    "standardize=True or a scaler before the model, or precondition=False"
-                ) from None
+            G = self._preconditioned(phi, g, weights)
         else:
             G = np.empty((len(gbar), phi.shape[1]))
             mean_outer(phi, g * weights[:, None], G)
@@ -126,3 +120,13 @@ class BlockUpdates:
         self._expansion.add(update.block, delta)
         self._history.enter(update.block, is_new, size, gbar, math.nan if self.preconditioned else update.margin)
         return delta
+
+    def _preconditioned(self, phi: Array, g: Array, weights: Array) -> Array:
+        try:
+            return preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
+        except NotFiniteError as error:
+            kernel = type(self._expansion.kernel).__name__
+            raise NotFiniteError(
+                f"the kernel {kernel}: {error}: give smaller inputs, a smaller multiple of the kernel, or "
+                "precondition=False"
+            ) from error

@@ -82,7 +82,9 @@ class TwoSamples(LearningTargets):
         return Encoded(np.array([self._sides[y] for y in ys], np.float64), np.zeros((len(ys), 2)))
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
-        values = np.asarray(self.loss(encoded.y == 1.0, scores[:, 0]), np.float64)
+        # From below only: past `clip` the loss goes on as a tangent.
+        f = np.maximum(scores[:, 0], -self.loss.clip)
+        values = np.asarray(self.loss(encoded.y == 1.0, f), np.float64)
         return np.where(encoded.labelled, values, np.nan)
 
     def gradient(self, y: Array, scores: Array) -> Array:
@@ -91,7 +93,7 @@ class TwoSamples(LearningTargets):
 
     def observe(self, y: Array, scores: Array, weights: Array) -> None:
         self.counts *= self._memory ** len(y)
-        clipped = np.minimum(scores[:, 0], self.loss.clip)
+        clipped = self.log_ratios(scores)
         for side, values in enumerate((np.exp(clipped), clipped)):
             own = y == side
             total = float(weights[own].sum())
@@ -105,8 +107,8 @@ class TwoSamples(LearningTargets):
         """Nothing but f is learnt by steps."""
 
     def log_ratios(self, scores: Array) -> Array:
-        """log p/q by scores (n, 1), shape (n,): no more than the loss tells apart."""
-        return np.asarray(np.minimum(scores[:, 0], self.loss.clip))
+        """log p/q by scores (n, 1), shape (n,), from -clip to clip of the loss."""
+        return np.asarray(np.clip(scores[:, 0], -self.loss.clip, self.loss.clip))
 
     def state(self) -> State:
         fields = {

@@ -193,6 +193,11 @@ CSV = "source: {kind: csv, path: a.csv, target: y}\n"
             "source.target_type: must be bool for the samples True and False, is str",
         ),
         (
+            CSV + "model: [{streamkernel.KernelDensityRatio: {p: yes, q: 'yes'}}]",
+            "the samples True (bool) and 'yes' (str) of the model: must be of one type, that of source.target_type, "
+            "which is str (in YAML, yes and no without quotes are booleans)",
+        ),
+        (
             CSV + "model: [streamkernel.KernelNoveltyDetector]\npredictions: {kind: parquet, path: p}",
             "predictions: a score is a number and source.target a str, and this output has one type for both: "
             "write jsonl, csv or json",

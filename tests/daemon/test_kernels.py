@@ -92,11 +92,22 @@ def test_a_sum_in_an_adaptive_estimator_is_restored_and_told_from_another(home: 
         ({"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Cauchy": {}}, "factor": 0}}, "factor"),
         ({"streamkernel.kernels.Gausian": {}}, "Gaussian"),
         ("gaussian", "must be None or a Kernel, got 'gaussian': write {streamkernel.kernels.Gaussian: {}}"),
-        ("Gaussian() + 0.1 * DotProduct()", "write {streamkernel.kernels.Sum: {left: ..., right: ...}}"),
-        ("0.1 * Gaussian()", "write {streamkernel.kernels.Scaled: {kernel: ..., factor: ...}}"),
-        ("Gaussian(2.0) * Cauchy()", "write {streamkernel.kernels.Product: {left: ..., right: ...}}"),
-        ("Gaussian(bandwidth=2.0)", "write {streamkernel.kernels.Gaussian: {bandwidth: ...}}"),
+        (
+            "0.1 * Gaussian()",
+            "write {streamkernel.kernels.Scaled: {kernel: {streamkernel.kernels.Gaussian: {}}, factor: 0.1}}",
+        ),
+        (
+            "Gaussian(2.0) * Cauchy()",
+            "write {streamkernel.kernels.Product: {left: {streamkernel.kernels.Gaussian: {bandwidth: 2.0}}, right: "
+            "{streamkernel.kernels.Cauchy: {}}}}",
+        ),
+        ("Gaussian(bandwidth=2.0)", "write {streamkernel.kernels.Gaussian: {bandwidth: 2.0}}"),
         ({"Polynomial": {"degree": 3}}, "write {streamkernel.kernels.Polynomial: {degree: ...}}"),
+        (
+            "Gaussian() + 0.1 * DotProduct()",
+            ": write {streamkernel.kernels.Sum: {left: {streamkernel.kernels.Gaussian: {}}, right: "
+            "{streamkernel.kernels.Scaled: {kernel: {streamkernel.kernels.DotProduct: {}}, factor: 0.1}}}}",
+        ),
         ("streamkernel.kernels.Matern", "to make an object of it write {streamkernel.kernels.Matern: {}}"),
         (
             {"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}, "right": "cauchy"}},

@@ -8,6 +8,7 @@ from river import compose, preprocessing
 
 from streamkernel import KernelDensityRatio
 from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import ChiSquared, Hellinger
 
 
 def gaussians(n, shift=1.0, scale=1.0, share=0.5, d=2, seed=1):
@@ -134,6 +135,23 @@ def test_a_record_of_neither_sample():
     assert model.state_digest() == before
 
 
+@pytest.mark.parametrize("origin", ["p", "q"])
+def test_a_record_far_from_all_others_is_taken_as_the_clip(origin):
+    """Under a kernel without bound, whose scores have none either."""
+    kernel = Hellinger() * ChiSquared()
+    model = KernelDensityRatio(kernel=kernel, batch_size=8, max_features=64, seed=1)
+    xs = [{"a": a} for a in np.random.default_rng(1).gamma(2.0, size=160)]
+    model.advance(xs, ["p", "q"] * 80)
+    far = {"a": 1e100}
+    ratio = model.predict_one(far)
+    assert abs(ratio) == model.clip
+    assert model.predict_many(np.array([[1e100]]))[0] == ratio
+    advanced = model.advance([far, *xs[:7]], [origin] * 8)
+    assert advanced.predictions[0] == ratio
+    assert ratio > 0 or advanced.losses[0] == model.loss_of(origin, ratio)
+    assert abs(model.divergence) < model.clip + math.exp(model.clip)
+
+
 def test_in_rivers_pipeline():
     model = compose.Pipeline(preprocessing.StandardScaler(), KernelDensityRatio(seed=1))
     X, of_p, _ = gaussians(1500)
@@ -145,8 +163,8 @@ def test_in_rivers_pipeline():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"p": "a", "q": "a"}, "q must be another label than p, got 'a' for both"),
-        ({"p": 1, "q": True}, "q must be another label than p, got True for both"),
+        ({"p": "a", "q": "a"}, "q must be another label than p, got p='a' and q='a', which are equal"),
+        ({"p": 1, "q": True}, "q must be another label than p, got p=1 and q=True, which are equal"),
         ({"p": 1.5}, "p must be the label of a sample, a string, boolean or whole number, got 1.5"),
         ({"q": None}, "q must be the label of a sample, a string, boolean or whole number, got None"),
         ({"clip": 0}, "clip must be a number above 0, 50 at most, got 0"),

@@ -13,7 +13,7 @@ from streamkernel import KernelClassifier, KernelRegressor, losses
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.growth.preconditioner import preconditioned_gradient, preconditioned_step
-from streamkernel.kernels import Gaussian
+from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import Softmax, curvature
 from tests.growth import naive
 
@@ -43,9 +43,31 @@ def test_the_gradient_is_preconditioned_by_the_ridge_regressions_matrix(B, D, K,
     np.testing.assert_allclose(step, expected.T, rtol=1e-4, atol=1e-5)
 
 
+class Huge(Kernel):
+    """Features whose products are past the largest float."""
+
+    kappa = 1.0
+
+    def __init__(self, feature_bound=None):
+        self.feature_bound = feature_bound
+
+    def matrix(self, X, Y, bandwidth):  # noqa: ARG002
+        return np.full((len(X), len(Y)), 1e308)
+
+    def features(self, X, words, keys, bandwidth, out):  # noqa: ARG002
+        out[:] = 1e200
+
+
 def test_features_without_end_are_refused_in_a_sentence():
     with pytest.raises(NotFiniteError, match="features are so large"):
         preconditioned_gradient(np.full((3, 4), 1e200), np.ones((3, 1)), np.ones(3), 1.0)
+    for kernel, sentence in (
+        (Huge(feature_bound=1.0), "^the kernel Huge: features are so large .*: give smaller inputs, "),
+        (Huge(), "^the kernel Huge gave .* in its method `features`, whose fourth power is not finite: give smaller"),
+    ):
+        model = KernelRegressor(kernel, batch_size=2, dtype="float64", seed=1)
+        with pytest.raises(NotFiniteError, match=sentence):
+            model.learn_many(np.ones((400, 1)), np.arange(400.0))
 
 
 def test_the_step_grows_with_the_mini_batch_up_to_a_bound():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 from collections.abc import Mapping
 
 from river import base
+
+from streamkernel.daemon.wiring.kernel_expressions import written_out
 
 __all__ = ["long_form"]
 
@@ -23,14 +24,14 @@ _MODULES = (
 
 
 def long_form(written: object) -> str:
-    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component or an expression of Python; else empty.
+    """Return ``: write {its.dotted.Name: {}}`` for the bare name of a component.
+
+    An expression of kernels is written out; for anything else it is empty.
 
     Examples
     --------
     >>> long_form("gaussian"), long_form({"Huber": {"epsilon": 1}}), long_form("rbf")
     (': write {streamkernel.kernels.Gaussian: {}}', ': write {river.optim.losses.Huber: {epsilon: ...}}', '')
-    >>> long_form("Gaussian() + 0.1 * DotProduct()")
-    ': write {streamkernel.kernels.Sum: {left: ..., right: ...}}'
 
     """
     name, keywords = written, None
@@ -38,8 +39,6 @@ def long_form(written: object) -> str:
         name, keywords = next(iter(written.items()))
     if not isinstance(name, str):
         return ""
-    if written is name:
-        name, keywords = _outermost(name)
     for place in _MODULES:
         module = importlib.import_module(place)
         for known in getattr(module, "__all__", dir(module)):
@@ -47,25 +46,8 @@ def long_form(written: object) -> str:
             if known.lower() == name.lower() and _is_component(found):
                 arguments = ", ".join(f"{key}: ..." for key in keywords) if isinstance(keywords, Mapping) else ""
                 return f": write {{{place}.{known}: {{{arguments}}}}}"
-    return ""
-
-
-def _outermost(written: str) -> tuple[str, Mapping[str, object] | None]:
-    """The name and arguments of the component that an expression makes last; any other text as it is."""
-    try:
-        made = ast.parse(written.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return written, None
-    if isinstance(made, ast.Call) and isinstance(made.func, ast.Name):
-        return made.func.id, dict.fromkeys((one.arg for one in made.keywords if one.arg), None)
-    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add):
-        return "Sum", {"left": None, "right": None}
-    if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Mult):
-        factors = isinstance(made.left, ast.Constant), isinstance(made.right, ast.Constant)
-        if any(factors):
-            return "Scaled", {"kernel": None, "factor": None}
-        return "Product", {"left": None, "right": None}
-    return written, None
+    expression = written_out(name)
+    return f": write {expression}" if expression else ""
 
 
 def _is_component(found: object) -> bool:

@@ -47,10 +47,14 @@ def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:
         if task == "density_ratio" and source.target is not None:
             step = last_step(model)
             p, q = step.p, step.q  # type: ignore[attr-defined]
-            fitting = {_OF_TYPE.get(type(label), "str") for label in (p, q)}
-            if fitting != {kind}:
-                wanted = " and ".join(sorted(fitting))
-                yield f"{key}.target_type: must be {wanted} for the samples {p!r} and {q!r}, is {kind}"
+            kinds = [_OF_TYPE.get(type(label), "str") for label in (p, q)]
+            if kinds[0] != kinds[1]:
+                yield (
+                    f"the samples {p!r} ({kinds[0]}) and {q!r} ({kinds[1]}) of the model: must be of one type, "
+                    f"that of {key}.target_type, which is {kind} (in YAML, yes and no without quotes are booleans)"
+                )
+            elif kinds[0] != kind:
+                yield f"{key}.target_type: must be {kinds[0]} for the samples {p!r} and {q!r}, is {kind}"
         scores = task in ("novelty", "density_ratio")
         if scores and source.target is not None and kind != "float" and _is_typed(config):
             yield (
