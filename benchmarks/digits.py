@@ -31,7 +31,7 @@ SQUARED: dict[str, Any] = {
     "bandwidth": 0.45,
 }
 ENDLESS = [
-    Setting("preconditioned", "DSG", 1024, 2048, 2**18, True, 2, step=0.7, last_step=0.1, records=1_000_000),
+    Setting("preconditioned", "DSG", 1024, 2048, None, True, 2, step=0.7, last_step=0.1, records=1_000_000),
     Setting("CDSG", "CDSG", 256, 64, 2**16, records=1_000_000),
     Setting("DSG", "DSG", 256, 64, 2**16, records=1_000_000),
 ]
