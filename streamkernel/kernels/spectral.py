@@ -1,6 +1,5 @@
 """Fourier kernels made of others, for machines that draw one set of frequencies of the inputs."""
 
-import math
 from typing import TypeGuard
 
 import numpy as np
@@ -49,10 +48,8 @@ class SpectralMixture(FourierKernel):
         self._parts = [part for _, part in parts if _draws_of_inputs(part)]
         if len(self._parts) < len(parts):
             raise ValueError(f"kernel must be made of kernels whose features are cosines of the inputs, got {kernel!r}")
-        # By logarithms: the product of factors may be too large for a number.
-        weights = np.array([weight for weight, _ in parts])
-        shares = np.exp(weights - weights.max())
-        self._shares = shares / shares.sum()
+        factors = np.array([factor for factor, _ in parts])
+        self._shares = factors / factors.sum()
         self.is_smooth = all(part.is_smooth for part in self._parts)
 
     @property
@@ -123,15 +120,15 @@ def _draws_of_inputs(kernel: Kernel) -> TypeGuard[FourierKernel]:
 
 
 def _weighted_parts(kernel: Kernel) -> list[tuple[float, Kernel]]:
-    """The kernels whose sum a kernel is, products of sums multiplied out, each with the logarithm of its factor."""
+    """The kernels whose sum a kernel is, products of sums multiplied out, each with its factor."""
     if isinstance(kernel, Scaled):
-        return [(math.log(kernel.factor) + weight, part) for weight, part in _weighted_parts(kernel.kernel)]
+        return [(kernel.factor * factor, part) for factor, part in _weighted_parts(kernel.kernel)]
     if isinstance(kernel, Sum):
         return _weighted_parts(kernel.left) + _weighted_parts(kernel.right)
     if isinstance(kernel, Product) and not kernel.is_fourier:
         return [
-            (one + other, Product(left, right))
+            (one * other, Product(left, right))
             for one, left in _weighted_parts(kernel.left)
             for other, right in _weighted_parts(kernel.right)
         ]
-    return [(0.0, kernel)]
+    return [(1.0, kernel)]
