@@ -8,6 +8,7 @@ from streamkernel.estimators import (
     KernelDensityRatio,
     KernelNoveltyDetector,
     KernelRegressor,
+    WindowRefit,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "KernelDensityRatio",
     "KernelNoveltyDetector",
     "KernelRegressor",
+    "WindowRefit",
 ]

@@ -18,8 +18,10 @@ from tests.parts import expansion_of, inputs_of
 LEARN = """
 import math
 import sys
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
 from streamkernel.growth import UDSG
+from streamkernel.window import DSPDC, S3GD
 
 def stream(n):
     for i in range(n):
@@ -30,6 +32,9 @@ xs = list(stream(450))
 for model, ys in (
     (KernelClassifier(seed=3, batch_size=8), [f"class {int(3 * x['a'])}" for x in xs]),
     (KernelRegressor(seed=-4, growth=UDSG(), dtype="float64"), [x["a"] - x["b"] for x in xs]),
+    (WindowRefit(KernelClassifier(seed=3, max_features=128), 200, 100), [f"class {int(3 * x['a'])}" for x in xs]),
+    (WindowRefit(KernelRegressor(seed=3, max_features=128), 300, 200, S3GD("squared")), [x["a"] for x in xs]),
+    (WindowRefit(KernelRegressor(seed=3, max_features=128), 300, 200, DSPDC()), [x["a"] for x in xs]),
     (AdaptiveKernelClassifier(seed=3), [f"class {int(3 * x['a'])}" for x in xs]),
     (AdaptiveKernelRegressor(seed=-4), [x["a"] - x["b"] for x in xs]),
 ):
@@ -38,15 +43,16 @@ for model, ys in (
 """
 
 
-def _run(**environment):
-    run = subprocess.run(
+def test_two_processes_learn_the_same_bytes(capsys):
+    """This one, and one with other hashes of strings and another number of threads."""
+    others = {"PYTHONHASHSEED": ("1", "2"), "OPENBLAS_NUM_THREADS": ("1", "4"), "NUMBA_NUM_THREADS": ("1", "2")}
+    environment = {name: b if os.environ.get(name) == a else a for name, (a, b) in others.items()}
+    other = subprocess.run(
         [sys.executable, "-c", LEARN], capture_output=True, text=True, check=True, env={**os.environ, **environment}
     )
-    return run.stdout
-
-
-def test_two_processes_learn_the_same_bytes():
-    assert _run(PYTHONHASHSEED="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1") == _run(PYTHONHASHSEED="2")
+    exec(LEARN, {})
+    assert capsys.readouterr().out == other.stdout
+    assert len(other.stdout.splitlines()) == 7
 
 
 def _stream(n=260, seed=0):

@@ -133,7 +133,15 @@ def test_the_page_on_the_command_line_has_every_command_and_option():
 
 
 @pytest.mark.parametrize(
-    "module", ["streamkernel", "streamkernel.growth", "streamkernel.kernels", "streamkernel.losses", "connectors"]
+    "module",
+    [
+        "streamkernel",
+        "streamkernel.growth",
+        "streamkernel.kernels",
+        "streamkernel.losses",
+        "streamkernel.window",
+        "connectors",
+    ],
 )
 def test_every_public_name_is_in_the_reference(module):
     shown = {found for page in PAGES for found in re.findall(r"^::: (.+)$", page.read_text(), re.MULTILINE)}

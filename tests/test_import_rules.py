@@ -10,11 +10,11 @@ ROOT = Path(__file__).parent.parent
 # A module imports its own layer and those above it in this list.
 LAYERS = [
     {"compute"},
-    {"dates", "domain", "fields", "finite", "losses", "representation", "state"},
+    {"dates", "domain", "fields", "finite", "input_keys", "losses", "representation", "state"},
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},
-    {"gaussian_process"},
+    {"gaussian_process", "window"},
     {"estimators"},
     {"daemon", "__main__"},
 ]
@@ -219,7 +219,7 @@ def test_the_public_names():
     import streamkernel.kernels
 
     adaptive, growing = {"AdaptiveKernelClassifier", "AdaptiveKernelRegressor"}, {"KernelClassifier", "KernelRegressor"}
-    others = {"GaussianProcessRegressor", "KernelDensityRatio", "KernelNoveltyDetector"}
+    others = {"GaussianProcessRegressor", "KernelDensityRatio", "KernelNoveltyDetector", "WindowRefit"}
     assert set(streamkernel.__all__) == adaptive | growing | others
     assert {"CDSG", "DSG", "UDSG", "OneClassStep"} <= set(streamkernel.growth.__all__)
     assert {"Gaussian"} <= set(streamkernel.kernels.__all__)

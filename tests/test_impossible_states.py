@@ -144,3 +144,15 @@ def test_a_record_that_lacks_a_field_is_refused_and_changes_nothing(kind):
         with pytest.raises(ValueError, match=r"state"):
             other.__setstate__(rest)
         assert other.state_digest() == before
+
+
+@pytest.mark.parametrize("column", [-1.0, 0.5, 2.0, 1e300])
+def test_a_waiting_record_of_a_class_without_a_column_is_refused(column):
+    model = KernelClassifier(seed=1, batch_size=8)
+    for i in range(210):
+        model.learn_one({"a": i % 7}, i % 2)
+    state = model.__getstate__()
+    forged = state["batch_targets"].copy()
+    forged[0] = column
+    with pytest.raises(ValueError, match="its field 'batch_targets'"):
+        model.__setstate__({**state, "batch_targets": forged})

@@ -8,7 +8,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Metric
 from river import linear_model
 
-from streamkernel import AdaptiveKernelRegressor, KernelDensityRatio, KernelNoveltyDetector, KernelRegressor
+from streamkernel import (
+    AdaptiveKernelRegressor,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    WindowRefit,
+)
 from streamkernel.daemon.group.federation import Federation
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
@@ -68,6 +74,9 @@ def sections() -> dict[str, Iterable[Metric]]:
         "Always": always.values(),
         "With a model of ours": [growing[name] for name in growing if name in ours],
         "With a growing model": _others(growing, always.keys() | ours),
+        "With a model that is refitted on its window": _others(
+            _exported(WindowRefit(KernelRegressor(max_features=64))), growing
+        ),
         "With a novelty detector": _others(_exported(KernelNoveltyDetector()), growing),
         "With a density ratio": _others(_exported(KernelDensityRatio()), growing),
         "With an adaptive model": _others(adaptive, always.keys() | ours),

@@ -16,9 +16,10 @@ from streamkernel import (
     KernelDensityRatio,
     KernelNoveltyDetector,
     KernelRegressor,
+    WindowRefit,
     compute,
 )
-from streamkernel.estimators.warm_up import warm_up
+from streamkernel.daemon.cli import main
 from streamkernel.growth import DSG, UDSG
 from streamkernel.kernels import (
     ChiSquared,
@@ -28,6 +29,7 @@ from streamkernel.kernels import (
     Polynomial,
     SkewedIntersection,
 )
+from streamkernel.window import DSPDC, S3GD, SVRG, Exact
 
 
 def _compiled():
@@ -37,8 +39,9 @@ def _compiled():
     return {f"{kernel.__name__}{signature}" for kernel in kernels for signature in kernel.signatures}
 
 
-def test_after_a_warm_up_nothing_is_left_to_compile():
-    warm_up()
+def test_after_the_command_warmed_up_nothing_is_left_to_compile(capsys):
+    assert main(["warm-up"]) == 0
+    assert capsys.readouterr().out == ""
     before = _compiled()
     rng = random.Random(2)
     xs = [
@@ -55,6 +58,10 @@ def test_after_a_warm_up_nothing_is_left_to_compile():
         (KernelRegressor(kernel=Gaussian(2.0, structured=True)), [x["a"] for x in xs]),
         (KernelRegressor(kernel=Laplacian() + Polynomial(3) * ChiSquared()), [x["a"] for x in xs]),
         (KernelClassifier(kernel=SkewedIntersection() + ExponentialSemigroup()), [i % 3 for i in range(450)]),
+        *(
+            (WindowRefit(KernelRegressor(max_features=64), 200, 240, solver), [x["a"] for x in xs])
+            for solver in (DSPDC(), Exact(), S3GD(anchors=20), SVRG())
+        ),
         (KernelDensityRatio(p=True, q=False), [i % 3 == 0 for i in range(450)]),
         (KernelDensityRatio(p=True, q=False, dtype="float64", average=True), [i % 3 == 0 for i in range(450)]),
     ):
@@ -74,9 +81,8 @@ def test_after_a_warm_up_nothing_is_left_to_compile():
 
 FIRST = """
 import numpy as np
-from streamkernel.compute.softmax import softmax_rows
-from streamkernel.compute.gaussians import mix64
-softmax_rows(np.zeros((2, 2)), np.zeros((2, 2)))
+from streamkernel.compute.gaussians import counted, mix64
+counted(np.uint32(1), np.uint32(2))
 mix64(np.uint64(1))
 """
 
@@ -93,10 +99,3 @@ def test_one_warning_says_what_is_waited_for_and_that_it_is_kept(tmp_path):
     assert "compiling for this machine" in said[0][0]
     assert f"the result is kept in {tmp_path}" in said[0][0]
     assert said[1] == []
-
-
-def test_the_command_warms_up():
-    done = subprocess.run(
-        [sys.executable, "-m", "streamkernel", "warm-up"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "")

@@ -40,6 +40,22 @@ def _wide(_context: Any) -> Any:
     return types.void(), generate
 
 
+@intrinsic
+def _prefetch(_context: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
+        law = ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole])
+        name = "llvm.prefetch.p0i8"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, law, name)
+        # To be read, soon and more than once, as data.
+        builder.call(function, [place, whole(0), whole(3), whole(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
 def _calls(name: str) -> Any:
     """Code of an intrinsic of LLVM whose arguments and result are floats of one type."""
 
@@ -56,6 +72,9 @@ def _calls(name: str) -> Any:
 #: Whose function calls this, its loops take the widest vectors that the machine has. LLVM takes half of them where
 #: wide ones slow the clock for a while, which the long loops of the hot path outlast.
 wide: Any = _wide
+#: Has the cache line fetched that holds an element of a contiguous array, told by its number in the array: its reader
+#: does not wait for memory. It changes no value.
+prefetch: Any = _prefetch
 #: Bits set in a uint32.
 popcount: Any = _popcount
 #: The nearest whole number, exact however large.

@@ -71,9 +71,18 @@ def jit_reduction(function: Function) -> Function:
     return _compile(function, fastmath={"reassoc", "contract", "nsz"})
 
 
-def _compile(function: Function, fastmath: bool | set[str]) -> Function:
+def jit_long(function: Function) -> Function:
+    """Compile as `jit` does a function that may run for seconds: other threads of Python go on meanwhile.
+
+    The GIL is released, so that the daemon's probes are answered and its connections kept. Not for what is called for
+    every record: to take the GIL back may wait for another thread's turn.
+    """
+    return _compile(function, fastmath=False, nogil=True)
+
+
+def _compile(function: Function, fastmath: bool | set[str], nogil: bool = False) -> Function:
     why = ""
-    compiled = functools.partial(numba.njit, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True)
+    compiled = functools.partial(numba.njit, fastmath=fastmath, error_model="numpy", no_cfunc_wrapper=True, nogil=nogil)
     try:
         dispatcher = compiled(cache=_CACHE is None)(function)
         if _CACHE and isinstance(dispatcher, CPUDispatcher):

@@ -15,6 +15,7 @@ from connectors.ports import ConnectorError, Fault
 from connectors.registry.client import RegistryClient, RegistryOutage
 from streamkernel.daemon.base.errors import CheckpointError, DaemonError
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.base.window_refit import title_of, window_refit_of
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.grouped import PLACEHOLDER, group_of, partition_directories
 from streamkernel.daemon.config.plan import Plan
@@ -25,6 +26,7 @@ from streamkernel.daemon.config.schema import (
     ParquetPredictionsConfig,
     SourceConfig,
     TargetType,
+    WarmStartConfig,
 )
 from streamkernel.daemon.monitoring.columns import column_lines
 from streamkernel.daemon.monitoring.remedies import remedy
@@ -75,7 +77,7 @@ def check(plan: Plan) -> Findings:
     for directory in _directories(plan):
         findings.add(partial(_checkpoint, plan, directory, starts))
     if config.warm_start is not None and not (starts and starts[0].warm is not None and starts[0].warm.done):
-        findings.add(partial(_source, plan, _WARM, config.warm_start.source, findings.columns))
+        findings.add(partial(_warm_start, plan, config.warm_start, findings.columns))
     if config.mode == "predict":
         findings.add(partial(_trained, plan, starts))
     if not grouped and starts:
@@ -117,6 +119,12 @@ def _source(plan: Plan, section: str, written: SourceConfig, columns: list[str])
             columns += [f"columns of {key}, by its first record:", *column_lines(source.columns(records[0]))]
         first = "" if fault is None else _unusable(fault, key, written.kind)
         return f"{key}: {source.describe()}{first}"
+
+
+def _warm_start(plan: Plan, written: WarmStartConfig, columns: list[str]) -> str:
+    found = _source(plan, _WARM, written.source, columns)
+    refits = written.refit is not False and any(map(window_refit_of, [plan.model, *plan.models.values()]))
+    return f"{found}, and the model is refitted behind it" if refits else found
 
 
 def _registry(key: str, source: KafkaSourceConfig) -> str | None:
@@ -208,9 +216,9 @@ def _checkpoint(plan: Plan, directory: Path | None, starts: list[resume.Start]) 
             return None
         initial = plan.config.initial_model
         if plan.models:
-            names = (f"{name} ({type(model).__name__})" for name, model in plan.models.items())
+            names = (f"{name} ({title_of(model)})" for name, model in plan.models.items())
             return f"models: {', '.join(names)}; {plan.published} is published"
-        return f"model: {type(plan.model).__name__}, {'new' if initial is None else f'that of {initial.checkpoint}'}"
+        return f"model: {title_of(plan.model)}, {'new' if initial is None else f'that of {initial.checkpoint}'}"
     _require_writable(directory / "lock")
     store = CheckpointStore(directory)
     found = store.restore(lambda one: (one.number, resume.restore(plan, one)), aside=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamkernel.daemon.base import crash
+from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
@@ -20,9 +21,11 @@ from streamkernel.daemon.stream.ending import verify_ending
 from streamkernel.daemon.stream.in_flight import InFlightMarkers
 from streamkernel.daemon.stream.loop import Loop
 from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.refit import refit_windows
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.stream.stop import StopSignals
 from streamkernel.daemon.wiring.processor import make_warm_processor
+from streamkernel.finite import NotFiniteError
 
 __all__ = ["WarmRun", "warm_up"]
 
@@ -134,15 +137,37 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
         why = checkpoints.finish_after(loop.run)
     if why == "exhausted":
         verify_ending(processor)
+        crash.point("seam")
+        _refit(run)
+        crash.point("refitted")
         _end(run, checkpoints)
     return why, watch.refresh()
+
+
+def _refit(run: WarmRun) -> None:
+    """Refit the models that have a window, behind the last record.
+
+    The checkpoint before it is of that record: whoever is killed before the next one refits again, to the same bytes.
+    """
+    assert run.plan.config.warm_start is not None
+    if run.plan.config.warm_start.refit is False:
+        return
+    run.stopped.at_work(True)
+    try:
+        refit_windows(run.main)
+    except (ValueError, NotFiniteError) as error:
+        raise DaemonError(
+            f"the model cannot be refitted behind the warm start: {error}; with warm_start.refit: false the main "
+            "source is read with the model as it is"
+        ) from error
+    finally:
+        run.stopped.at_work(False)
 
 
 def _end(run: WarmRun, checkpoints: WarmCheckpoints) -> None:
     """Make it durable that the main source is read from now on."""
     warm = run.start.warm
     assert warm is not None
-    crash.point("seam")
     warm.done = True
     warm.positions.clear()
     if checkpoints.schedule is not None:

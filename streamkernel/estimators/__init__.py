@@ -8,6 +8,7 @@ from streamkernel.estimators.density_ratio import KernelDensityRatio
 from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.estimators.regressor import KernelRegressor
+from streamkernel.estimators.window_refit import WindowRefit
 
 __all__ = [
     "AdaptiveKernelClassifier",
@@ -18,4 +19,5 @@ __all__ = [
     "KernelDensityRatio",
     "KernelNoveltyDetector",
     "KernelRegressor",
+    "WindowRefit",
 ]

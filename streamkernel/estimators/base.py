@@ -176,7 +176,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         return rebuild, (type(self), {name: getattr(self, name) for name in self._get_params()}), self.__getstate__()
 
     def __getstate__(self) -> State:
-        later = self._later_arguments
+        later = self._meant_by_absence()
         saved = {name: value for name, value in self._state_arguments().items() if value != later.get(name, later)}
         return {"version": VERSION, "arguments": saved, **self._machine.state()}
 
@@ -189,6 +189,10 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """The arguments with which this state goes on."""
         return {**arguments(self), **self.open_arguments}
 
+    def _meant_by_absence(self) -> dict[str, Any]:
+        """What the absence of an argument in a state means, of those that came after the first states."""
+        return self._later_arguments
+
     def _go_on_with(self, stated: dict[str, Any]) -> None:
         """Take from a state's arguments what those of this model leave to it."""
 
@@ -197,7 +201,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         stated = state.get("arguments")
         if not isinstance(stated, dict):
             raise state_mismatch("arguments")
-        stated = {**self._later_arguments, **stated}
+        stated = {**self._meant_by_absence(), **stated}
         # Into a fresh model first: a record that does not fit must change nothing.
         fresh = self.clone()
         fresh._go_on_with(stated)

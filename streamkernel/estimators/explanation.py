@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.gaussians import feature_words, mix64
-from streamkernel.records.input_columns import key_of
+from streamkernel.input_keys import key_of
 from streamkernel.state import Array, excerpt, real, tag
 
 #: Inputs up to which every subset is looked at: 256 predictions.

@@ -15,6 +15,7 @@ from streamkernel.gaussian_process.least_squares import LeastSquaresPosterior
 from streamkernel.gaussian_process.machine import DEVIATION, MEAN, GaussianProcessMachine
 from streamkernel.gaussian_process.variance import VarianceEstimator
 from streamkernel.kernels import Gaussian, Kernel
+from streamkernel.kernels.spectral import require_nameless
 from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
@@ -138,6 +139,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         kernel = self.kernel or Gaussian()
         if kernel.structured:
             raise ValueError("structured frequencies are for KernelClassifier and KernelRegressor: give Gaussian()")
+        require_nameless(kernel, type(self).__name__)
         if kernel.kappa is None or kernel.feature_bound is None:
             raise ValueError(
                 "GaussianProcessRegressor takes kernels with bounded features (Gaussian, Laplacian, Cauchy, Matern, "

@@ -1,4 +1,4 @@
-"""The growing kernel machines: their arguments, and what a user would plot of them."""
+"""The growing kernel machines: their arguments."""
 
 import math
 import secrets
@@ -8,12 +8,12 @@ import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.estimators.growth_figures import GrowthFigures
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
 from streamkernel.finite import is_finite
 from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
-from streamkernel.growth.sensitivity import sensitivities
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
 from streamkernel.records.inputs import Inputs
@@ -30,7 +30,7 @@ MOST_AT_ONCE = 2**24
 _LEFT_OPEN = ("block_size", "precondition", "blocks_per_step")
 
 
-class KernelMachine(StreamEstimator):
+class KernelMachine(StreamEstimator, GrowthFigures):
     """A growing kernel machine behind River's interface."""
 
     kernel: Kernel | None
@@ -151,67 +151,3 @@ class KernelMachine(StreamEstimator):
         if name == "block_size" and self.max_features is not None:
             most = min(most, self.max_features)
         return type(value) is int and value > 0 and (value <= most or value == getattr(self, name))
-
-    @property
-    def n_features(self) -> int:
-        """Features in use; a feature is one draw, of a Fourier kernel a frequency: its cosine and sine count once."""
-        return self._machine.expansion.n_features
-
-    @property
-    def n_blocks(self) -> int:
-        """Blocks of features in use."""
-        return self._machine.expansion.n_blocks
-
-    @property
-    def n_steps(self) -> int:
-        """Mini-batches learnt."""
-        return self._machine.history.t
-
-    @property
-    def n_grown(self) -> int:
-        """Updates that made a new block; a step has `blocks_per_step` of them."""
-        return self._machine.history.n_grown
-
-    @property
-    def n_reused(self) -> int:
-        """Updates that touched an old block."""
-        return self._machine.history.n_reused
-
-    @property
-    def last_check_margin(self) -> float:
-        """By how much inequality (9) held when CDSG last reused a block, right side minus left.
-
-        NaN before, and with preconditioned steps.
-        """
-        return self._machine.history.last_margin
-
-    @property
-    def gamma_0(self) -> float:
-        """The first step size of the default rule, preconditioned or not; 0 before the first mini-batch."""
-        return self._machine.history.gamma_0
-
-    @property
-    def bandwidth(self) -> float:
-        """The kernel's length scale in use; 0 before the first mini-batch, 1 of a kernel that has none to be chosen."""
-        return self._machine.expansion.bandwidth
-
-    @property
-    def feature_importances_(self) -> dict[str, float]:
-        """How much each input matters to the scores, by name; shares of 1, empty before the first step.
-
-        The mean squared slope of f along the input, times the input's variance: a derivative-based global sensitivity
-        measure, taken at 256 points at which numbers are standard normal in scaled units, and strings any of their
-        values. What it costs is as much as 500 predictions; where features are no cosines of the inputs, slopes are
-        differences, which cost 512 predictions for each input.
-        """
-        machine = self._machine
-        if not machine.expansion.n_blocks:
-            return {}
-        measured = sensitivities(machine.solution, machine.inputs)
-        total = float(measured.sum())
-        return {name: float(value) / total for name, value in zip(self.input_names, measured, strict=True) if total > 0}
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of coefficients and of cached frequencies."""
-        return self._machine.nbytes

@@ -10,6 +10,7 @@ from streamkernel.estimators.adaptive_regressor import AdaptiveKernelRegressor
 from streamkernel.estimators.classifier import KernelClassifier
 from streamkernel.estimators.gaussian_process import GaussianProcessRegressor
 from streamkernel.estimators.regressor import KernelRegressor
+from streamkernel.estimators.window_refit import WindowRefit
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import (
@@ -26,9 +27,15 @@ from streamkernel.kernels import (
     ReciprocalSemigroup,
     SkewedChiSquared,
 )
+from streamkernel.window import DSPDC, S3GD, SVRG, Exact
 
 Model = (
-    AdaptiveKernelClassifier | AdaptiveKernelRegressor | GaussianProcessRegressor | KernelClassifier | KernelRegressor
+    AdaptiveKernelClassifier
+    | AdaptiveKernelRegressor
+    | GaussianProcessRegressor
+    | KernelClassifier
+    | KernelRegressor
+    | WindowRefit
 )
 
 #: Records of a part of a stream: past the 200 that fix the bandwidth, the first trees and the first metric.
@@ -63,6 +70,9 @@ def _models() -> Iterator[Model]:
     for dtype in ("float32", "float64"):  # more records than features: the other form of a preconditioned step
         yield KernelClassifier(block_size=8, batch_size=64, dtype=dtype, seed=1)
     yield KernelRegressor(kernel=_every_kernel(), seed=1)
+    for solver in (DSPDC(max_passes=1), Exact(), S3GD(anchors=10, max_passes=1), SVRG(max_passes=1)):
+        for window in (100, 250):  # fewer rows than columns, and more
+            yield WindowRefit(KernelRegressor(max_features=64, seed=1), window, every=250, solver=solver)
 
 
 def _every_kernel() -> Kernel:

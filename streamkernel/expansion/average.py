@@ -57,6 +57,12 @@ class AveragedSolution:
         self._mean += share * (self._last.dtype.type(self._last.scale) * last - self._mean)
         self._show()
 
+    def begin_at_last(self) -> None:
+        """Have the last solution as the mean."""
+        last = self._last
+        self._mean = last.dtype.type(last.scale) * last.coefficients
+        self._show()
+
     def state(self) -> State:
         """The fields of the state."""
         return checked({"average_alpha": self.solution.alpha}, self.rules)

@@ -94,7 +94,7 @@ class BlockChoice:
         history, expansion, scale = self._history, self._expansion, self._feature_scale
         if not scale.is_measured:
             scale.measure(expansion, X, keys)
-        gamma = self._step_size(X)
+        gamma = self._step_size(X, keys)
         M, largest_weight = self._gradient_bound(g, weights)
         FB = expansion.block_size * self._batch_size
         longest = self._longest(X, keys, weights)
@@ -119,7 +119,7 @@ class BlockChoice:
         known = self._step is not None or (scale.is_bounded and not self._preconditioned)
         return update if known else no_longer(update, longest(update.block))
 
-    def _step_size(self, X: Array) -> float:
+    def _step_size(self, X: Array, keys: Array) -> float:
         """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
         history, expansion, loss = self._history, self._expansion, self._targets.loss
         if self._step is not None:
@@ -128,8 +128,9 @@ class BlockChoice:
             history.gamma_0 = history.gamma_0 or preconditioned_step(self._batch_size, gradient_bound(loss) is not None)
             return default_step(history.gamma_0, history.t, PRECONDITIONED_HALVING)
         if not history.gamma_0:
-            rows, scale = occupied(X), self._feature_scale
-            K = kernel_matrix(expansion.kernel, rows, rows, expansion.bandwidth)
+            kernel, rows = expansion.kernel.on_rows(X, keys)
+            rows, scale = occupied(rows), self._feature_scale
+            K = kernel_matrix(kernel, rows, rows, expansion.bandwidth)
             L, F = curvature(loss), expansion.block_size
             history.gamma_0 = first_step(K, L, F, scale.kappa, scale.feature_bound)
         return default_step(history.gamma_0, history.t, HALVING)

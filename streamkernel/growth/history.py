@@ -69,6 +69,10 @@ class StepHistory:
         if self.keeps_beta:
             self._beta[: self.n_grown] *= factor
 
+    def forget_beta(self) -> None:
+        """Let the sums of gradients begin at 0: the coefficients are solved, not stepped."""
+        self._beta[:] = 0
+
     def enter(self, block: int, is_new: bool, size: Array, gbar: Array, margin: float) -> None:
         """Enter a step: the block's beta moves by -size gbar."""
         if self.keeps_beta:

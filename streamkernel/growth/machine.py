@@ -12,7 +12,7 @@ from river.optim.base import Scheduler
 
 from streamkernel.compute.moments import scale
 from streamkernel.expansion.average import AveragedSolution
-from streamkernel.expansion.expansion import Expansion
+from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
 from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
@@ -22,10 +22,12 @@ from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, warn_of_losses
+from streamkernel.growth.record_window import RecordWindow
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
 from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
+from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
@@ -56,6 +58,12 @@ class Machine:
         Blocks that a mini-batch updates, one after the other.
     average
         Whether predictions are those of the mean of the solutions after each step.
+
+    Attributes
+    ----------
+    window
+        The last labelled records, whose owner solves the coefficients now and then; None of a machine that is not
+        refitted.
 
     """
 
@@ -89,6 +97,12 @@ class Machine:
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
         self._has_own_loss = is_own(targets.loss)
+        self.window: RecordWindow | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are coefficients that stay: the bandwidth is fixed, and a step was taken."""
+        return self._warm_up is None and self.expansion.n_blocks > 0
 
     @property
     def solution(self) -> Expansion:
@@ -169,6 +183,7 @@ class Machine:
             **({} if self._average is None else self._average.state()),
             **self._batch.state(len(self.inputs)),
             **({} if warm_up is None else warm_up.state(len(self.inputs))),
+            **({} if self.window is None else self.window.state(len(self.inputs))),
         }
 
     def load_state(self, state: State) -> None:
@@ -189,20 +204,40 @@ class Machine:
         if self._average is not None:
             self._average.load_state(state)
         self._batch.load_state(state, len(self.inputs))
+        if isinstance(self.targets, Classes) and not np.isin(self._batch.y, np.arange(self.targets.n_outputs)).all():
+            raise state_mismatch("batch_targets")
         warms_up = any(name.startswith("warm_up_") for name in state)
         self._warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
         if self._warm_up is not None and None in self._warm_up.targets:
             raise state_mismatch("warm_up_targets")
+        if self.window is not None:
+            self.window.load_state(state, len(self.inputs))
+
+    def replace_solution(self, alpha: Array) -> None:
+        """Have other coefficients, float64 of the shape of `Expansion.alpha`: (9) counts from there."""
+        expansion = self.expansion
+        expansion.replace(
+            expansion.in_order(np.clip(alpha, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT).astype(expansion.dtype))
+        )
+        self.history.forget_beta()
+        self._batch.forget_scores()
+        if self._average is not None:
+            self._average.begin_at_last()
 
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
         value = self.targets.known(y)
         if value is None or self._warm_up is not None or not (fast_path := self._open_fast_path()).takes(x):
             return False
-        self._batch.append_one(fast_path.values, fast_path.scaling, self.targets.admit_known(value))
+        y = self.targets.admit_known(value)
+        self._batch.append_one(fast_path.values, fast_path.scaling, y)
         self.n_records += 1
+        if self.window is not None:
+            self.window.append(fast_path.values, len(self.inputs), [value], np.array([y]), _ONE)
         if not self._batch.room:
             self._take_step()
+        if self.window is not None and self.window.is_due:
+            self.window.refit()
         return True
 
     def _open_fast_path(self) -> GrowingFastPath:
@@ -220,6 +255,8 @@ class Machine:
             room = self._batch.room
             if self._warm_up is not None:
                 room = min(room, self._warm_up.room)
+            if self.window is not None:
+                room = min(room, self.window.room)
             stop = int(so_far.searchsorted(done + room)) + 1
             segment = slice(start, min(stop, len(targets)))
             part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learnt[segment], predict)
@@ -242,10 +279,16 @@ class Machine:
             self._batch.append(kept, encoded.y[learnt], weights[learnt], at_last)
             if self._warm_up is not None:
                 self._warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
+            if self.window is not None:
+                n_inputs = int(rows.n_known[learnt][-1])
+                known = [y for y in targets if y is not None]
+                self.window.append(rows.values[learnt], n_inputs, known, encoded.y[learnt], weights[learnt])
         if not self._batch.room:
             self._take_step()
         if self._warm_up is not None and not self._warm_up.room:
             self._begin_anew(self._warm_up)
+        if self.window is not None and self.window.is_due:
+            self.window.refit()
         return None if scores is None else (encoded, scores)
 
     def _scaled(self, rows: Rows, learnt: Array) -> Array:
@@ -262,10 +305,10 @@ class Machine:
 
     def _learn_batch(self) -> None:
         batch, history, expansion = self._batch, self.history, self.expansion
-        X = batch.rows(len(self.inputs))
+        X, keys = batch.rows(len(self.inputs)), self.inputs.columns.keys
         if not expansion.n_blocks:
-            expansion.begin(X, first_bandwidth(expansion.kernel, occupied(X)))
-        keys = self.inputs.columns.keys
+            kernel, rows = expansion.kernel.on_rows(X, keys)
+            expansion.begin(rows, first_bandwidth(kernel, occupied(rows)))
         scores = batch.scores
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
@@ -281,7 +324,8 @@ class Machine:
         X = self.inputs.scaler.as_of_now(values)
         if self.inputs.standardize:
             X = usual(X)
-        bandwidth = median_bandwidth(self.expansion.kernel, occupied(X))
+        kernel, X = self.expansion.kernel.on_rows(X, self.inputs.columns.keys)
+        bandwidth = median_bandwidth(kernel, occupied(X))
         self._warm_up = None
         for part in (self.inputs, self.targets, self.expansion, self.history, self.feature_scale):
             part.forget()
@@ -289,8 +333,13 @@ class Machine:
             self._average.forget()
         self._batch.clear()
         self.expansion.bandwidth = bandwidth
-        self._pass(Rows.known(values), targets, np.array(weights), predict=False)
+        window, self.window = self.window, None  # which has these records
+        try:
+            self._pass(Rows.known(values), targets, np.array(weights), predict=False)
+        finally:
+            self.window = window
 
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _NOT_LEARNT = np.zeros(1, np.bool_)
+_ONE = np.ones(1)

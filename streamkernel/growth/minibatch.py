@@ -89,6 +89,10 @@ class MiniBatch:
         self._w[n] = 1.0
         self.n = n + 1
 
+    def forget_scores(self) -> None:
+        """Forget the cache of scores, after which they are computed anew: the coefficients are others."""
+        self._n_scored = -1 if self.n else 0
+
     def rows(self, n_inputs: int) -> Array:
         """The scaled rows, shape (n, n_inputs): an input that came later was absent before."""
         self._widen(n_inputs)

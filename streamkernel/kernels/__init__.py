@@ -7,6 +7,7 @@ from streamkernel.kernels.cauchy import Cauchy
 from streamkernel.kernels.dot_product import DotProduct
 from streamkernel.kernels.gaussian import Gaussian
 from streamkernel.kernels.laplacian import Laplacian
+from streamkernel.kernels.mahalanobis import Mahalanobis
 from streamkernel.kernels.matern import Matern
 from streamkernel.kernels.operators import Product, Scaled, Sum
 from streamkernel.kernels.polynomial import Polynomial
@@ -27,6 +28,7 @@ __all__ = [
     "JensenShannon",
     "Kernel",
     "Laplacian",
+    "Mahalanobis",
     "Matern",
     "Polynomial",
     "Product",

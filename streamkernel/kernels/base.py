@@ -54,6 +54,9 @@ class Kernel(Component, base.Base, abc.ABC):
     rows_at_once
         Whether `features` of several rows have the bits of each row alone; where not (the default), it is called with
         one row at a time.
+    names_inputs
+        Whether it knows inputs by their names: its matrix of a machine's rows is that of `on_rows`. For the growing
+        estimators, and no part of another kernel. Defaults to False.
     domain
         The numbers that inputs may be; None (the default) is any.
     kappa
@@ -78,6 +81,7 @@ class Kernel(Component, base.Base, abc.ABC):
     is_fourier: bool = False
     transforms: bool = False
     rows_at_once: bool = False
+    names_inputs: bool = False
     domain: Domain | None = None
     kappa: float | None = None
     feature_bound: float | None = None
@@ -132,6 +136,13 @@ class Kernel(Component, base.Base, abc.ABC):
             the second of each, without the factor m^-1/2.
 
         """
+
+    def on_rows(self, X: Array, keys: Array) -> "tuple[Kernel, Array]":  # noqa: ARG002 - of use where it is overridden
+        """A kernel, and rows, whose kernel matrix is this kernel's of rows X (n, d) of inputs with these keys.
+
+        The kernel itself and X; another one where `names_inputs` is True.
+        """
+        return self, X
 
     @property
     def standardizes(self) -> bool:

@@ -258,6 +258,8 @@ def _require_part(name: str, kernel: Kernel) -> None:
         raise ValueError(f"{name} must be a Kernel, got {excerpt(kernel)}")
     if kernel.structured:
         raise ValueError(f"{name} is structured, which no part of a sum, product or multiple may be: give Gaussian()")
+    if kernel.names_inputs:
+        raise ValueError(f"{name} is a {type(kernel).__name__}, which is no part of a sum, product or multiple")
 
 
 def _require_few(kernel: Kernel) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.input_keys import key_of
 from streamkernel.records.frames import FrameColumns
-from streamkernel.records.input_columns import key_of
 from streamkernel.records.input_scaler import RAW_LIMIT
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.rows import Rows

@@ -4,8 +4,6 @@ Columns are found by name, so neither the order of a record's keys nor the momen
 features: those are drawn by the key of the name.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from typing import Any
@@ -13,21 +11,10 @@ from typing import Any
 import numpy as np
 
 from streamkernel.fields import state_mismatch
+from streamkernel.input_keys import key_of
 from streamkernel.state import Array, State, untag
 
 _NO_KEYS = np.zeros(0, np.uint64)
-_quoted = json.encoder.encode_basestring
-
-
-def key_of(tagged: list[Any]) -> int:
-    """The 64-bit key of a column, the same for ever: a BLAKE2b hash of its name with type and an indicator's value."""
-    kind, name, *value = tagged
-    if name[0] == "str":  # as JSON has it, without the encoder that each call of `dumps` makes
-        rest = f",{_quoted(value[0])}]" if value else "]"
-        text = f'["{kind}",["str",{_quoted(name[1])}]{rest}'
-    else:
-        text = json.dumps(tagged, separators=(",", ":"), ensure_ascii=False)
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 class InputColumns:

@@ -12,7 +12,8 @@ import numpy as np
 from streamkernel.dates import instead_of_input
 from streamkernel.domain import Domain, is_inside
 from streamkernel.fields import whole
-from streamkernel.records.input_columns import InputColumns, key_of
+from streamkernel.input_keys import key_of
+from streamkernel.records.input_columns import InputColumns
 from streamkernel.records.input_scaler import RAW_LIMIT, InputScaler
 from streamkernel.records.plain import PLAIN, PlainRecords
 from streamkernel.records.repeats import FREE, Repeats

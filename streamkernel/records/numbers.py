@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from river.optim.losses import RegressionLoss
 
-from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, standardise
+from streamkernel.compute.moments import LARGEST, MEAN, are_moments, deviation, drawn_in, standardise
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.dates import instead_of_number
 from streamkernel.fields import Rules, array, checked, whole
@@ -68,6 +68,12 @@ class Numbers:
     def deviation(self) -> float:
         """The running standard deviation of the targets; 0 before two differ."""
         return float(deviation(self.moments))
+
+    def as_of_now(self, values: Array) -> Array:
+        """Prepared targets, (n,), standardised by the current moments, which are not updated; outliers drawn in."""
+        spread = self.deviation
+        standardised = (values - self.moments[MEAN]) / (spread if spread > 0 else 1.0)
+        return np.array([drawn_in(number, bounded=True) for number in standardised.tolist()])
 
     def losses(self, encoded: Encoded, scores: Array) -> Array:
         return np.asarray(self.loss(encoded.y, scores[:, 0]), np.float64)

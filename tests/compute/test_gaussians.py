@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from streamkernel.compute import gaussians as kernels
 from tests import naive
-from tests.compute import processors
 
 words = st.integers(0, 2**64 - 1)
 
@@ -109,28 +108,3 @@ def test_a_large_sample_looks_standard_normal_and_independent():
         assert np.abs(np.corrcoef(values)[pairs]).max() < 4.5 / math.sqrt(n)
     neighbours = (out[:, 1:] * out[:, :-1]).mean(axis=1)
     assert np.abs(neighbours).max() < 4 / math.sqrt(n)
-
-
-GOLDEN = [
-    "2649b32f5d0665bf8faea9b85f25d2e879b08fb81fdbcc2fcd84cc106ed91bed",
-    "67f6a4957203df24935af26501403cbacd215a9ccafd8534dff79f0de8cf227a",
-]
-DRAW = """
-from streamkernel.compute.gaussians import feature_words, gaussians
-words = np.empty(5000, np.uint64)
-feature_words(np.uint64(2**64 - 3), 77, words)
-for dtype in (np.float32, np.float64):
-    out = np.empty((11, len(words)), dtype)
-    gaussians(words, np.arange(11, dtype=np.uint64) * np.uint64(0x123456789ABCDEF), 1 / (2 * np.pi), out)
-    tell(out)
-"""
-
-
-def test_another_process_draws_the_same_and_so_will_every_later_version():
-    # Models in checkpoints rest on these bits: another draw is another format of the state.
-    assert processors.told(DRAW) == GOLDEN
-
-
-@processors.OTHERS
-def test_every_kind_of_processor_draws_the_same(processor, tmp_path):
-    assert processors.told_as(processor, DRAW, "gaussians", tmp_path) == GOLDEN

@@ -16,7 +16,6 @@ from streamkernel.compute.features import SINE
 from streamkernel.compute.structured import PART, Groups
 from streamkernel.expansion.stacks import SMALLEST, Stacks
 from tests import naive
-from tests.compute import processors
 
 LANES = lanes.LANES
 _SINE = SINE[np.dtype("float32")]
@@ -147,27 +146,6 @@ def test_draw_norms(seed, sizes, at, scale):
     kernels.draw_norms(groups, np.uint64(seed), scale, at * width, norms)
     twin = np.array(naive.draw_norms(groups, seed, scale, at * width, width))
     assert np.allclose(norms, twin, rtol=1e-6, atol=0)
-
-
-GOLDEN = ["7afc207a7033ec72fbf994b9711c2722e00457fb9ac79fe8464ed678a2858517"]
-DRAW = """
-from streamkernel.compute.structured import Groups, _draw_norms, add_turns
-groups = Groups(np.array([0, 16, 32, 64]), np.array([16, 16, 32, 64]))
-turns = np.zeros((128, 2048), np.float32)
-none_kept = np.zeros((4, 0), np.float32)
-add_turns(np.eye(128, dtype=np.float32), groups, np.uint64(2**64 - 3), 1 / (2 * np.pi), none_kept, 2048, 2048, turns)
-tell(turns)
-"""
-
-
-def test_another_process_draws_the_same_and_so_will_every_later_version():
-    # Models in checkpoints rest on these bits: another draw is another format of the state.
-    assert processors.told(DRAW) == GOLDEN
-
-
-@processors.OTHERS
-def test_every_kind_of_processor_draws_the_same(processor, tmp_path):
-    assert processors.told_as(processor, DRAW, "add_turns, _draw_norms", tmp_path) == GOLDEN
 
 
 # Projections ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 import yaml
 
-_MAIN = "import sys; from streamkernel.daemon.cli import main; sys.exit(main())"
 _ROOT = Path(__file__).parents[2]
 
 
@@ -65,7 +64,7 @@ class Home:
     def start(self, *arguments: str, stdin: int | None = None, **environment: str) -> subprocess.Popen[str]:
         """Start the command line in a process of its own, which by default has the standard input of this one."""
         return subprocess.Popen(
-            [sys.executable, "-c", _MAIN, *arguments],
+            [sys.executable, "-m", "streamkernel", *arguments],
             cwd=self.folder,
             env=self.environment(**environment),
             stdin=stdin,

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, KernelClassifier, KernelDensityRatio, KernelNoveltyDetector
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    WindowRefit,
+)
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import ModelView
@@ -31,7 +37,10 @@ def expressions(path: Path = DASHBOARD) -> list[str]:
 class TestDashboard:
     def test_every_name_it_asks_for_is_exported_and_every_exported_name_is_asked_for(self) -> None:
         join = LabelJoin("id", "y", 60.0, 10)
-        models = (KernelClassifier(), AdaptiveKernelClassifier(), KernelNoveltyDetector(), KernelDensityRatio())
+        models = (
+            *(KernelClassifier(), AdaptiveKernelClassifier(), KernelNoveltyDetector(), KernelDensityRatio()),
+            WindowRefit(KernelClassifier(max_features=64)),
+        )
         exporters = [Exporter(model, ["accuracy"], 1000, join, outputs=["predictions"]) for model in models]
         exporters[0].show_models({"champion": ModelView(rolling={"accuracy": 0.9})})
         served = set()

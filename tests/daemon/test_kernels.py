@@ -16,7 +16,7 @@ from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
-from streamkernel.kernels import ChiSquared, Gaussian, Laplacian, Polynomial, Scaled, SkewedChiSquared, Sum
+from streamkernel.kernels import ChiSquared, Gaussian, Laplacian, Mahalanobis, Polynomial, Scaled, SkewedChiSquared, Sum
 from tests.daemon.conftest import Home
 
 KERNEL = {
@@ -63,6 +63,24 @@ def test_a_kernel_of_a_configuration_learns_is_restored_and_refuses_records(home
     assert (account["learnt"], account["dead"]) == (98, 2)
 
 
+def test_a_learnt_metric_of_a_configuration_is_restored_and_told_from_another(home: Home) -> None:
+    def configured(lines: int, number: float) -> Any:
+        metric = {"inputs": ["a", "b"], "metric": [[2.0, 0.5], [0.5, number]]}
+        inner = {"streamkernel.kernels.Laplacian": {"bandwidth": 2}}
+        return _configured(home, {"streamkernel.kernels.Mahalanobis": {**metric, "kernel": inner}}, lines)
+
+    run(configured(50, 1.0))
+    plan = configured(100, 1.0)
+    assert dict(run(plan).account)["learnt"] == 100
+    kernel = Mahalanobis(["a", "b"], [[2.0, 0.5], [0.5, 1.0]], Laplacian(2))
+    whole: Any = KernelClassifier(kernel=kernel, batch_size=8, seed=1)
+    for i in range(100):
+        whole.learn_one({"a": (i % 7) / 2, "b": -1 if i in (3, 40) else i % 5}, i % 7 > 3)
+    assert plan.model.state_digest() == whole.state_digest()
+    with pytest.raises(CheckpointError, match=r"kernel.metric\[1\]\[1\]: checkpoint has 1.0, configuration says 3.0"):
+        run(configured(110, 3.0))
+
+
 def test_a_sum_in_an_adaptive_estimator_is_restored_and_told_from_another(home: Home) -> None:
     def configured(lines: int, factor: float) -> Any:
         rough = {"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Laplacian": {}}, "factor": factor}}
@@ -87,6 +105,10 @@ def test_a_sum_in_an_adaptive_estimator_is_restored_and_told_from_another(home: 
     [
         ({"streamkernel.kernels.Laplacian": {"bandwidth": -2}}, "kernel.bandwidth: must be a positive number or None"),
         ({"streamkernel.kernels.Polynomial": {"degree": 0}}, "degree: must be a whole number from 1 to 32, got 0"),
+        (
+            {"streamkernel.kernels.Mahalanobis": {"inputs": ["a", "b"], "metric": [[1, 2], [2, 1]]}},
+            "kernel.metric: must be positive semi-definite, its least eigenvalue is -1",
+        ),
         ({"streamkernel.kernels.Laplacean": {}}, "Laplacean"),
         ({"streamkernel.kernels.Sum": {"left": {"streamkernel.kernels.Gaussian": {}}}}, "right"),
         ({"streamkernel.kernels.Scaled": {"kernel": {"streamkernel.kernels.Cauchy": {}}, "factor": 0}}, "factor"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.refits import refitted
 
 RECORDS = 20_000
 PIPELINES = [
@@ -21,8 +22,9 @@ PIPELINES = [
     ["river.preprocessing.StandardScaler", {"streamkernel.AdaptiveKernelClassifier": {"n_features": 32, "seed": 1}}],
     [{"streamkernel.KernelNoveltyDetector": {"max_features": 64, "seed": 1}}],
     [{"streamkernel.KernelDensityRatio": {"p": True, "q": False, "max_features": 64, "seed": 1}}],
+    refitted(),
 ]
-NAMES = ["River's", "growing", "adaptive", "adaptive behind a scaler", "novelty", "density ratio"]
+NAMES = ["River's", "growing", "adaptive", "adaptive behind a scaler", "novelty", "density ratio", "refitted"]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from river import dummy, preprocessing
 from river.base import Classifier
 
-from streamkernel import KernelClassifier
+from streamkernel import KernelClassifier, WindowRefit
 from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.base.model import has_own_parts
 from streamkernel.daemon.stream.challengers import Challengers
@@ -19,7 +19,9 @@ from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.river_learner import learner_for
 from streamkernel.finite import NotFiniteError
+from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log, Softmax
+from streamkernel.window import Exact
 
 RECORDS = 60
 FAILS_AT = 47
@@ -36,6 +38,10 @@ class Failing(Softmax):
         if (y_true == 2).any():
             raise {"memory": MemoryError, "finite": NotFiniteError, "value": ValueError}[self.error]("full")
         return super().gradient(y_true, y_pred)
+
+
+class Mine(Gaussian):
+    """A kernel of the user's."""
 
 
 class FailingModel(Classifier):
@@ -134,5 +140,8 @@ def test_of_the_published_model_it_is_raised(error: BaseException) -> None:
 def test_parts_of_the_users_own_are_known() -> None:
     assert has_own_parts(own_loss("value"))
     assert not has_own_parts(KernelClassifier(loss=Softmax()))
+    assert has_own_parts(KernelClassifier(kernel=Mine() + Gaussian()))
+    assert has_own_parts(WindowRefit(KernelClassifier(kernel=Mine(), max_features=64)))
+    assert not has_own_parts(WindowRefit(KernelClassifier(kernel=Gaussian(), max_features=64), solver=Exact()))
     assert not has_own_parts(KernelClassifier(loss=Log()))
     assert not has_own_parts(FailingModel(MemoryError()))

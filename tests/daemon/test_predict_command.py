@@ -20,7 +20,7 @@ from streamkernel.daemon.cli import main
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.wiring.plan import prepare
-from tests.daemon.conftest import _MAIN, Home, write_stream
+from tests.daemon.conftest import Home, write_stream
 from tests.daemon.labels_stream import sections, write_pair
 from tests.daemon.predicting import predicting
 
@@ -295,7 +295,7 @@ class TestRefusals:
 class TestAsAFilter:
     def test_lines_come_while_records_come_and_a_reader_may_leave(self, trained: Home) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, "predict", "out/state", "-"],
+            [sys.executable, "-m", "streamkernel", "predict", "out/state", "-"],
             cwd=trained.folder,
             env=trained.environment(),
             stdin=subprocess.PIPE,

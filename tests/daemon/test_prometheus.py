@@ -19,6 +19,7 @@ import yaml
 
 from tests.daemon.conftest import Home, Launcher, Running, program, write_stream
 from tests.daemon.labels_stream import sections, write_pair
+from tests.daemon.refits import refitted
 
 DASHBOARD = Path(__file__).parents[2] / "configs/grafana/streamkernel.json"
 # Files do not say how many records are still to come; see tests/kafka/test_shown.py.
@@ -84,7 +85,7 @@ def followed(home: Home, launcher: Launcher, **models: Any) -> tuple[Running, st
 
 
 def detecting(home: Home, launcher: Launcher, model: dict[str, Any]) -> tuple[Running, str]:
-    """A detector that has learnt its stream, waits for more and serves."""
+    """A model that has learnt its stream, waits for more and serves."""
     write_stream(home.folder / "stream.csv", 300)
     return started(home, launcher, model=[model])
 
@@ -109,6 +110,7 @@ def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], lau
         followed(homes("growing"), launcher, model=growing),
         followed(homes("adaptive"), launcher, model=adaptive),
         followed(homes("several"), launcher, model=None, models={"one": growing, "other": growing}, publish="one"),
+        detecting(homes("refitted"), launcher, *refitted()),
         detecting(homes("novelty"), launcher, {"streamkernel.KernelNoveltyDetector": {"seed": 1}}),
         detecting(homes("ratio"), launcher, {"streamkernel.KernelDensityRatio": {"p": "yes", "q": "no", "seed": 1}}),
     ]

@@ -42,7 +42,8 @@ def configured(home: Home, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "shares"), [("quickstart.yaml", {"expert_weights", "input_importance"}), ("growing.yaml", set())]
+    ("name", "shares"),
+    [("quickstart.yaml", {"expert_weights", "input_importance"}), ("growing.yaml", set()), ("window.yaml", set())],
 )
 def test_it_runs_on_the_bundled_data(beside_the_data: Home, launcher: Launcher, name: str, shares: set[str]) -> None:
     home = beside_the_data

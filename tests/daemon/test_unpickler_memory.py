@@ -137,7 +137,8 @@ FORGET = pickle.MEMOIZE + pickle.POP
 
 def arrays(depth: int) -> bytes:
     """Arrays of objects, each in the next."""
-    around = [array(value((1,)), dtype("O8"), pickle.EMPTY_LIST + fetch(n) + pickle.APPEND) for n in range(depth)]
+    before, _, after = array(value((1,)), dtype("O8"), b"objects").partition(b"objects")
+    around = [before + pickle.EMPTY_LIST + fetch(n) + pickle.APPEND + after for n in range(depth)]
     return program(value(0), FORGET, *(one + FORGET for one in around), value(None))
 
 

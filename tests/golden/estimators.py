@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +24,21 @@ from streamkernel import (
     KernelDensityRatio,
     KernelNoveltyDetector,
     KernelRegressor,
+    WindowRefit,
 )
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import UDSG
 from streamkernel.kernels import DotProduct, Gaussian, Matern, Polynomial
 from streamkernel.state import to_bytes
+from streamkernel.window import S3GD, Exact
 
 _ADAPTIVE = {"n_features": 8, "n_trees": 1, "tree_window": 60, "buffer_size": 40, "metric_schedule": (100, 250)}
 _GROWING = {"block_size": 8, "batch_size": 16, "max_features": 64}
+
+
+def _refitted(inner, seed, **given):
+    return WindowRefit(inner(**_GROWING, seed=seed), window=150, every=100, **given)
+
 
 #: Name -> the model, and how many records it has learnt: of the growing ones also before their bandwidth is fixed.
 MODELS = {
@@ -66,6 +74,9 @@ MODELS = {
     # Estimators that came within version 4.
     "novelty": (KernelNoveltyDetector, _GROWING, 310),
     "novelty_early": (KernelNoveltyDetector, _GROWING, 150),
+    "classifier_refit": (partial(_refitted, KernelClassifier), {"solver": Exact(l2=1e-2)}, 310),
+    "classifier_refit_early": (partial(_refitted, KernelClassifier), {"solver": S3GD(anchors=20)}, 150),
+    "regressor_refit": (partial(_refitted, KernelRegressor), {"solver": Exact(l2=1e-2)}, 310),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
 #: The growing models from before there were preconditioned steps.

@@ -90,6 +90,19 @@ CASES: dict[str, dict[str, Any]] = {
             }
         ],
     },
+    "window-refit": {
+        "source": {"kind": "csv", "path": "stream.csv", "target": "label"},
+        "model": [
+            {
+                "streamkernel.WindowRefit": {
+                    "model": {"streamkernel.KernelClassifier": {"seed": 1, "max_features": 32, "block_size": 8}},
+                    "window": 100,
+                    "every": 70,
+                    "solver": {"streamkernel.window.Exact": {"l2": 0.01, "tol": 0.001, "max_passes": 5}},
+                }
+            }
+        ],
+    },
     "river": {
         "source": {"kind": "csv", "path": "stream.csv", "target": "label", "target_type": "bool"},
         "model": ["river.preprocessing.StandardScaler", "river.linear_model.LogisticRegression"],

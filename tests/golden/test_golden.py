@@ -21,7 +21,8 @@ PLACES = sorted(Path(__file__).parent.glob("checkpoints-v*"))
 SEVERAL = sorted(Path(__file__).parent.glob("checkpoints-v*/several-models"))
 PRECONDITIONED = sorted(Path(__file__).parent.glob("checkpoints-v*/preconditioned"))
 PROCESS = sorted(Path(__file__).parent.glob("checkpoints-v*/gaussian-process"))
-LATER = ("several-models", "preconditioned", "gaussian-process")
+REFITTED = sorted(Path(__file__).parent.glob("checkpoints-v*/window-refit"))
+LATER = ("several-models", "preconditioned", "gaussian-process", "window-refit")
 
 
 @pytest.fixture(params=PLACES, ids=lambda place: place.name)
@@ -86,6 +87,18 @@ def test_preconditioned_steps_of_a_sum_of_kernels_go_on(
     assert before["alpha"].shape[2] == 3 * 64
     run(prepare(Path("config.yaml")))
     assert describe(Path("state"))["account"]["consumed"] == WHOLE
+
+
+@pytest.mark.parametrize("folder", REFITTED, ids=lambda folder: folder.parent.name)
+def test_a_window_and_its_refits_go_on(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "refitted"))
+    before = resume.restore(prepare(Path("config.yaml")), CheckpointStore(Path("state")).newest()).model.__getstate__()
+    assert before["window_rows"].shape == (100, 2)
+    # Before the bandwidth is fixed, after 200 records, there is nothing to solve.
+    assert (before["n_refits"], before["n_since_refit"]) == (1, HALF % 70)
+    run(prepare(Path("config.yaml")))
+    assert describe(Path("state"))["account"]["consumed"] == WHOLE
+    assert describe(Path("state"))["model"]["n_refits"] == 2
 
 
 @pytest.mark.parametrize("folder", PROCESS, ids=lambda folder: folder.parent.name)

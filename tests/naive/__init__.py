@@ -5,9 +5,21 @@ A twin has the name of its kernel and returns what the kernel fills in; it stand
 
 # ruff: noqa: F401 - tests write `naive.f`, whatever the module
 
+from tests.naive.anchors import (
+    add_to_anchors,
+    anchor_weights,
+    claim_rows,
+    move_centres,
+    nearest,
+    relative_distances,
+    smallest,
+)
 from tests.naive.arrival import arrive, remember
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
 from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorise, solve
+from tests.naive.draws import draw_blocks, draw_subsets
+from tests.naive.dual_blocks import dual_steps
+from tests.naive.duality import coefficients_gap, dual_start, multiply, multiply_transposed, records_gap
 from tests.naive.experts import (
     count_loss,
     hedge_weights,
@@ -92,6 +104,19 @@ from tests.naive.moments import (
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
 from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
+from tests.naive.primal_dual import (
+    _gather,
+    _step_columns,
+    _stop,
+    advance_columns,
+    advance_factorised,
+    advance_rows,
+    advance_sparse,
+    prefetch_part,
+    prefetch_record,
+    prefetch_row,
+)
+from tests.naive.proximal import elastic_net_conjugate, elastic_net_step, soft_threshold
 from tests.naive.random_features import (
     add_parts,
     count_sketches,
@@ -114,6 +139,19 @@ from tests.naive.recursive import (
     learn_newton,
     symmetric,
     symmetric_product,
+)
+from tests.naive.score_losses import score_derivatives, score_losses
+from tests.naive.semi_stochastic import (
+    anchor_gradient,
+    derivative,
+    draw_batch,
+    draw_row,
+    full_gradient,
+    mean_loss,
+    propagated,
+    semi_stochastic_rounds,
+    take_step,
+    variance_reduced_steps,
 )
 from tests.naive.slopes import slopes, squared_slopes
 from tests.naive.sobol import _quantile, _tail, normal_quantile, quantiles, sobol
@@ -146,3 +184,4 @@ from tests.naive.trees import (
     sort,
     watched,
 )
+from tests.naive.window_losses import _logistic_share, dual_update, loss_conjugate, loss_derivative, loss_value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 from river import base, compose
@@ -9,8 +10,19 @@ from river import base, compose
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.estimators.density_ratio import KernelDensityRatio
 from streamkernel.estimators.novelty import KernelNoveltyDetector
+from streamkernel.estimators.window_refit import WindowRefit
 
-__all__ = ["Model", "Task", "advances", "has_own_parts", "is_binary", "is_ours", "last_step", "task_of"]
+__all__ = [
+    "Model",
+    "Task",
+    "advances",
+    "has_own_parts",
+    "is_binary",
+    "is_ours",
+    "last_step",
+    "learning_part",
+    "task_of",
+]
 
 Model: TypeAlias = base.Classifier | base.Regressor | KernelNoveltyDetector | KernelDensityRatio | compose.Pipeline
 Task: TypeAlias = Literal["classification", "regression", "novelty", "density_ratio"]
@@ -30,6 +42,12 @@ def last_step(model: base.Base) -> base.Base:
     while isinstance(model, compose.Pipeline):
         model = next(reversed(model.steps.values()))
     return model
+
+
+def learning_part(model: Model) -> base.Base:
+    """Return the last step, or of a `WindowRefit` the estimator within, whose arguments bound what is learnt."""
+    step = last_step(model)
+    return step.model if isinstance(step, WindowRefit) else step
 
 
 def task_of(model: Model) -> Task:
@@ -73,8 +91,17 @@ def has_own_parts(model: base.Base) -> bool:
     False
 
     """
-    parts = (model, *(getattr(model, name) for name in model._get_params()))
-    return isinstance(model, StreamEstimator) and any(type(one).__module__.split(".")[0] not in _KNOWN for one in parts)
+    return isinstance(model, StreamEstimator) and any(
+        type(one).__module__.split(".")[0] not in _KNOWN for one in _parts(model)
+    )
+
+
+def _parts(component: Any) -> Iterator[Any]:
+    """Yield a component and its arguments, with those of each of them."""
+    yield component
+    if isinstance(component, base.Base):
+        for name in component._get_params():
+            yield from _parts(getattr(component, name))
 
 
 def advances(model: Any) -> bool:

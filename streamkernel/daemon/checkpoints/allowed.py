@@ -28,12 +28,14 @@ _LISTED = frozenset({"numpy", "river", "streamkernel"})
 def our_classes() -> frozenset[Name]:
     """Return the names of streamkernel's public estimators, their kernels, losses and other components."""
     names = set()
-    for module in ("", ".gaussian_process", ".growth", ".kernels", ".losses"):
+    for module in ("", ".gaussian_process", ".growth", ".kernels", ".losses", ".window"):
         public = importlib.import_module(f"streamkernel{module}")
         for name in getattr(public, "__all__", ()):
             found = getattr(public, name)
             if inspect.isclass(found) and issubclass(found, base.Base) and not inspect.isabstract(found):
-                names.add((found.__module__, found.__qualname__))
+                # What a public class makes may be of a subclass, one for each task.
+                classes = [found, *(one for one in found.__subclasses__() if one.__module__ == found.__module__)]
+                names |= {(one.__module__, one.__qualname__) for one in classes}
     return frozenset(names)
 
 

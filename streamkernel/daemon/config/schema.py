@@ -125,6 +125,11 @@ class WarmStartConfig(Section):
             discriminator="kind", description="The source; its predictions are not written, its records counted apart."
         ),
     ]
+    refit: bool | None = Field(
+        default=None,
+        description="Whether each model that is a streamkernel.WindowRefit is refitted on its window behind the last "
+        "record of this source; null: it is.",
+    )
 
 
 class LabelsConfig(Section):

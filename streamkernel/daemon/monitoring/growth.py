@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.base.window_refit import window_refit_of
 
 __all__ = ["grows", "growth_of"]
 
@@ -16,8 +17,9 @@ def grows(model: Model) -> bool:
 
 
 def growth_of(model: Model) -> dict[str, int]:
-    """Read how far a model has grown; empty for models that do not."""
+    """Read how far a model has grown, and how often it was refitted; empty for models that do not grow."""
     if not grows(model):
         return {}
     step = last_step(model)
-    return {name: int(getattr(step, attribute)) for name, attribute in _GROWTH.items()}
+    attributes = _GROWTH if window_refit_of(model) is None else {**_GROWTH, "refits": "n_refits", "window": "n_window"}
+    return {name: int(getattr(step, attribute)) for name, attribute in attributes.items()}

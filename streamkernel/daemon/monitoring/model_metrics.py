@@ -12,7 +12,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from streamkernel.daemon.base.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
-from streamkernel.daemon.base.model import Model, is_ours, last_step, task_of
+from streamkernel.daemon.base.model import Model, is_ours, last_step, learning_part, task_of
+from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.monitoring.growth import grows
 
 __all__ = ["ModelMetrics", "metrics_of"]
@@ -67,10 +68,41 @@ class _Growth(ModelMetrics):
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
         limit = self._gauge("max_features", "The most random features the model may grow to; +Inf: no limit.")
-        limit.set(math.inf if self._step.max_features is None else self._step.max_features)
+        most = getattr(learning_part(step), "max_features", None)
+        limit.set(math.inf if most is None else most)
         blocks = self._counter("feature_blocks", "Updates that grew a new block or reused an old one.", ["action"])
         self._count("n_grown", blocks.labels("grown"))
         self._count("n_reused", blocks.labels("reused"))
+
+
+class _WindowRefit(_Growth):
+    """The metrics of a growing machine that is refitted on its window."""
+
+    def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
+        super().__init__(step, prefix, registry)
+        self._records = self._gauge("window_records", "Labelled records in the window of the model.")
+        self._gauge("window_max_records", "The most records that the window keeps.").set(step.window)
+        self._count("n_refits", self._counter("window_refits", "Refits of the model on its window."))
+        failures = self._counter("window_refit_failures", "Refits that the solver refused; the model went on without.")
+        self._count("n_refit_failures", failures)
+        self._seconds = self._counter("window_refit_seconds", "Seconds that refits took; the stream waits meanwhile.")
+        self._last = self._gauge("window_refit_last_seconds", "Seconds that the last refit took; NaN before one.")
+        self._loss = self._gauge("window_loss", "Mean loss of the window right after the last refit; NaN before one.")
+        self._counted_seconds = float(step.refit_seconds)
+
+    def follow(self, model: Model) -> None:
+        super().follow(model)
+        self._counted_seconds = float(self._step.refit_seconds)
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._records.set(self._step.n_window)
+        last = self._step.last_refit
+        self._last.set(math.nan if last is None else last.seconds)
+        self._loss.set(math.nan if last is None else last.loss)
+        seconds = float(self._step.refit_seconds)
+        self._seconds.inc(max(0.0, seconds - self._counted_seconds))
+        self._counted_seconds = seconds
 
 
 class _Novelty(_Growth):
@@ -155,6 +187,8 @@ def metrics_of(model: Model, prefix: str, registry: CollectorRegistry) -> ModelM
 def _kind(model: Model) -> type[ModelMetrics] | None:
     if mixes(model):
         return _Mixture
+    if window_refit_of(model) is not None:
+        return _WindowRefit
     if grows(model):
         kinds: dict[str, type[ModelMetrics]] = {"novelty": _Novelty, "density_ratio": _DensityRatio}
         return kinds.get(task_of(model), _Growth)

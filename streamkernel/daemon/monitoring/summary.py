@@ -37,6 +37,8 @@ def _cells(view: View) -> list[tuple[str, str]]:
     if "features" in view.growth:
         cells.append(("features", f"{view.growth['features']:,}"))
         cells.append(("blocks grown, reused", f"{view.growth['grown']:,}, {view.growth['reused']:,}"))
+    if "refits" in view.growth:
+        cells.append(("refits", f"{view.growth['refits']:,}"))
     cells.append(("records/s", f"{view.rate:,.0f}"))
     cells += [(f"account: {name}", f"{count:,}") for name, count in view.account.items()]
     cells += [(f"labels: {name}", f"{count:,}") for name, count in view.labels.items()]

@@ -13,6 +13,7 @@ from streamkernel.daemon.monitoring.growth import growth_of
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import views_of_models
 from streamkernel.daemon.monitoring.notices import Notices
+from streamkernel.daemon.monitoring.refit_log import RefitLog
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.processor import Processor
@@ -75,6 +76,7 @@ class Watch:
         self._offset = offset
         self._last_record = math.nan
         self._notices = Notices(clock)
+        self._refits = RefitLog(processor)
         self._dead_letters = dead_letters or DeadLetterLog({}, clock)
         self.view = View()
         self.refresh()
@@ -86,6 +88,7 @@ class Watch:
         self._last_record = time.time()
         self._notices.chunk(processed, self._offset)
         self._dead_letters.chunk(processed)
+        self._refits.chunk()
         if self._exporter is not None:
             self._exporter.chunk(processed)
 
@@ -104,9 +107,14 @@ class Watch:
             _log.info("%s records: progressive loss %.4g%s", f"{view.account['consumed']:,}", view.loss, features)
 
     def trouble(self) -> str | None:
-        """Say what is wrong, for the health probe: the loop must turn, even where no record comes."""
+        """Say what is wrong, for the health probe: the loop must turn, even where no record comes.
+
+        While a model is refitted it does not, for as long as that takes: a restart would have to begin it again.
+        """
         silence = self._clock() - self._turned
-        return f"the loop has not turned for {silence:.0f} s" if silence > _SILENCE_SECONDS else None
+        if silence <= _SILENCE_SECONDS or self._refits.at_work:
+            return None
+        return f"the loop has not turned for {silence:.0f} s"
 
     def refresh(self) -> View:
         """Make a new view, and show it."""

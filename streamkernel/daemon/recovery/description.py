@@ -14,7 +14,7 @@ def describe_model(model: Model, digest: str | None) -> dict[str, Any]:
     """Return the class of a model, how far it has grown, the shares of its mixture, and the digest of its state."""
     step = last_step(model)
     about: dict[str, Any] = {"class": f"{type(step).__module__}.{type(step).__qualname__}"}
-    for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused"):
+    for name in ("n_records", "n_features", "n_blocks", "n_grown", "n_reused", "n_refits"):
         if hasattr(step, name):
             about[name] = int(getattr(step, name))
     mixture = {"expert_weights": experts_of(model), "input_importance": important_inputs(model)}

@@ -143,6 +143,10 @@ class Learner(ABC):
 class AdvancingLearner(Learner):
     """A learner of estimators with `advance`, as ours are: whole chunks at once; how they are cut changes nothing."""
 
+    def __init__(self, model: Model, learn: bool = True) -> None:
+        super().__init__(model, learn)
+        self._has_own_parts = has_own_parts(model)
+
     def _advance(
         self,
         xs: Inputs,
@@ -157,7 +161,7 @@ class AdvancingLearner(Learner):
         targets = ys if self.learn else [None] * len(xs)
         n_clipped = self._count_clipped(targets)
         # What a class of the user's raises comes in the middle of a chunk, part of which is learnt by then.
-        before = self._call.__getstate__() if len(xs) > 1 and has_own_parts(self._call) else None
+        before = self._call.__getstate__() if len(xs) > 1 and self._has_own_parts else None
         start = time.perf_counter()
         try:
             result = self._call.advance(xs, targets)

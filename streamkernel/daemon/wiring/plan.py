@@ -21,7 +21,7 @@ from streamkernel.daemon.stream.quality import REPORTS
 from streamkernel.daemon.wiring.columns import let_pass
 from streamkernel.daemon.wiring.connectors import make_sink, make_source
 from streamkernel.daemon.wiring.model import build_model
-from streamkernel.daemon.wiring.tasks import problems_of_task
+from streamkernel.daemon.wiring.tasks import problems_of_refit, problems_of_task
 
 __all__ = ["plan_of", "prepare"]
 
@@ -53,7 +53,7 @@ def plan_of(path: Path, document: Document) -> Plan:
     if models and config is not None:
         model = models[config.publish if config.publish in models else next(iter(models))]
         task = task_of(model)
-        problems += [*problems_of_task(config, model), *_other_tasks(models, task)]
+        problems += [*problems_of_task(config, model), *_other_tasks(models, task), *problems_of_refit(config, models)]
         if not problems:
             report = config.metrics.report if config.metrics is not None else None
             return Plan(

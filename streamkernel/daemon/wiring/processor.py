@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamkernel.daemon.base.model import Model, last_step
+from streamkernel.daemon.base.model import Model, learning_part
 from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.config.columns import PassingColumnsConfig
 from streamkernel.daemon.config.plan import Plan
@@ -114,14 +114,14 @@ def _scores_of_challengers(plan: Plan, challengers: Challengers | None) -> dict[
 def _make_scores(plan: Plan, model: Model) -> Scores:
     """Return the report metrics and the loss of a model."""
     shown = plan.config.metrics or MetricsConfig()
-    max_classes = min(shown.max_classes, getattr(last_step(model), "max_classes", shown.max_classes))
+    max_classes = min(shown.max_classes, getattr(learning_part(model), "max_classes", shown.max_classes))
     return Scores(Quality(plan.task, plan.report, shown.window, max_classes), ProgressiveLoss(shown.window))
 
 
 def make_learner(plan: Plan, model: Model, inputs: str, target_moments: Moments) -> Learner:
     """Return the learner of a model that has learnt these inputs, as `InputNames.to_text` gives them, and targets."""
     # Where a step of ours has a limit of its own, that of the steps before it is no lower.
-    max_inputs = max(plan.config.limits.max_inputs, getattr(last_step(model), "max_inputs", 0))
+    max_inputs = max(plan.config.limits.max_inputs, getattr(learning_part(model), "max_inputs", 0))
     return learner_for(model, plan.config.mode == "learn", InputNames(max_inputs, inputs), target_moments)
 
 

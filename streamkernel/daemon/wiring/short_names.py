@@ -14,10 +14,12 @@ __all__ = ["long_form"]
 
 # Ours first: some of River's losses of the same name cannot be used.
 _MODULES = (
+    "streamkernel",
     "streamkernel.kernels",
     "streamkernel.losses",
     "streamkernel.growth",
     "streamkernel.gaussian_process",
+    "streamkernel.window",
     "river.optim.losses",
     "river.optim.schedulers",
 )

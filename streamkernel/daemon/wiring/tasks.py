@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from streamkernel.daemon.base.model import Model, Task, last_step, task_of
+from streamkernel.daemon.base.window_refit import window_refit_of
 from streamkernel.daemon.config.columns import ClassColumnsConfig
 from streamkernel.daemon.config.schema import Config, RiverSourceConfig
 from streamkernel.daemon.stream.quality import REPORTS
 
-__all__ = ["problems_of_task"]
+__all__ = ["problems_of_refit", "problems_of_task"]
 
 _WITHOUT_CLASSES = {"regression": "a regressor", "novelty": "a novelty detector", "density_ratio": "a density ratio"}
 _OF_TYPE: dict[type, str] = {bool: "bool", int: "int", str: "str"}
@@ -32,6 +33,14 @@ def problems_of_task(config: Config, model: Model) -> list[str]:
             if name not in REPORTS[task]
         ]
     return problems
+
+
+def problems_of_refit(config: Config, models: Mapping[str, Model]) -> list[str]:
+    """Return a line where a refit at the end of the warm start is asked for and there is no model to refit."""
+    warm = config.warm_start
+    if warm is None or not warm.refit or any(map(window_refit_of, models.values())):
+        return []
+    return ["warm_start.refit: no model is a streamkernel.WindowRefit, so that none has a window: leave it out"]
 
 
 def _target_problems(config: Config, model: Model, task: Task) -> Iterator[str]:

@@ -1,0 +1,275 @@
+"""Proximal stochastic gradient steps with corrected gradients: SVRG's, by the full gradient, S3GD's, by the anchors'.
+
+A loss is told by its number (window_losses.py). With `beta` above 0 it is taken at beta (z - y) in place of the score
+z, and divided by beta: of the logistic loss that makes log(1 + exp(-beta (y z - 1))) / beta, a smooth hinge.
+
+Rows are float64 of shape (n, p), contiguous. `state`, uint64 of shape (1,), is the generator of random rows.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.draws import draw_row
+from streamkernel.compute.intrinsics import prefetch, wide
+from streamkernel.compute.jit import jit, jit_long
+from streamkernel.compute.proximal import elastic_net_step
+from streamkernel.compute.recursive import dot
+from streamkernel.compute.window_losses import loss_derivative, loss_value
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# Numbers in a cache line, and of a row that are fetched ahead.
+_LINE = 8
+_FETCHED = 256
+
+
+@jit
+def draw_batch(state: Array, X: Array, rows: Array) -> None:
+    """Fill `rows` with the numbers of drawn rows, which are fetched: of a long one the beginning, the rest follows."""
+    n, p = X.shape
+    for k in range(rows.shape[0]):
+        i = draw_row(state, n)
+        rows[k] = i
+        for q in range(0, min(p, _FETCHED), _LINE):
+            prefetch(X, i * p + q)
+        prefetch(X, i * p + p - 1)
+
+
+@jit
+def derivative(kind: int, beta: float, z: float, y: float) -> Any:
+    """The loss's derivative at a score z."""
+    if beta > 0.0:
+        z = beta * (z - y)
+    return loss_derivative(kind, z, y)
+
+
+@jit_long
+def mean_loss(kind: int, beta: float, X: Array, y: Array, weights: Array, w: Array) -> Any:
+    """(1/n) sum of the rows' losses, each times its weight."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        z = dot(X[i], w)
+        if beta > 0.0:
+            total += weights[i] * loss_value(kind, beta * (z - y[i]), y[i]) / beta
+        else:
+            total += weights[i] * loss_value(kind, z, y[i])
+    return total / X.shape[0]
+
+
+@jit_long
+def full_gradient(
+    kind: int, beta: float, X: Array, y: Array, weights: Array, w: Array, derivatives: Array, gradient: Array
+) -> None:
+    """The gradient of the mean loss at w, and each row's share of it.
+
+    Parameters
+    ----------
+    kind, beta
+        The loss.
+    X, y, weights
+        Rows (n, p), targets (n,), weights (n,).
+    w
+        Coefficients (p,).
+    derivatives
+        Filled: each row's derivative times its weight, shape (n,).
+    gradient
+        Filled, shape (p,).
+    """
+    wide()
+    n, p = X.shape
+    for k in range(p):
+        gradient[k] = 0.0
+    for i in range(n):
+        row = X[i]
+        d = weights[i] * derivative(kind, beta, dot(row, w), y[i])
+        derivatives[i] = d
+        d /= n
+        for k in range(p):
+            gradient[k] += d * row[k]
+
+
+@jit
+def take_step(g: Array, w: Array, step: float, l2: float, l1: float) -> None:
+    """Replace w by the elastic net's proximal step from w - step g."""
+    for k in range(w.shape[0]):
+        w[k] = elastic_net_step(w[k] - step * g[k], step, l2, l1)
+
+
+@jit_long
+def variance_reduced_steps(
+    kind: int,
+    beta: float,
+    X: Array,
+    y: Array,
+    weights: Array,
+    derivatives: Array,
+    gradient: Array,
+    w: Array,
+    steps: int,
+    batch: int,
+    penalty: tuple[float, float, float],
+    state: Array,
+) -> None:
+    """SVRG's inner loop: steps along a mini-batch's gradient, corrected by the full gradient of an earlier w.
+
+    Parameters
+    ----------
+    kind, beta, X, y, weights
+        The problem, as in `full_gradient`.
+    derivatives, gradient
+        What `full_gradient` filled at the earlier coefficients.
+    w
+        Coefficients (p,), updated.
+    steps, batch
+        How many steps; how many rows each draws, with replacement.
+    penalty
+        The step's length, l2 and l1.
+    state
+        The generator, updated.
+    """
+    wide()
+    step, l2, l1 = penalty
+    p = X.shape[1]
+    g = np.empty(p)
+    # A batch is drawn while the one before it is used.
+    drawn, rows = np.empty(batch, np.int64), np.empty(batch, np.int64)
+    for t in range(steps + 1):
+        drawn, rows = rows, drawn
+        if t < steps:
+            draw_batch(state, X, drawn)
+            for i in drawn:
+                prefetch(y, i)
+                prefetch(weights, i)
+                prefetch(derivatives, i)
+        if t == 0:
+            continue
+        for k in range(p):
+            g[k] = gradient[k]
+        for i in rows:
+            row = X[i]
+            change = (weights[i] * derivative(kind, beta, dot(row, w), y[i]) - derivatives[i]) / batch
+            for k in range(p):
+                g[k] += change * row[k]
+        take_step(g, w, step, l2, l1)
+
+
+@jit
+def anchor_gradient(
+    kind: int, beta: float, anchors: Array, labels: Array, sums: Array, offset: Array, w: Array, d: Array, H: Array
+) -> None:
+    """S3GD's approximation of the full gradient, in as many operations as the anchors have values.
+
+    Parameters
+    ----------
+    kind, beta
+        The loss.
+    anchors
+        Shape (m, p).
+    labels
+        The targets for which the anchors' derivatives are taken, shape (L,).
+    sums
+        (1/n) times the rows propagated to the anchors, label after label: shape (L m, p).
+    offset
+        What of the gradient does not depend on w, shape (p,).
+    w
+        Coefficients (p,).
+    d
+        Filled: the anchors' derivatives, shape (L m,).
+    H
+        Filled: the gradient, shape (p,).
+    """
+    wide()
+    m, p = anchors.shape
+    for k in range(p):
+        H[k] = offset[k]
+    for a in range(m):
+        z = dot(anchors[a], w)
+        for s in range(labels.shape[0]):
+            q = s * m + a
+            d[q] = derivative(kind, beta, z, labels[s])
+            own = sums[q]
+            for k in range(p):
+                H[k] += d[q] * own[k]
+
+
+@jit
+def propagated(d: Array, places: Array, shares: Array, offset: float) -> Any:
+    """The derivative of a row that its anchors' derivatives `d` tell: their mean by its shares, and its offset."""
+    total = offset
+    for c in range(places.shape[0]):
+        total += shares[c] * d[places[c]]
+    return total
+
+
+@jit_long
+def semi_stochastic_rounds(
+    kind: int,
+    beta: float,
+    X: Array,
+    y: Array,
+    weights: Array,
+    graph: tuple[Array, Array, Array],
+    model: tuple[Array, Array, Array, Array],
+    w: Array,
+    total: Array,
+    rounds: int,
+    inner: int,
+    batch: int,
+    penalty: tuple[float, float, float],
+    state: Array,
+) -> None:
+    """S3GD's outer loop: the anchors' gradient, then `inner` steps along a mini-batch's gradient corrected by it.
+
+    Parameters
+    ----------
+    kind, beta, X, y, weights
+        The problem, as in `full_gradient`.
+    graph
+        Of each row its anchors and their shares, shape (n, k), and its offset, shape (n,), as in `propagated`.
+    model
+        Of the anchors `anchors`, `labels`, `sums` and `offset`, as in `anchor_gradient`.
+    w
+        Coefficients (p,), updated.
+    total
+        Sum of the coefficients at the ends of rounds, shape (p,), updated.
+    rounds, inner, batch
+        How often the anchors' gradient is taken; how many steps follow; how many rows each draws, with replacement.
+    penalty
+        The step's length, l2 and l1.
+    state
+        The generator, updated.
+    """
+    wide()
+    places, shares, offsets = graph
+    anchors, labels, sums, offset = model
+    step, l2, l1 = penalty
+    p, k = X.shape[1], places.shape[1]
+    d, H, g = np.empty(sums.shape[0]), np.empty(p), np.empty(p)
+    drawn, rows = np.empty(batch, np.int64), np.empty(batch, np.int64)
+    for _ in range(rounds):
+        anchor_gradient(kind, beta, anchors, labels, sums, offset, w, d, H)
+        for t in range(inner + 1):
+            drawn, rows = rows, drawn
+            if t < inner:
+                draw_batch(state, X, drawn)
+                for i in drawn:
+                    prefetch(y, i)
+                    prefetch(weights, i)
+                    prefetch(offsets, i)
+                    for c in (0, k - 1):
+                        prefetch(places, i * k + c)
+                        prefetch(shares, i * k + c)
+            if t == 0:
+                continue
+            for j in range(p):
+                g[j] = H[j]
+            for i in rows:
+                row = X[i]
+                known = propagated(d, places[i], shares[i], offsets[i])
+                change = weights[i] * (derivative(kind, beta, dot(row, w), y[i]) - known) / batch
+                for j in range(p):
+                    g[j] += change * row[j]
+            take_step(g, w, step, l2, l1)
+        for j in range(p):
+            total[j] += w[j]

@@ -1,0 +1,107 @@
+"""Losses of one score as the window solvers take them: value, derivative, conjugate, and the update of a dual variable.
+
+A loss is told by its number here. `y` is the number that squared loss fits, for the others a label of -1 or 1; `beta`
+is the dual variable of a record, an element of the domain of the loss's conjugate.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from streamkernel.compute.jit import jit
+
+SQUARED, LOGISTIC, SMOOTH_HINGE, SQUARED_HINGE = range(4)
+
+# A share of so little is none: its logarithm is finite, and times itself 0.
+_LEAST = 1e-300
+# The largest number below 1.
+_MOST = 1.0 - 2.0**-53
+
+
+@jit
+def loss_value(kind: int, z: float, y: float) -> Any:
+    """phi(z), the loss of a score z."""
+    if kind == SQUARED:
+        return 0.5 * (z - y) ** 2
+    u = y * z
+    if kind == LOGISTIC:
+        return np.log1p(np.exp(-u)) if u > 0.0 else np.log1p(np.exp(u)) - u
+    missing = max(1.0 - u, 0.0)
+    if kind == SMOOTH_HINGE and missing > 1.0:
+        return missing - 0.5
+    return 0.5 * missing * missing
+
+
+@jit
+def loss_derivative(kind: int, z: float, y: float) -> Any:
+    """phi'(z)."""
+    if kind == SQUARED:
+        return z - y
+    u = y * z
+    if kind == LOGISTIC:
+        return -y / (1.0 + np.exp(u)) if u < 0.0 else -y * np.exp(-u) / (1.0 + np.exp(-u))
+    missing = max(1.0 - u, 0.0)
+    if kind == SMOOTH_HINGE:
+        missing = min(missing, 1.0)
+    return -y * missing
+
+
+@jit
+def loss_conjugate(kind: int, beta: float, y: float) -> Any:
+    """phi*(beta) = sup_z (z beta - phi(z)), infinite outside its domain."""
+    if kind == SQUARED:
+        return beta * (y + 0.5 * beta)
+    a = -y * beta
+    if a < 0.0 or (a > 1.0 and kind != SQUARED_HINGE):
+        return np.inf
+    if kind == LOGISTIC:
+        entropy = a * np.log(max(a, _LEAST))
+        if a < 1.0:
+            entropy += (1.0 - a) * np.log1p(-a)
+        return entropy
+    return a * (0.5 * a - 1.0)
+
+
+@jit
+def dual_update(kind: int, beta: float, z: float, y: float, step: float) -> Any:
+    """The maximiser over b of z b - phi*(b) - (b - beta)^2 / (2 step): a proximal step of the dual variable."""
+    if kind == SQUARED:
+        return (beta + step * (z - y)) / (1.0 + step)
+    a = -y * beta
+    u = y * z
+    if kind == LOGISTIC:
+        return -y * _logistic_share(a, u, step)
+    a = max((a + step * (1.0 - u)) / (1.0 + step), 0.0)
+    if kind == SMOOTH_HINGE:
+        a = min(a, 1.0)
+    return -y * a
+
+
+@jit
+def _logistic_share(a: float, u: float, step: float) -> Any:
+    """The root in (0, 1) of log(s / (1 - s)) + u + (s - a) / step, by Newton's method between two bounds.
+
+    In t = log(s / (1 - s)) the slope is at least 1, and the root lies between where s = a and t = -u.
+    """
+    a = min(max(a, _LEAST), _MOST)
+    start = np.log(a) - np.log1p(-a)
+    low, high = min(start, -u), max(start, -u)
+    t = start
+    for _ in range(100):
+        e = np.exp(-abs(t))
+        share = 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
+        value = t + u + (share - a) / step
+        if value > 0.0:
+            high = t
+        else:
+            low = t
+        change = value / (1.0 + share * (1.0 - share) / step)
+        following = t - change
+        if not low <= following <= high:
+            following = 0.5 * (low + high)
+        moved = abs(following - t)
+        t = following
+        if moved <= 1e-15 * (1.0 + abs(t)):
+            break
+    e = np.exp(-abs(t))
+    return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)

@@ -1,0 +1,39 @@
+"""The arguments of the window solvers, and the sentences that refuse others."""
+
+from typing import Any
+
+import numpy as np
+
+from streamkernel.finite import is_finite
+from streamkernel.state import excerpt
+
+__all__ = ["require_block_arguments", "require_counts", "require_numbers"]
+
+
+def require_counts(solver: Any, *names: str, least: int = 1) -> None:
+    """Refuse arguments that are no whole numbers of at least so many, by a ValueError."""
+    for name in names:
+        value = getattr(solver, name)
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {excerpt(value)}")
+
+
+def require_numbers(solver: Any, *names: str, or_zero: bool = False, or_one_of: tuple[str, ...] = ()) -> None:
+    """Refuse arguments that are neither finite numbers above 0, or 0, nor one of some strings, by a ValueError."""
+    for name in names:
+        value = getattr(solver, name)
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        fits = number and is_finite(value) and (value > 0 or (or_zero and value == 0))
+        if not fits and not (isinstance(value, str) and value in or_one_of):
+            others = "".join(f'"{one}" or ' for one in or_one_of)
+            least = "from 0 up" if or_zero else "above 0"
+            raise ValueError(f"{name} must be {others}a finite number {least}, got {excerpt(value)}")
+
+
+def require_block_arguments(solver: Any) -> None:
+    """Refuse what `BlockSolver` cannot take, by a ValueError; None is for `primal` and `dual` a default."""
+    require_counts(solver, "max_passes", *(name for name in ("dual", "primal") if getattr(solver, name) is not None))
+    require_numbers(solver, "scale", or_one_of=("sampled", "thumb"))
+    require_numbers(solver, "tol")
+    if solver.balance not in ("theorem", "data", None):
+        raise ValueError(f'balance must be "theorem", "data" or None, got {excerpt(solver.balance)}')

@@ -1,0 +1,272 @@
+"""What the window solvers share: their arguments, data and labels checked, classes one against rest, predictions."""
+
+import abc
+import secrets
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from river import base
+
+from streamkernel.representation import Component
+from streamkernel.state import excerpt
+from streamkernel.window.history import History
+from streamkernel.window.losses import WindowLoss, window_loss
+from streamkernel.window.regularizers import ElasticNet
+
+__all__ = ["LinearSolver", "Problem"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Problem:
+    """One output's problem: min_x (1/n) sum_i w_i phi_i(a_i . x) + l2/2 |x|^2 + l1 |x|_1.
+
+    Attributes
+    ----------
+    X
+        The rows a_i, float64 of shape (n, p).
+    y
+        Numbers, or labels of -1 and 1, float64 of shape (n,).
+    weights
+        w_i, float64 of shape (n,), from 0 up, of mean 1.
+    loss, regularizer
+        phi and the elastic net.
+
+    """
+
+    def __init__(self, X: Any, y: Array, weights: Array, loss: WindowLoss, regularizer: ElasticNet) -> None:
+        self.X, self.y, self.weights, self.loss, self.regularizer = X, y, weights, loss, regularizer
+
+
+class LinearSolver(Component, base.Base, abc.ABC):
+    """A linear model without intercept, solved to the end on data that are there at once.
+
+    Attributes
+    ----------
+    coef_
+        Coefficients of shape (p,); of K > 2 classes, one against rest, (K, p).
+    classes_
+        The labels in ascending order, of a loss of labels.
+    n_iter_
+        Passes over the data, of the output that took most.
+    history_
+        A `History`; of K > 2 classes a tuple of one each.
+
+    """
+
+    loss: str
+    l2: float
+    l1: float
+    seed: int | None
+    coef_: Array
+    classes_: Array
+    n_iter_: int
+    history_: History | tuple[History, ...]
+    losses: ClassVar[tuple[str, ...] | None] = None
+    #: Whether X is rows of numbers, as the features of a machine are.
+    takes_rows: ClassVar[bool] = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None) -> Self:
+        """Solve.
+
+        Parameters
+        ----------
+        X
+            Rows of shape (n, p).
+        y
+            n numbers, or of a loss of labels n labels of at least two classes.
+        sample_weight
+            n weights from 0 up; None is 1 each. Only their ratios matter.
+        coef_init
+            Where to begin, of the shape of `coef_`; None is 0.
+
+        Raises
+        ------
+        ValueError
+            An argument, or the data, cannot be used. The solver is as it was.
+
+        """
+        loss, regularizer = self._checked()
+        rows = self._rows(X)
+        n, p = rows.shape
+        targets = self._targets(y, n, loss)
+        weights = _weights(sample_weight, n)
+        starts = _starts(coef_init, len(targets), p)
+        coefs, histories = self._solve_all([Problem(rows, y, weights, loss, regularizer) for y in targets], starts)
+        self.coef_ = coefs[0] if len(coefs) == 1 else coefs
+        self.history_ = histories[0] if len(coefs) == 1 else tuple(histories)
+        self.n_iter_ = int(np.ceil(max(history.passes[-1] for history in histories)))
+        if loss.of_labels:
+            self.classes_ = np.unique(y)
+        return self
+
+    def solve_outputs(self, X: Array, targets: Sequence[Array] | Array, weights: Array, starts: Array) -> Array:
+        """The coefficients of several outputs of the same rows, float64 of shape (K, p); the solver stays as it is.
+
+        Parameters
+        ----------
+        X
+            Rows, contiguous float64 of shape (n, p), finite.
+        targets
+            Of each output numbers, or labels of -1 and 1, which may all be the same; float64 of shape (n,).
+        weights
+            Weights from 0 up of mean 1, shape (n,).
+        starts
+            Where to begin, shape (K, p).
+
+        Raises
+        ------
+        ValueError
+            An argument of the solver, or the data, cannot be used.
+
+        """
+        loss, regularizer = self._checked()
+        rows = self._rows(X)
+        return self._solve_all([Problem(rows, y, weights, loss, regularizer) for y in targets], starts)[0]
+
+    def _solve_all(self, problems: Sequence[Problem], starts: Array) -> tuple[Array, list[History]]:
+        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+        shared = self._prepare(problems[0].X, seed)
+        solved = [self._solve(one, start, seed, shared) for one, start in zip(problems, starts, strict=True)]
+        coefs = np.array([coef for coef, _ in solved])
+        if not np.isfinite(coefs).all():
+            raise ValueError("the coefficients that it came to are not finite: give a larger l2, or scale X and y")
+        return coefs, [history for _, history in solved]
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores a . x of rows, shape (n,), of K > 2 classes (n, K)."""
+        if not hasattr(self, "coef_"):
+            raise ValueError(f"this {type(self).__name__} has no coefficients yet: call fit first")
+        rows = self._rows(X)
+        if rows.shape[1] != self.coef_.shape[-1]:
+            raise ValueError(f"X must have {self.coef_.shape[-1]} columns, as fitted, got shape {rows.shape}")
+        return np.asarray(rows @ self.coef_.T)
+
+    def predict(self, X: Any) -> Array:
+        """Numbers, or of a loss of labels the label of the highest score."""
+        scores = self.decision_function(X)
+        if not self._window_loss().of_labels:
+            return scores
+        columns = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[np.asarray(columns, np.intp)])
+
+    def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - of use where it is overridden
+        """The arguments that are too large for n rows or p columns, each as large as it may be."""
+        return {}
+
+    def _checked(self) -> tuple[WindowLoss, ElasticNet]:
+        """The loss and the regularizer of the arguments, all of which are checked; ValueError."""
+        if self.losses is not None and self.loss not in self.losses:
+            raise ValueError(f"loss must be one of {', '.join(self.losses)}, got {excerpt(self.loss)}")
+        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
+        if self.seed is not None and not whole:
+            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
+        return self._window_loss(), ElasticNet.checked(self.l2, self.l1)
+
+    def _window_loss(self) -> WindowLoss:
+        return window_loss(self.loss)
+
+    def _rows(self, X: Any) -> Any:
+        """The rows as the solver takes them; ValueError."""
+        return dense_rows(X)
+
+    def _targets(self, y: Any, n: int, loss: WindowLoss) -> list[Array]:
+        """A target each output: numbers, or labels of -1 and 1."""
+        given = np.asarray(y)
+        if given.shape != (n,):
+            raise ValueError(f"y must have a value for each of the {n} rows of X, got shape {given.shape}")
+        if not loss.of_labels:
+            return [_finite("y", given)]
+        classes = labels_in_order("y", given)
+        if given.dtype.kind == "f" and (given % 1).any():
+            raise ValueError(
+                f"y has {excerpt(given[given % 1 != 0][0].item())}, which is no label, and loss={self.loss!r} is for "
+                'labels: give whole numbers or names, or loss="squared"'
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has only the label {excerpt(classes[0])}: loss={self.loss!r} needs two or more classes"
+            )
+        positive = classes[1:] if len(classes) == 2 else classes
+        return [np.where(given == label, 1.0, -1.0) for label in positive]
+
+    def _prepare(self, X: Any, seed: int) -> Any:  # noqa: ARG002 - of use where it is overridden
+        """What all outputs share."""
+        return None
+
+    @abc.abstractmethod
+    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
+        """The coefficients of one output, shape (p,), from `start`, and how it came to them."""
+
+
+def dense_rows(X: Any, name: str = "X") -> Array:
+    """Rows as contiguous float64 of shape (n, p), n and p at least 1.
+
+    Raises
+    ------
+    ValueError
+        They are not numbers, not finite, or not a matrix.
+
+    """
+    rows = _finite(name, X)
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(f"{name} must be a matrix of at least one row and one column, got shape {rows.shape}")
+    return rows
+
+
+def _finite(name: str, values: Any) -> Array:
+    try:
+        if np.iscomplexobj(values):
+            raise ValueError
+        numbers = np.ascontiguousarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {excerpt(values)}") from None
+    if not np.isfinite(numbers).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+        raise ValueError(f"{name} is {numbers[place]} at {where}: leave out or fill what is not finite")
+    # Of arrays that are read-only all that is compiled would be compiled once more.
+    return numbers if numbers.flags.writeable else numbers.copy()
+
+
+def labels_in_order(name: str, labels: Array) -> Array:
+    """The labels that there are, in ascending order.
+
+    Raises
+    ------
+    ValueError
+        They have no order, or one is not finite.
+
+    """
+    try:
+        classes = np.unique(labels)
+        # NaN in whatever type is not itself.
+        finite = np.isfinite(classes).all() if classes.dtype.kind == "f" else (classes == classes).all()
+    except TypeError:
+        raise ValueError(
+            f"{name} has labels that cannot be put in order, such as None or numbers beside text: make them of one "
+            "type, and leave rows without a label out"
+        ) from None
+    if not finite:
+        raise ValueError(f"{name} has a label that is not finite: leave such rows out")
+    return classes
+
+
+def _weights(sample_weight: Any, n: int) -> Array:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = _finite("sample_weight", sample_weight)
+    if weights.shape != (n,) or (weights < 0).any() or not weights.any():
+        raise ValueError(f"sample_weight must be {n} numbers from 0 up, not all 0")
+    shares = weights / weights.max()  # sums of shares do not overflow
+    return np.asarray(shares / shares.mean())
+
+
+def _starts(coef_init: Any, K: int, p: int) -> Array:
+    if coef_init is None:
+        return np.zeros((K, p))
+    starts = _finite("coef_init", coef_init).reshape(-1, p) if np.size(coef_init) == K * p else None
+    if starts is None:
+        raise ValueError(f"coef_init must be of the shape of coef_, {(p,) if K == 1 else (K, p)}")
+    return starts.copy()

@@ -1,0 +1,276 @@
+"""Large-margin metric learning, of one task or several, by block DSPDC (Algorithm 3 of its paper)."""
+
+import secrets
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from river import base
+
+from streamkernel.representation import Component
+from streamkernel.state import excerpt
+from streamkernel.window.arguments import require_block_arguments, require_counts, require_numbers
+from streamkernel.window.block_solver import BlockSolver
+from streamkernel.window.history import History
+from streamkernel.window.linear_model import dense_rows, labels_in_order
+from streamkernel.window.losses import window_loss
+from streamkernel.window.matrix_problem import MatrixProblem
+from streamkernel.window.psd import psd_factor
+from streamkernel.window.triplet_blocks import TripletBlocks
+from streamkernel.window.triplets import Triplets, find_triplets
+
+__all__ = ["MetricLearner"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+#: Past it the eighth powers that the spectral norm of the data takes are not finite.
+_LARGEST = 1e35
+
+
+class MetricLearner(Component, base.Base):
+    """Large-margin nearest neighbour metric learning (LMNN), of one task or of several at once (MT-LMNN).
+
+    A Mahalanobis metric under which records are near their neighbours of the same label, and farther by a margin of 1
+    from records of other labels. Of several tasks, that of task t is X_0 + X_t, with X_0 shared by all:
+
+    min over positive semi-definite X_0, X_1, ... of shared_l2/2 |X_0 - I|^2 + sum_t l2/2 |X_t|^2
+    + pull times the mean of d_t(u, v)^2 over pairs + the mean of phi(d_t(u, w)^2 - d_t(u, v)^2) over triplets
+
+    phi is the smooth hinge, a pair one of a record u and one of its k nearest records v of its label, a triplet a pair
+    with one of the nearest records w of another label, all within a task and by the Euclidean distance. Give inputs on
+    comparable scales. It learns from records that are there at once: a file, or a window of a stream.
+
+    Parameters
+    ----------
+    neighbours
+        k, the target neighbours of a record. Defaults to 3.
+    impostors
+        The records of other labels, the nearest to u, that each pair is compared with. Defaults to 1, as in the paper.
+    max_triplets
+        The most triplets; of more, so many are drawn by the seed. Defaults to 100,000.
+    pull
+        How much the pairs' distances count, above 0. Where classes overlap so much that no metric keeps them apart, the
+        best one is near 0, which tells nothing apart: give less. Defaults to 1, as in the paper.
+    shared_l2
+        How strongly X_0 is drawn to the identity, above 0. Defaults to 0.01.
+    l2
+        How strongly the tasks' own X_t are drawn to 0, above 0. Defaults to 0.1.
+    dual
+        m, the triplets of an iteration; None (the default) is a hundredth of them, at least 1.
+    primal
+        q, the matrices of an iteration; None (the default) is a fifth of them, at least 1.
+    scale, balance
+        As of `MatrixDSPDC`.
+    tol
+        The duality gap at which to stop. Defaults to 1e-4.
+    max_passes
+        The most passes. Defaults to 100.
+    seed
+        The seed of what is drawn; None (the default) is another one each time.
+
+    Attributes
+    ----------
+    inputs_
+        The names of the inputs: the columns of a data frame, else 0, 1, ...
+    metric_
+        The metric, shape (d, d), symmetric and positive semi-definite; of several tasks the shared X_0.
+    metrics_
+        Of several tasks the metric X_0 + X_t of each, by the task's label; empty of one.
+    n_triplets_
+        The triplets that were learnt from.
+    n_projections_
+        Eigenvalue decompositions of the iterations.
+    history_
+        A `History`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamkernel.window import MetricLearner
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(200, 3)) * [1.0, 1.0, 3.0]
+    >>> learner = MetricLearner(seed=1).fit(X, X[:, 0] > 0)
+    >>> weights = np.diag(learner.metric_)
+    >>> bool(weights[0] > 10 * max(weights[1:]))
+    True
+    >>> round(learner.distance({0: 1.0}, {0: 1.0, 2: 1.0}) / learner.distance({0: 1.0}, {}), 1)
+    0.0
+
+    References
+    ----------
+    [^1]: Yu, Lin and Yang, "Doubly stochastic primal-dual coordinate method for bilinear saddle-point problem", 2015,
+          section 5.3 and algorithm 3.
+    [^2]: Parameswaran and Weinberger, "Large margin multi-task metric learning", 2010.
+
+    """
+
+    def __init__(
+        self,
+        neighbours: int = 3,
+        impostors: int = 1,
+        max_triplets: int = 100_000,
+        pull: float = 1.0,
+        shared_l2: float = 0.01,
+        l2: float = 0.1,
+        dual: int | None = None,
+        primal: int | None = None,
+        scale: str | float = "sampled",
+        balance: str | None = None,
+        tol: float = 1e-4,
+        max_passes: int = 100,
+        seed: int | None = None,
+    ) -> None:
+        self.neighbours = neighbours
+        self.impostors = impostors
+        self.max_triplets = max_triplets
+        self.pull = pull
+        self.shared_l2 = shared_l2
+        self.l2 = l2
+        self.dual = dual
+        self.primal = primal
+        self.scale = scale
+        self.balance = balance
+        self.tol = tol
+        self.max_passes = max_passes
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, tasks: Any = None) -> Self:
+        """Learn a metric.
+
+        Parameters
+        ----------
+        X
+            Records of shape (n, d), a data frame or an array.
+        y
+            n labels.
+        tasks
+            n labels of tasks; None (the default) is one task. Records of different tasks are never compared.
+
+        Raises
+        ------
+        ValueError
+            An argument, or the data, cannot be used. The learner is as it was.
+
+        """
+        self._check()
+        rows = dense_rows(X)
+        if np.abs(rows).max() > _LARGEST:
+            raise ValueError(f"X has values past {_LARGEST:g}, which are too large to compare: scale its columns")
+        labels, own = _labels("y", y, len(rows)), None if tasks is None else _labels("tasks", tasks, len(rows))
+        names = [] if own is None else list(np.unique(own))
+        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
+        problem = self.problem(rows, labels, own, np.random.default_rng(seed))
+        data = problem.data
+        dual = self.dual or max(data.n // 100, 1)
+        primal = self.primal or max(data.p // 5, 1)
+        for name, value, most, what in (("dual", dual, data.n, "triplets"), ("primal", primal, data.p, "matrices")):
+            if value > most:
+                raise ValueError(f"{name} must be at most {most}, the number of {what}, got {value}")
+        solver = BlockSolver(dual, primal, self.scale, self.balance, float(self.tol), self.max_passes)
+        start = data.pack(np.concatenate([np.eye(data.d)[None], np.zeros((data.p - 1, data.d, data.d))]))
+        solution = solver.solve(problem, seed, start)
+        matrices = data.unpack(solution.X)
+        self.inputs_: tuple[Hashable, ...] = tuple(getattr(X, "columns", range(data.d)))
+        self.metric_: Array = matrices[0]
+        several = data.p > 1
+        self.metrics_: dict[Any, Array] = {
+            name: matrices[0] + matrices[t] for t, name in enumerate(names, start=1) if several
+        }
+        self._factors = {None: psd_factor(self.metric_), **{t: psd_factor(M) for t, M in self.metrics_.items()}}
+        self.n_triplets_: int = data.n
+        self.n_projections_: int = solution.n_projections
+        self.history_: History = solution.history
+        return self
+
+    def problem(self, X: Array, y: Array, tasks: Array | None, rng: np.random.Generator) -> MatrixProblem:
+        """The problem (33) of records, of which X_0 and the tasks' matrices are the blocks.
+
+        Raises
+        ------
+        ValueError
+            There is no triplet.
+
+        """
+        names = np.zeros(1) if tasks is None else np.unique(tasks)
+        found = []
+        for number, name in enumerate(names):
+            rows = np.arange(len(X)) if tasks is None else np.flatnonzero(tasks == name)
+            pairs, triplets = find_triplets(X[rows], y[rows], self.neighbours, self.impostors)
+            found.append((number, Triplets(rows[pairs], rows[triplets])))
+        n_triplets = sum(len(of_task.triplets) for _, of_task in found)
+        if not n_triplets:
+            raise ValueError("y has no label with two records beside another label: there is nothing to compare")
+        several = len(names) > 1
+        numbers = np.concatenate([np.full(len(one.triplets), number + several) for number, one in found])
+        triplets = np.concatenate([one.triplets for _, one in found])
+        # In a random order: those of one iteration are neighbours.
+        kept = rng.permutation(n_triplets)[: self.max_triplets]
+        u, v, w = triplets[kept].T
+        data = TripletBlocks(X[u] - X[w], X[u] - X[v], numbers[kept], len(names) if several else 0)
+        linear = np.zeros((data.p, data.d, data.d))
+        n_pairs = sum(len(one.pairs) for _, one in found)
+        for number, one in found:
+            apart = X[one.pairs[:, 0]] - X[one.pairs[:, 1]]
+            C = self.pull / n_pairs * (apart.T @ apart)
+            linear[0] -= C
+            if several:
+                linear[number + 1] -= C
+        linear[0] += self.shared_l2 * np.eye(data.d)
+        ones = np.ones(data.n)
+        l2 = np.full(data.p, float(self.l2))
+        l2[0] = self.shared_l2
+        constant = float(self.shared_l2) * data.d / 2
+        return MatrixProblem(data, ones, ones, window_loss("smooth_hinge"), l2, data.pack(linear), constant)
+
+    def transform(self, X: Any, task: Any = None) -> Array:
+        """Records (n, d) as vectors (n, rank) whose Euclidean distances are those of the metric, a task's or shared."""
+        rows, factor = dense_rows(X), self._factor(task)
+        if rows.shape[1] != len(self.inputs_):
+            raise ValueError(f"X must have {len(self.inputs_)} columns, as fitted, got shape {rows.shape}")
+        return np.asarray(rows @ factor.T)
+
+    def distance(self, a: Any, b: Any, task: Any = None) -> float:
+        """The distance of two records, as `dist_func` of River's nearest neighbours takes it.
+
+        An input that a record lacks is 0; one that the metric does not know changes nothing.
+
+        Parameters
+        ----------
+        a, b
+            Records by the names of `inputs_`, or vectors of shape (d,).
+        task
+            The task whose metric it is; None (the default) is the only one, or what all tasks share.
+
+        """
+        factor = self._factor(task)
+        return float(np.linalg.norm(factor @ (self._vector(a) - self._vector(b))))
+
+    def _factor(self, task: Any) -> Array:
+        if "_factors" not in vars(self):
+            raise ValueError("this MetricLearner has no metric yet: call fit first")
+        factor = self._factors.get(task)
+        if factor is None:
+            raise ValueError(f"task must be None or one of those fitted, got {excerpt(task)}")
+        return factor
+
+    def _vector(self, record: Any) -> Array:
+        if not isinstance(record, Mapping):
+            return np.asarray(record, np.float64)
+        return np.array([record.get(name, 0.0) for name in self.inputs_], np.float64)
+
+    def _check(self) -> None:
+        require_block_arguments(self)
+        require_counts(self, "neighbours", "impostors", "max_triplets")
+        require_numbers(self, "pull", "shared_l2", "l2")
+        whole = isinstance(self.seed, int | np.integer) and not isinstance(self.seed, bool)
+        if self.seed is not None and not whole:
+            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
+
+
+def _labels(name: str, values: Any, n: int) -> Array:
+    labels = np.asarray(values)
+    if labels.shape != (n,):
+        raise ValueError(f"{name} must have a label for each of the {n} rows of X, got shape {labels.shape}")
+    labels_in_order(name, labels)
+    return labels

@@ -1,0 +1,278 @@
+"""S3GD: stochastic gradient steps that the gradients at anchors correct."""
+
+import time
+from typing import Any, Self
+
+import numpy as np
+
+from streamkernel.compute.semi_stochastic import semi_stochastic_rounds
+from streamkernel.window.anchors import AnchorGraph, AnchorModel
+from streamkernel.window.arguments import require_counts, require_numbers
+from streamkernel.window.descent import Descent
+from streamkernel.window.history import History
+from streamkernel.window.linear_model import Problem
+from streamkernel.window.smoothness import squared_norms
+from streamkernel.window.stochastic import StochasticSolver
+
+__all__ = ["S3GD"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# Passes of S3GD's steps between two full gradients, which take about as long as one: fewest and most.
+_SEGMENT = 0.25, 0.5
+# By so many times 1 / (step l2) steps what is left of the start is small.
+_TRANSIENT = 1.5
+# Rows from which the variance of a step is estimated.
+_SAMPLE = 2000
+# How many times the objective must have grown for steps to be too long.
+_DIVERGES = 2.0
+
+
+class S3GD(StochasticSolver):
+    """Linear model by stratified semi-stochastic gradient descent (S3GD) [1]_, which ends as SVRG.
+
+    It minimises (1/n) sum phi(x_i . w, y_i) + l2/2 |w|^2 + l1 |w|_1. Some rows, near the centres of k-means, are
+    anchors. The derivative of a row's loss is near the mean of its nearest anchors' derivatives, so a full gradient is
+    approximated in as many operations as the anchors have values, and corrects the gradients of mini-batches. The steps
+    converge to a ball around the minimum, not to it: when they gain no more, SVRG goes on with exact full gradients.
+
+    The graph of anchors costs many passes, once for all classes: `preparation_seconds_`.
+
+    Parameters
+    ----------
+    loss
+        `"squared"`, `"log"`, `"smooth_hinge"`, `"squared_hinge"`, or `"modified_log"`, which is
+        log(1 + exp(-beta (y z - 1))) / beta of a score z.
+    l2
+        Weight of half the squared norm, above 0.
+    l1
+        Weight of the sum of absolute values.
+    anchors
+        How many rows are anchors, at most as many as there are.
+    neighbours
+        How many anchors a row's derivative is approximated by.
+    inner
+        Steps between two gradients at the anchors.
+    batch
+        Rows a step, drawn with replacement, at most as many as there are.
+    step
+        Length of the steps for rows whose mean squared norm is 1; for other rows it is divided by that norm. None is
+        the inverse of the smoothness that mini-batches have in the mean square. Where it is too long it is shortened,
+        if the solver may switch.
+    max_passes
+        Passes over the rows after which it ends.
+    tol
+        Duality gap at which it ends.
+    switch
+        Whether to go on by SVRG where the steps gain no more: where the full gradient, which is taken every quarter
+        to half a pass, is smaller than the deviation of a step's. If not, its ball is where it ends.
+    class_weight
+        `"balanced"` gives both labels of a problem the same weight.
+    beta
+        Sharpness of the loss `"modified_log"`.
+    record_every
+        Passes between two points of the history while S3GD's steps are taken. None is a quarter.
+    seed
+        Seed of the anchors and of the rows that are drawn. None draws one.
+
+    Attributes
+    ----------
+    preparation_seconds_
+        Seconds that the anchors took, which the history leaves out.
+    switched_
+        Passes after which SVRG went on; NaN where it did not. Of K > 2 classes K of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(500, 3))
+    >>> y = X @ [1.0, -2.0, 0.5] > 0
+    >>> model = S3GD(l2=1e-2, anchors=20, seed=1).fit(X, y)
+    >>> bool(model.history_.gap[-1] <= 1e-6)
+    True
+    >>> float((model.predict(X) == y).mean()) > 0.98
+    True
+
+    References
+    ----------
+    .. [1] Mu, Liu and Fan, "Stochastic Gradient Made Stable: A Manifold Propagation Approach for Large-Scale
+       Optimization", IEEE Transactions on Knowledge and Data Engineering 29(2), 2017.
+
+    """
+
+    preparation_seconds_: float
+    switched_: float | tuple[float, ...]
+    _prepared: Any
+
+    def __init__(
+        self,
+        loss: str = "log",
+        l2: float = 1e-3,
+        l1: float = 0.0,
+        anchors: int = 100,
+        neighbours: int = 5,
+        inner: int = 20,
+        batch: int = 10,
+        step: float | None = None,
+        max_passes: float = 20,
+        tol: float = 1e-6,
+        switch: bool = True,
+        class_weight: str | None = None,
+        beta: float = 10.0,
+        record_every: float | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.l2 = l2
+        self.l1 = l1
+        self.anchors = anchors
+        self.neighbours = neighbours
+        self.inner = inner
+        self.batch = batch
+        self.step = step
+        self.max_passes = max_passes
+        self.tol = tol
+        self.switch = switch
+        self.class_weight = class_weight
+        self.beta = beta
+        self.record_every = record_every
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None) -> Self:
+        """Solve; as `LinearSolver.fit`."""
+        # Only here, so that a solver holds nothing of the rows afterwards.
+        self._prepared = None
+        try:
+            super().fit(X, y, sample_weight, coef_init)
+            self.preparation_seconds_ = self._prepared.seconds
+            switched = self._prepared.switched
+            self.switched_ = switched[0] if len(switched) == 1 else tuple(switched)
+        finally:
+            del self._prepared
+        return self
+
+    def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - columns do not matter
+        """Anchors and neighbours of at most n rows."""
+        return {"anchors": min(self.anchors, n), "neighbours": min(self.neighbours, n)}
+
+    def _checked(self) -> Any:
+        for name in ("anchors", "neighbours", "inner"):
+            require_counts(self, name)
+        if self.neighbours > self.anchors:
+            raise ValueError(f"neighbours must be at most anchors={self.anchors}, got {self.neighbours}")
+        if self.record_every is not None:
+            require_numbers(self, "record_every")
+        return super()._checked()
+
+    def _prepare(self, X: Array, seed: int) -> Any:
+        if self.anchors > len(X):
+            raise ValueError(
+                f"anchors must be at most the number of rows, {len(X)}, got {self.anchors}: give fewer anchors"
+            )
+        prepared = _Prepared(X, self.anchors, self.neighbours, seed)
+        if "_prepared" in vars(self):
+            self._prepared = prepared
+        return prepared
+
+    def _solve(self, problem: Problem, start: Array, seed: int, shared: Any) -> tuple[Array, History]:
+        run = self._descent(problem, start, shared.squares, seed)
+        model = shared.model(problem)
+        stage = _Anchored(run, model, shared.squares, run.within(self.max_passes, self.inner))
+        every = _SEGMENT[0] if self.record_every is None else self.record_every
+        run.record()
+        if not self.switch:
+            while run.passes < self.max_passes and not run.gap <= self.tol:
+                stage.advance(stage.rounds(every))
+                run.look(counted=False)
+            shared.switched.append(np.nan)
+            return run.w, run.history
+        gains = True
+        if start.any():
+            run.look()
+            gains = stage.gains()
+        while gains and run.passes < self.max_passes:
+            w, before = run.w.copy(), run.rows[-1][2]
+            try:
+                stage.segment(every)
+                run.look()
+                diverges = run.rows[-1][2] > _DIVERGES * before
+            except ValueError:
+                diverges = True
+            if diverges:
+                run.retreat(w)
+            else:
+                gains = stage.gains()
+        if gains:  # out of passes
+            run.look(counted=False)
+        shared.switched.append(run.passes)
+        run.finish(self.tol, self.max_passes, None)
+        return run.w, run.history
+
+
+class _Prepared:
+    """What all outputs of a fit share, and what it took."""
+
+    def __init__(self, X: Array, anchors: int, neighbours: int, seed: int) -> None:
+        few = X[:2]
+        AnchorGraph(few, 1, 1, 1.0, seed)  # compiled before time is measured
+        begin = time.perf_counter()
+        self.squares = squared_norms(X)
+        scale = 1.0 / (float(np.sqrt(self.squares.mean())) or 1.0)
+        self.graph = AnchorGraph(X, anchors, neighbours, scale, seed)
+        self.seconds = time.perf_counter() - begin
+        self.switched: list[float] = []
+
+    def model(self, problem: Problem) -> AnchorModel:
+        begin = time.perf_counter()
+        model = AnchorModel(self.graph, problem)
+        self.seconds += time.perf_counter() - begin
+        return model
+
+
+class _Anchored:
+    """A run's steps corrected by the anchors."""
+
+    def __init__(self, run: Descent, model: AnchorModel, squares: Array, inner: int) -> None:
+        self.run, self.model, self.squares, self.inner = run, model, squares, inner
+        self.total = np.zeros_like(run.w)
+        self.each = (inner * run.batch + len(model.sums[0])) / len(run.problem.X)
+        self._call(0)
+
+    def _call(self, rounds: int) -> None:
+        run, model = self.run, self.model
+        problem = (*run.loss, *run.data, model.rows, model.sums)
+        semi_stochastic_rounds(*problem, run.w, self.total, rounds, self.inner, run.batch, run.penalty, run.state)
+
+    def rounds(self, passes: float) -> int:
+        """How many rounds read so many records over n; at least one."""
+        return max(int(passes / self.each), 1)
+
+    def advance(self, rounds: int) -> None:
+        """Take so many rounds of steps."""
+        self.run.work(rounds * self.each, self._call, rounds)
+
+    def segment(self, every: float) -> None:
+        """Take steps for a while, recorded so often, and then the mean of the coefficients of the second half."""
+        run = self.run
+        transient = _TRANSIENT * run.batch / (len(run.problem.X) * run.step * run.problem.regularizer.l2)
+        half, most = self.rounds(0.5 * min(max(transient, _SEGMENT[0]), _SEGMENT[1])), self.rounds(every)
+        for _ in range(2):
+            self.total[:], left = 0.0, half
+            while left:
+                self.advance(min(left, most))
+                left -= min(left, most)
+                run.record()
+        run.w = self.total / half
+
+    def gains(self) -> bool:
+        """Whether a step from where the last `look` was is longer than its deviation, estimated from some rows."""
+        run = self.run
+        some = slice(None, None, max(len(self.squares) // _SAMPLE, 1))
+        known, H = self.model.gradient(run.w, some)
+        second = float(
+            (np.square(run.derivatives[some] - run.problem.weights[some] * known) * self.squares[some]).mean()
+        )
+        variance = (second - float(np.square(run.gradient - H).sum())) / run.batch
+        moved = run.w - run.problem.regularizer.prox(run.w - run.step * run.gradient, run.step)
+        return bool(np.square(moved / run.step).sum() > variance)

@@ -1,0 +1,180 @@
+"""Compiled iterations of DSPDC, their draws and the primal-dual gap, against their twins."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from streamkernel.compute import draws, duality, primal_dual, primal_dual_rows, tiles
+from streamkernel.window.coordinates import Blocks, Subsets
+from streamkernel.window.factorised import Factorised, FactorisedIterates, padded_factors
+from streamkernel.window.linear_model import Problem
+from streamkernel.window.losses import LOSSES
+from streamkernel.window.regularizers import ElasticNet
+from streamkernel.window.step_sizes import StepSizes
+from tests import naive
+
+kinds = st.sampled_from([loss.kind for loss in LOSSES.values()])
+seeds = st.integers(0, 2**32)
+# Of a part of a strip of a tile, and of several.
+widths = st.sampled_from([3, 7, 20, 70, 150])
+
+
+class Case:
+    """A small problem in the middle of a solve, and choices for some iterations."""
+
+    def __init__(self, kind, seed, subsets=False, n=9, p=7, d=4, iterations=5):
+        rng = np.random.default_rng(seed)
+        self.U, self.V = rng.normal(size=(n, d)), rng.normal(size=(d, p))
+        self.A = self.U @ self.V * (rng.random((n, p)) < 0.6)
+        self.y = rng.choice([-1.0, 1.0], n)
+        self.weights = rng.integers(0, 3, n) / 2
+        self.beta = -self.y * rng.random(n)
+        self.x, self.xbar = rng.normal(size=(2, p))
+        kind_of_draw = Subsets if subsets else Blocks
+        m, q = rng.integers(1, n + 1), rng.integers(1, p + 1)
+        self.drawn_from = lambda: (kind_of_draw(n, m, seed), kind_of_draw(p, q, seed + 1))
+        self.rows, self.columns = self.drawn_from()
+        self.choices = self.rows.draw(iterations), self.columns.draw(iterations)
+        steps = (*rng.uniform(0.1, 1.0, 2), self.rows.ratio, 1 + rng.random())
+        self.first = kind, (self.y, self.weights), (0.3, 0.05), steps
+
+    @property
+    def weighted(self):
+        return self.weights * self.beta
+
+
+def assert_close(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+@settings(max_examples=40)
+@given(kinds, seeds, st.booleans())
+def test_dense_and_sparse_rows(kind, seed, subsets):
+    case = Case(kind, seed, subsets)
+    X = sparse.csr_matrix(case.A)
+    of_sparse = X.data, X.indices, X.indptr
+    for name, A in (("advance_rows", case.A), ("advance_sparse", of_sparse)):
+        dual, primal = (case.beta.copy(), case.A.T @ case.weighted), (case.x.copy(), case.xbar.copy())
+        expected = getattr(naive, name)(*case.first, A, case.choices, dual, primal)
+        getattr(primal_dual_rows, name)(*case.first, A, case.choices, dual, primal)
+        assert_close((dual, primal), expected)
+
+
+@settings(max_examples=40)
+@given(kinds, seeds, st.booleans())
+def test_columns(kind, seed, subsets):
+    case = Case(kind, seed, subsets)
+    A = np.ascontiguousarray(case.A.T)
+    scores = case.A @ case.x
+    dual, primal = (case.beta.copy(), case.weighted), (case.x.copy(), scores.copy(), scores.copy())
+    expected = naive.advance_columns(*case.first, A, case.choices, dual, primal)
+    primal_dual_rows.advance_columns(*case.first, A, case.choices, dual, primal)
+    assert_close((dual, primal), expected)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(list(LOSSES)),
+    seeds,
+    st.booleans(),
+    st.sampled_from([3, 7, 20, 70, 150]),
+    st.sampled_from([2, 8, 11]),
+)
+def test_factors(loss, seed, subsets, p, d):
+    case = Case(LOSSES[loss].kind, seed, subsets, p=p, d=d)
+    problem = Problem(Factorised(case.U, case.V), case.y, case.weights, LOSSES[loss], ElasticNet(0.3, 0.05))
+    iterates = FactorisedIterates(problem, case.rows, case.columns, padded_factors(problem.X, case.columns))
+    iterates.load(case.x, case.beta)
+    tau, dual_step, _, extrapolation = case.first[3]
+    expected = naive.advance_factorised(
+        *case.first, (case.U, case.V, None), case.choices, (case.beta,), (case.x[None],)
+    )
+    # The same choices once more.
+    iterates.rows, iterates.columns = case.drawn_from()
+    iterates.advance(StepSizes(tau, dual_step * len(case.y), extrapolation - 1, 0.0), 5)
+    dual, primal = (iterates.beta, iterates.u[:d]), (iterates.x, iterates.v[:d], iterates.vbar[:d])
+    assert_close((dual, primal), expected)
+    assert not iterates.v[d:].any()
+
+
+@given(st.integers(1, 2**32), seeds, st.integers(1, 9))
+def test_draws_of_blocks(bound, seed, count):
+    state, drawn = np.array([seed], np.uint64), np.empty(count, np.int64)
+    expected = naive.draw_blocks(seed, bound, drawn)
+    draws.draw_blocks(state, bound, drawn)
+    assert list(drawn) == expected
+
+
+@given(st.integers(1, 30), seeds, st.data())
+def test_draws_of_subsets(n, seed, data):
+    drawn = np.empty((4, data.draw(st.integers(1, n))), np.int64)
+    pool = np.arange(n)
+    expected = naive.draw_subsets(seed, list(range(n)), drawn)
+    draws.draw_subsets(np.array([seed], np.uint64), pool, drawn)
+    assert drawn.tolist() == expected
+    assert all(len(set(row)) == len(row) for row in expected)
+    assert sorted(pool) == list(range(n))
+
+
+def test_what_is_fetched_stays_what_it_is():
+    arrays = np.arange(3.0), np.arange(3.0) + 1, np.arange(3.0) + 2
+    expected = naive.prefetch_record(2, *(array.copy() for array in arrays))
+    primal_dual.prefetch_record(2, *arrays)
+    assert [array.tolist() for array in arrays] == [array.tolist() for array in expected]
+    numbers = np.arange(40.0)
+    for first, last in ((3, 3), (3, 4), (0, 40)):
+        expected = naive.prefetch_part(numbers.copy(), first, last)
+        tiles.prefetch_part(numbers, first, last)
+        assert (numbers == expected).all()
+    rows = np.arange(40.0).reshape(2, 20)
+    tiles.prefetch_row(rows, 1)
+    assert (rows == naive.prefetch_row(np.arange(40.0).reshape(2, 20), 1)).all()
+
+
+@given(seeds)
+def test_gathered_columns(seed):
+    rng = np.random.default_rng(seed)
+    V, x, columns = rng.normal(size=(3, 9)), rng.normal(size=(1, 9)), rng.permutation(9)[:4]
+    tiles, own_x = np.zeros((1, 8, 8)), np.zeros((1, 8))
+    expected = naive._gather(V, x, columns)
+    primal_dual._gather(V, x, columns, tiles, own_x)
+    assert (tiles[0, :3, :4] == expected[0]).all()
+    assert (own_x[0, :4] == expected[1]).all()
+    assert not tiles[0, 3:].any()
+    assert not own_x[0, 4:].any()
+
+
+@given(seeds)
+def test_a_step_of_columns(seed):
+    rng = np.random.default_rng(seed)
+    ubar, x, xbar = rng.normal(size=(3, 9))
+    columns, steps = rng.permutation(9)[:4], tuple(rng.random(4))
+    expected = naive._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
+    primal_dual_rows._step_columns((0.3, 0.05), steps, 20, columns, ubar, (x, xbar))
+    assert_close(((x, xbar),), (expected,))
+    choices = Blocks(9, 3, seed).draw(2)
+    for t in (1, -1):
+        expected = naive._stop(choices, t, x, xbar)
+        primal_dual_rows._stop(choices, t, x, xbar)
+        assert xbar.tolist() == expected
+
+
+@given(kinds, seeds)
+def test_gaps(kind, seed):
+    case = Case(kind, seed)
+    z, sums = np.empty(len(case.A)), np.empty(len(case.x))
+    duality.multiply(case.A, case.x, z)
+    duality.multiply_transposed(case.A, case.weighted, sums)
+    np.testing.assert_allclose(z, naive.multiply(case.A, case.x), atol=1e-12)
+    np.testing.assert_allclose(sums, naive.multiply_transposed(case.A, case.weighted), atol=1e-12)
+    arguments = kind, case.y, case.weights, case.beta, z
+    assert duality.records_gap(*arguments) == pytest.approx(naive.records_gap(*arguments), rel=1e-10, abs=1e-12)
+    arguments = case.x, sums / len(z), 0.3, 0.05
+    assert duality.coefficients_gap(*arguments) == pytest.approx(naive.coefficients_gap(*arguments), rel=1e-10)
+    beta = np.empty(len(z))
+    duality.dual_start(kind, case.y, z, beta)
+    np.testing.assert_allclose(beta, naive.dual_start(kind, case.y, z), atol=1e-12)

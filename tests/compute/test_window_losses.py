@@ -1,0 +1,100 @@
+"""The window solvers' losses and steps against their twins, and against what defines them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+
+from streamkernel.compute import proximal
+from streamkernel.compute import window_losses as losses
+from streamkernel.window.losses import LOSSES
+from streamkernel.window.regularizers import ElasticNet
+from tests import naive
+
+KINDS = [loss.kind for loss in LOSSES.values()]
+scores = st.floats(-30, 30)
+labels = st.sampled_from([-1.0, 1.0])
+steps = st.floats(1e-6, 1e6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(z=scores, y=labels, a=st.floats(0, 1), step=steps)
+def test_as_their_twins(kind, z, y, a, step):
+    beta = -y * a
+    assert losses.loss_value(kind, z, y) == pytest.approx(naive.loss_value(kind, z, y), rel=1e-12, abs=1e-12)
+    assert losses.loss_derivative(kind, z, y) == pytest.approx(naive.loss_derivative(kind, z, y), rel=1e-12, abs=1e-12)
+    assert losses.loss_conjugate(kind, beta, y) == pytest.approx(naive.loss_conjugate(kind, beta, y), abs=1e-12)
+    updated = losses.dual_update(kind, beta, z, y, step)
+    assert updated == pytest.approx(naive.dual_update(kind, beta, z, y, step), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(z=scores, y=labels)
+def test_derivative_is_that_of_the_value(kind, z, y):
+    h = 1e-6
+    slope = (losses.loss_value(kind, z + h, y) - losses.loss_value(kind, z - h, y)) / (2 * h)
+    assert losses.loss_derivative(kind, z, y) == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(z=scores, y=labels)
+def test_conjugate_meets_fenchel_young_at_the_derivative(kind, z, y):
+    beta = losses.loss_derivative(kind, z, y)
+    both = losses.loss_value(kind, z, y) + losses.loss_conjugate(kind, beta, y)
+    assert both == pytest.approx(z * beta, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(y=labels, a=st.floats(0, 1))
+def test_conjugate_is_the_supremum(kind, y, a):
+    """By brute force: the best of a grid, refined round it; past a share of 1 - 1e-6 the supremum is far away."""
+    a = a if kind != losses.LOGISTIC else min(max(a, 1e-6), 1 - 1e-6)
+    grid = np.linspace(-20, 20, 401)
+
+    def value(z):
+        return -y * a * z - losses.loss_value(kind, z, y)
+
+    z = grid[np.argmax([value(z) for z in grid])]
+    found = optimize.minimize_scalar(lambda z: -value(z), bounds=(z - 0.1, z + 0.1), options={"xatol": 1e-12})
+    assert losses.loss_conjugate(kind, -y * a, y) == pytest.approx(-found.fun, abs=1e-9)
+
+
+@given(s=st.floats(-30, 30), l2=st.floats(0.1, 10), l1=st.floats(0, 10))
+def test_elastic_nets_conjugate_is_the_supremum(s, l2, l1):
+    found = optimize.minimize_scalar(
+        lambda x: l2 / 2 * x * x + l1 * abs(x) - s * x, bounds=sorted((0.0, 10 * s)), options={"xatol": 1e-12}
+    )
+    assert proximal.elastic_net_conjugate(s, l2, l1) == pytest.approx(max(-found.fun, 0.0), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(z=scores, y=labels, a=st.floats(0, 1), step=st.floats(1e-3, 1e3))
+def test_dual_update_is_the_maximiser(kind, z, y, a, step):
+    def decrease(share):
+        b = -y * share
+        return losses.loss_conjugate(kind, b, y) + (b + y * a) ** 2 / (2 * step) - z * b
+
+    least, most = (0.0, 1.0) if kind in (losses.LOGISTIC, losses.SMOOTH_HINGE) else (-1e3, 1e3)
+    if kind == losses.SQUARED_HINGE:
+        least = 0.0
+    found = optimize.minimize_scalar(decrease, bounds=(least, most), method="bounded", options={"xatol": 1e-12})
+    assert decrease(-y * losses.dual_update(kind, -y * a, z, y, step)) <= found.fun + 1e-9
+
+
+@given(v=st.floats(-1e3, 1e3), step=st.floats(1e-3, 1e3), l2=st.floats(1e-3, 1e3), l1=st.floats(0, 1e3))
+def test_elastic_net(v, step, l2, l1):
+    net = ElasticNet(l2, l1)
+    x = proximal.elastic_net_step(v, step, l2, l1)
+    assert x == pytest.approx(naive.elastic_net_step(v, step, l2, l1), rel=1e-9, abs=1e-9)
+    assert x == pytest.approx(net.prox(np.array([v]), step)[0], rel=1e-12)
+    conjugate = proximal.elastic_net_conjugate(v, l2, l1)
+    assert conjugate == pytest.approx(naive.elastic_net_conjugate(v, l2, l1), rel=1e-9, abs=1e-9)
+    assert conjugate == pytest.approx(net.conjugate(np.array([v])), rel=1e-12)
+    assert proximal.soft_threshold(v, l1) == naive.soft_threshold(v, l1)
+
+
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (-1.0, 0.0), (float("nan"), 0.0), (1.0, -1.0), (True, 0.0)])
+def test_elastic_net_refuses(l2, l1):
+    with pytest.raises(ValueError, match="must be a finite number"):
+        ElasticNet.checked(l2, l1)

@@ -1,0 +1,110 @@
+"""What an operator watches refits by: metrics, log lines, probes, and the alert rules, which promtool tries."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from streamkernel import KernelClassifier, WindowRefit
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.watch import Watch
+from streamkernel.daemon.recovery import resume
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.wiring.plan import prepare
+from streamkernel.daemon.wiring.processor import make_processor
+from tests.daemon.alert_rules import assert_fires, rules_in, series
+from tests.daemon.conftest import Home
+from tests.daemon.refits import refitted
+from tests.daemon.test_several_models import several
+
+RULES = Path(__file__).parents[2] / "configs/prometheus/window-alerts.yml"
+SPENT, LAST = "streamkernel_window_refit_seconds_total", "streamkernel_window_refit_last_seconds"
+FAILURES = "streamkernel_window_refit_failures_total"
+WELL = [series(SPENT, "0+6x60"), series(FAILURES, "1+0x60"), series(LAST, "12+0x60")]
+ILL = {
+    "StreamkernelRefitFails": [series(FAILURES, "0+0x20 1+0x40")],
+    "StreamkernelRefitsTakeLong": [series(SPENT, "0+40x60")],
+    "StreamkernelLongRefit": [series(LAST, "90+0x60")],
+}
+
+
+def learnt(n: int, **given: int) -> WindowRefit:
+    inner = KernelClassifier(max_features=64, block_size=16, batch_size=16, seed=1)
+    model = WindowRefit(inner, **{"window": 500, "every": 300, **given})
+    xs = [{"a": float(i % 7), "b": float(i % 11)} for i in range(n)]
+    model.advance(xs, [x["a"] > x["b"] for x in xs])
+    return model
+
+
+def exported(exporter: Exporter) -> dict[str, float]:
+    return {
+        sample.name.removeprefix("streamkernel_"): sample.value
+        for family in exporter.registry.collect()
+        for sample in family.samples
+        if "window" in sample.name
+    }
+
+
+def test_the_metrics_follow_the_model() -> None:
+    model = learnt(250)
+    exporter = Exporter(model, ["accuracy"], 1000)
+    before = exported(exporter)
+    assert math.isnan(before.pop("window_refit_last_seconds"))
+    assert math.isnan(before.pop("window_loss"))
+    assert before == {
+        "window_records": 250,
+        "window_max_records": 500,
+        "window_refits_total": 0,
+        "window_refit_failures_total": 0,
+        "window_refit_seconds_total": 0,
+    }
+    model.advance([{"a": float(i % 7), "b": float(i % 11)} for i in range(500)], [i % 7 > i % 11 for i in range(500)])
+    exporter.refresh(750, 0.0, 0.1, 1.0, {})
+    after = exported(exporter)
+    assert (after["window_records"], after["window_refits_total"]) == (500, 2)
+    assert 0 < after["window_refit_last_seconds"] < after["window_refit_seconds_total"]
+    assert 0 < after["window_loss"] < 1
+
+
+def test_each_refit_is_logged_of_each_model(here: Home, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    source = {"kind": "csv", "path": "stream.csv", "target": "y"}
+    run(several(here, source=source, models={"one": refitted(), "other": refitted(every=400)}))
+    said = re.findall(
+        r"the model (\w+) was refitted on its last (\d+) records in [\d.]+ s, and has a mean loss of 0\.", caplog.text
+    )
+    assert said == [("one", "300"), ("other", "400"), *2 * [("one", "500")], ("other", "500")][: len(said)]
+    assert len(said) == 5
+
+
+def test_the_daemon_is_well_while_a_refit_is_at_work(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = prepare(here.configure(model=refitted()))
+    now = [0.0]
+    watch = Watch(make_processor(plan, resume.restore(plan, None)), None, clock=lambda: now[0])
+    watch.turn()
+    now[0] = 300.0
+    assert watch.trouble() == "the loop has not turned for 300 s"
+    monkeypatch.setattr(WindowRefit, "refitting", True)
+    assert watch.trouble() is None
+
+
+def test_the_alerts_ask_for_what_is_exported() -> None:
+    exporter = Exporter(learnt(0), ["accuracy"], 1000)
+    names = {sample.name for family in exporter.registry.collect() for sample in family.samples}
+    asked = {name for rule in rules_in(RULES) for name in re.findall(r"\bstreamkernel_\w+", rule["expr"])}
+    assert asked
+    assert asked <= names
+
+
+@pytest.mark.parametrize("alert", [None, *ILL])
+def test_each_alert_comes_when_it_should_and_no_other(alert: str | None, promtool: str, tmp_path: Path) -> None:
+    assert_fires(alert, RULES, WELL, ILL, promtool, tmp_path)
+
+
+def test_the_page_names_each_alert_and_metric() -> None:
+    text = (RULES.parents[2] / "docs/how-to/refits.md").read_text()
+    assert [name for name in (*ILL, SPENT, FAILURES, LAST) if f"`{name}`" not in text] == []

@@ -1,0 +1,205 @@
+"""A warm start whose file is solved to its end: once, whatever kills the daemon around it."""
+
+from __future__ import annotations
+
+import csv
+import logging
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamkernel import WindowRefit
+from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.check import check
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.model import build_model
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.configurations import GOOD, lines_of
+from tests.daemon.conftest import Home, Launcher, write_stream
+from tests.daemon.refits import INNER, refitted
+from tests.daemon.test_several_models import several
+
+SOURCE = {"kind": "csv", "path": "history.csv", "target": "y"}
+
+
+@pytest.fixture
+def warm(here: Home) -> Home:
+    write_stream(here.folder / "history.csv", 700, seed=1, bad=False)
+    return here
+
+
+def n_refits(home: Home) -> int:
+    return int(home.header()["model"]["n_refits"])
+
+
+def digest_after(home: Home, at_the_end: bool) -> str:
+    """What the model of `refitted` comes to over the history alone."""
+    model = build_model(refitted())
+    assert isinstance(model, WindowRefit)
+    with (home.folder / "history.csv").open() as file:
+        for row in csv.DictReader(file):
+            x = {name: row[name] or None for name in ("a", "b", "colour")}
+            numbers = {name: None if x[name] is None else float(x[name]) for name in "ab"}
+            model.learn_one({**numbers, "colour": x["colour"]}, row["y"])
+    if at_the_end:
+        model.refit()
+    return model.state_digest()
+
+
+@pytest.mark.parametrize(("asked", "at_the_end"), [({}, True), ({"refit": True}, True), ({"refit": False}, False)])
+def test_the_file_is_solved_behind_its_last_record(
+    warm: Home, caplog: pytest.LogCaptureFixture, asked: dict[str, Any], at_the_end: bool
+) -> None:
+    caplog.set_level(logging.INFO)
+    (warm.folder / "stream.csv").write_text("a,b,colour,y\n")
+    run(prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE, **asked})))
+    assert warm.header()["warm_start"]["done"]
+    assert n_refits(warm) == 2 + at_the_end
+    assert warm.header()["model"]["state_digest"] == digest_after(warm, at_the_end)
+    said = re.findall(r"the model was refitted on its last (\d+) records in", caplog.text)
+    assert said == ["300", "500", "500"][: 2 + at_the_end]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, launcher: Launcher) -> Home:
+    home = Home(tmp_path_factory.mktemp("undisturbed"))
+    prepared(home.folder)
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+def prepared(folder: Path) -> None:
+    write_stream(folder / "history.csv", 1200, seed=1)
+    write_stream(folder / "stream.csv", 1300)
+    Home(folder).configure(warm_start={"source": SOURCE}, model=refitted())
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [
+        ["consumed:700", "mid-batch:6"],
+        ["seam:1", "refitted:1", "refitted:1"],
+        ["seam:2", "consumed:450"],
+    ],
+    ids=["in the file", "before and after the refit", "behind the seam and a refit of the stream"],
+)
+def test_a_kill_changes_nothing(undisturbed: Home, home: Home, launcher: Launcher, kills: list[str]) -> None:
+    prepared(home.folder)
+    for kill in kills:
+        done = launcher.call(home, "run", "config.yaml", STREAMKERNEL_CRASH=kill)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    done = launcher.call(home, "run", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    assert home.result() == undisturbed.result()
+    assert n_refits(home) > 4
+
+
+SLOW = """
+import pathlib, sys, time
+from streamkernel import WindowRefit
+from streamkernel.daemon.stream import stop
+
+stop._GRACE_SECONDS = 0.3
+refit = WindowRefit.refit
+
+def slowly(self):
+    if not pathlib.Path("quick").exists():
+        print("at work", file=sys.stderr, flush=True)
+        time.sleep(60)
+    return refit(self)
+
+WindowRefit.refit = slowly
+"""
+
+
+def test_a_stop_in_the_midst_of_the_refit_does_not_wait_for_it(
+    undisturbed: Home, home: Home, launcher: Launcher
+) -> None:
+    prepared(home.folder)
+    (home.folder / "slow.py").write_text(SLOW)
+    home.configure(warm_start={"source": SOURCE}, model=refitted(), imports=["slow"])
+    # The module is imported where a name in it is looked for.
+    text = home.config.read_text().replace("streamkernel.WindowRefit", "slow.WindowRefit")
+    home.config.write_text(text)
+    daemon = launcher.start(home, "run", "config.yaml")
+    daemon.wait_for("at work")
+    daemon.signal(signal.SIGTERM)
+    ended = daemon.wait()
+    assert ended.returncode == 1
+    assert "a restart goes on from the last checkpoint" in ended.stderr
+    assert not home.header()["warm_start"]["done"]
+    (home.folder / "quick").touch()
+    assert launcher.call(home, "run", "config.yaml").returncode == 0
+    assert home.result() == undisturbed.result()
+
+
+def test_all_of_several_models_are_refitted(warm: Home) -> None:
+    (warm.folder / "stream.csv").write_text("a,b,colour,y\n")
+    plain = [INNER]
+    source, models = {**SOURCE, "path": "stream.csv"}, {"plain": plain, "one": refitted()}
+    run(several(warm, source=source, models=models, warm_start={"source": SOURCE}))
+    models = warm.header()["models"]
+    assert models["one"]["model"]["n_refits"] == 3
+    assert "n_refits" not in models["plain"]["model"]
+    assert models["one"]["model"]["state_digest"] == digest_after(warm, at_the_end=True)
+
+
+def test_one_that_cannot_be_refitted_ends_the_run_or_is_disabled(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Any) -> None:
+        raise ValueError("the window is singular: raise l2 of the solver")
+
+    monkeypatch.setattr(WindowRefit, "refit", refuse)
+    asked = {"model": refitted(every=10_000), "warm_start": {"source": SOURCE}}
+    with pytest.raises(DaemonError, match="cannot be refitted behind the warm start: the window is singular: raise l2"):
+        run(prepare(warm.configure(**asked)))
+    assert not warm.header()["warm_start"]["done"]
+    run(prepare(warm.configure(**{**asked, "warm_start": {"source": SOURCE, "refit": False}})))
+    assert warm.header()["account"]["consumed"] == 1000
+    models = {"plain": [INNER], "one": refitted(every=10_000)}
+    source = {**SOURCE, "path": "stream.csv"}
+    run(several(warm, source=source, models=models, warm_start={"source": SOURCE}), fresh=True)
+    assert warm.header()["models"]["one"]["disabled"].startswith("ValueError: the window is singular")
+    assert "disabled" not in warm.header()["models"]["plain"]
+
+
+def test_a_file_with_nothing_to_solve_goes_on(warm: Home, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    (warm.folder / "history.csv").write_text("a,b,colour,y\n" + 250 * "1.0,2.0,red,yes\n")
+    run(prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE})))
+    assert "the model was not refitted: its window has nothing to solve" in caplog.text
+    assert warm.header()["warm_start"]["done"]
+
+
+def test_a_stop_in_the_midst_of_the_refit_is_honoured(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(StopSignals, "at_work", lambda _, at_work: seen.append(at_work))
+    monkeypatch.setattr(WindowRefit, "refit", lambda _: seen.append("refit"))
+    run(prepare(warm.configure(model=refitted(every=10_000), warm_start={"source": SOURCE})))
+    where = seen.index("refit")
+    assert seen[where - 1 : where + 2] == [True, "refit", False]
+
+
+def test_check_and_evaluate_know_of_it(warm: Home) -> None:
+    plan = prepare(warm.configure(model=refitted(), warm_start={"source": SOURCE}, checkpoint=None))
+    found = check(plan)
+    assert found.bad == []
+    assert "warm_start: csv file history.csv, and the model is refitted behind it" in found.good
+    with StopSignals() as stopped:
+        view = evaluate(plan, stopped).view
+    ran = run(prepare(warm.config))
+    assert ran.overall == pytest.approx(view.overall)
+
+
+def test_a_refit_of_nothing_is_refused(tmp_path: Path) -> None:
+    section = "warm_start: {refit: true, source: {kind: csv, path: b.csv, target: y}}\n"
+    (line,) = lines_of(tmp_path, GOOD + section)
+    assert line == "warm_start.refit: no model is a streamkernel.WindowRefit, so that none has a window: leave it out"
+    assert lines_of(tmp_path, GOOD + section.replace("true", "often")) == [
+        "warm_start.refit: must be true or false, got 'often'"
+    ]

@@ -1,0 +1,344 @@
+"""Metric learning: its problem and iterations as written, another solver's optimum, and what the metric is for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import neighbors
+
+from streamkernel import KernelClassifier
+from streamkernel.compute.window_losses import SMOOTH_HINGE
+from streamkernel.kernels import Gaussian, Mahalanobis
+from streamkernel.window import MetricLearner
+from streamkernel.window.block_data import DenseBlocks
+from streamkernel.window.block_iterates import BlockIterates, draw
+from streamkernel.window.block_solver import BlockSolver
+from streamkernel.window.step_sizes import step_sizes
+from streamkernel.window.triplets import find_triplets, nearest
+from tests.naive.window_losses import dual_update, loss_value
+from tests.window import matrix_risk
+
+K = 2
+
+
+def _tasks(seed=1, n=16, d=3, n_tasks=3):
+    """Records of tasks whose labels follow from one input, and from another one of each task."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n * n_tasks, d))
+    tasks = np.repeat(np.arange(n_tasks), n)
+    y = X[:, 0] + X[np.arange(len(X)), tasks % d] + rng.normal(size=len(X)) / 4 > 0
+    return X, y.astype(int), tasks
+
+
+def _problem(several=True, seed=1, **arguments):
+    X, y, tasks = _tasks(seed)
+    learner = MetricLearner(neighbours=K, shared_l2=0.02, l2=0.1, **arguments)
+    rng = np.random.default_rng(2)
+    return learner.problem(X, y, tasks if several else None, rng), (X, y, tasks if several else np.zeros(len(X)))
+
+
+def _objective(X, y, tasks, metrics, l2=0.1, shared_l2=0.02, pull=1.0):
+    """The problem (33), pair by pair; its Z_uvw is Z_uw - Z_uv, that of the constraint in (32)."""
+    names = np.unique(tasks)
+    near, push = [], []
+    for number, task in enumerate(names, start=1):
+        M = metrics[0] + (metrics[number] if len(names) > 1 else 0)
+
+        def squared(a, b, M=M):
+            return (X[a] - X[b]) @ M @ (X[a] - X[b])
+
+        rows = np.flatnonzero(tasks == task)
+        for u in rows:
+            by_distance = sorted(rows, key=lambda r, u=u: np.sum((X[r] - X[u]) ** 2))
+            w = next(r for r in by_distance if y[r] != y[u])
+            for v in [r for r in by_distance if y[r] == y[u] and r != u][:K]:
+                near.append(squared(u, v))
+                push.append(loss_value(SMOOTH_HINGE, squared(u, w) - squared(u, v), 1.0))
+    own = sum(l2 / 2 * np.sum(M**2) for M in metrics[1:])
+    return (
+        shared_l2 / 2 * np.sum((metrics[0] - np.eye(len(metrics[0]))) ** 2) + own + pull * np.mean(near) + np.mean(push)
+    )
+
+
+def _random_metrics(p, d, seed):
+    A = np.random.default_rng(seed).normal(size=(p, d, d)) / 3
+    return A @ A.transpose(0, 2, 1)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_objective_is_that_of_the_paper(several):
+    problem, data = _problem(several)
+    assert problem.data.p == (4 if several else 1)
+    for seed in range(3):
+        metrics = _random_metrics(problem.data.p, 3, seed)
+        blocks = problem.data.pack(metrics)
+        zeros = np.zeros(problem.data.n)
+        objective, gap = problem.gap(blocks, problem.scores(blocks), zeros, problem.combine(zeros))
+        assert objective == pytest.approx(_objective(*data, metrics), rel=1e-10)
+        assert gap >= 0
+    less, data = _problem(several, pull=0.25)
+    objective, _ = less.gap(blocks, less.scores(blocks), zeros, less.combine(zeros))
+    assert objective == pytest.approx(_objective(*data, metrics, pull=0.25), rel=1e-10)
+
+
+def test_its_slope_is_that_of_differences():
+    problem, data = _problem()
+    metrics = _random_metrics(4, 3, 5)
+    beta = problem.dual_of(problem.data.pack(metrics))
+    G = problem.data.unpack(problem.combine(beta) / problem.data.n - problem.linear)
+    G += np.array([0.02, 0.1, 0.1, 0.1])[:, None, None] * metrics
+    rng = np.random.default_rng(6)
+    for _ in range(5):
+        along = rng.normal(size=metrics.shape)
+        along += along.transpose(0, 2, 1)
+        h = 1e-5
+        rise = (_objective(*data, metrics + h * along) - _objective(*data, metrics - h * along)) / (2 * h)
+        assert np.sum(G * along) == pytest.approx(rise, rel=1e-6)
+
+
+def _dense(problem):
+    """The same data as matrices that are all there."""
+    data = problem.data
+    D = np.zeros((data.n, data.p, data.d, data.d))
+    for i in range(data.n):
+        D[i] = data.unpack(data.combine(slice(i, i + 1), np.ones(1)))
+    return D
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_triplets_are_an_operator_as_their_matrices_are(several):
+    problem, _ = _problem(several, seed=3)
+    data, D = problem.data, _dense(problem)
+    dense = DenseBlocks(D)
+    rng = np.random.default_rng(4)
+    X, c = _random_metrics(data.p, data.d, 7), rng.normal(size=data.n)
+    for records in (slice(3, 20), np.arange(data.n - 3, data.n + 4) % data.n, slice(None)):
+        own = dense.scores(records, dense.pack(X))
+        assert data.scores(records, data.pack(X)) == pytest.approx(own, abs=1e-10)
+        some = c[records]
+        combined = dense.unpack(dense.combine(records, some))
+        assert data.unpack(data.combine(records, some)) == pytest.approx(combined, abs=1e-10)
+    for blocks in (slice(0, 1), slice(data.p - 1, data.p), np.array([data.p - 1, 0]) if several else slice(0, 1)):
+        own = dense.block_scores(blocks, dense.pack(X)[blocks])
+        assert data.block_scores(blocks, data.pack(X)[blocks]) == pytest.approx(own, abs=1e-10)
+        combined = dense.unpack(dense.block_combine(blocks, c))
+        assert data.unpack(data.block_combine(blocks, c)) == pytest.approx(combined, abs=1e-10)
+        factors = rng.uniform(0.5, 1.5, 10)
+        records = slice(5, 15)
+        exact = dense.scale(records, blocks, factors)
+        assert exact * 0.9 <= data.scale(records, blocks, factors) <= exact * (1 + 1e-9)
+    assert data.squared_norms() == pytest.approx(dense.squared_norms())
+
+
+def test_iterations_are_those_of_algorithm_3():
+    problem, _ = _problem()
+    data, n, p = problem.data, problem.data.n, problem.data.p
+    Z = [data.unpack(data.combine(slice(i, i + 1), np.ones(1))) for i in range(n)]
+    T = [next(j for j in range(1, p) if np.any(z[j])) for z in Z]
+    Z = [z[0] for z in Z]
+    C = data.unpack(problem.linear)
+    l2 = problem.l2[:, 0]
+    m, q = 6, 2
+    steps = step_sizes(n, n / m, p / q, 20.0, 0.02, 1.0)
+    iterates = BlockIterates(problem, m, q, problem.data.pack(np.zeros((p, 3, 3))), np.zeros(n))
+    assert iterates.by_records
+    X = ahead = np.zeros((p, 3, 3))
+    y, W, B = np.zeros(n), np.zeros((p, 3, 3)), np.zeros((p, 3, 3))
+    rng, again = np.random.default_rng(8), np.random.default_rng(8)
+    for _ in range(40):
+        iterates.iterate(steps, rng)
+        records, blocks = np.arange(n)[draw(again, n, m)], np.arange(p)[draw(again, p, q)]
+        new = y.copy()
+        for i in records:  # (36)
+            z = np.sum(Z[i] * (ahead[T[i]] + ahead[0]))
+            new[i] = dual_update(SMOOTH_HINGE, y[i], z, 1.0, steps.sigma / n)
+        before, B = B, np.zeros((p, 3, 3))
+        for i in records:  # (37)
+            B[T[i]] += (new[i] - y[i]) * Z[i]
+        W = W + n / m * B + (m - n) / m * before  # (38)
+        W[0] = W[1:].sum(axis=0)
+        following, ahead = X.copy(), X.copy()
+        for j in blocks:  # (39), with the linear part of g_j
+            V = X[j] - steps.tau * (W[j] / n - C[j])
+            following[j] = matrix_risk.projected(V / (1 + steps.tau * l2[j]))
+            ahead[j] = X[j] + (steps.theta + 1) * (following[j] - X[j])  # (40)
+        X, y = following, new
+        assert data.unpack(iterates.X) == pytest.approx(X, abs=1e-9)
+        assert iterates.beta == pytest.approx(y, abs=1e-9)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_it_comes_to_the_optimum_of_another_solver(several):
+    problem, data = _problem(several, seed=9)
+    l2 = problem.l2[:, 0]
+    linear = problem.data.unpack(problem.linear)
+    ones = np.ones(problem.data.n)
+    best = matrix_risk.optimum(SMOOTH_HINGE, _dense(problem), ones, ones, l2, linear)
+    solution = BlockSolver(8, 1, "sampled", None, 1e-11, 4000).solve(problem, seed=1)
+    assert solution.history.gap.min() <= 1e-11
+    found = problem.data.unpack(solution.X)
+    assert _objective(*data, found) == pytest.approx(_objective(*data, best), abs=1e-10)
+    assert found == pytest.approx(best, abs=1e-4)
+
+
+def test_metrics_of_tasks_are_positive_semi_definite_and_tell_tasks_apart():
+    X, y, tasks = _tasks(11, n=120)
+    names = np.array(["one", "two", "three"])[tasks]
+    learner = MetricLearner(seed=1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y, names)
+    assert learner.inputs_ == ("a", "b", "c")
+    assert set(learner.metrics_) == {"one", "two", "three"}
+    for M in (learner.metric_, *learner.metrics_.values()):
+        assert np.array_equal(M, M.T)
+        assert np.linalg.eigvalsh(M)[0] >= -1e-12 * np.abs(M).max()
+    # The second input matters to the second task more than to the first.
+    weight = {task: learner.metrics_[task][1, 1] for task in ("one", "two")}
+    assert weight["two"] > 3 * weight["one"]
+    L = learner.transform(X, "two")
+    assert learner.distance({"a": X[0, 0], "b": X[0, 1], "c": X[0, 2]}, X[1], "two") == pytest.approx(
+        np.linalg.norm(L[0] - L[1])
+    )
+    M = learner.metrics_["two"]
+    assert learner.distance(X[0], X[1], "two") ** 2 == pytest.approx((X[0] - X[1]) @ M @ (X[0] - X[1]))
+    assert learner.distance(X[0], X[1]) ** 2 == pytest.approx((X[0] - X[1]) @ learner.metric_ @ (X[0] - X[1]))
+    assert learner.distance({"a": 1.0, "unknown": 5.0}, {"a": 1.0}) == 0.0
+
+
+def test_the_same_seed_gives_the_same_bytes_and_triplets_are_bounded():
+    X, y, tasks = _tasks(12, n=60)
+    one, other = (MetricLearner(max_triplets=100, seed=5).fit(X, y, tasks) for _ in range(2))
+    assert one.n_triplets_ == 100
+    assert one.metric_.tobytes() == other.metric_.tobytes()
+    assert MetricLearner(seed=5, impostors=2, neighbours=1, max_passes=2).fit(X, y, tasks).n_triplets_ == 2 * len(X)
+
+
+def _stream(n, seed=13):
+    """Two classes by two inputs, beside four of noise that are four times as large."""
+    rng = np.random.default_rng(seed)
+    for row in rng.normal(size=(n, 6)):
+        x = dict(zip(["u", "v", "n1", "n2", "n3", "n4"], row * [1, 1, 4, 4, 4, 4], strict=True))
+        yield x, bool(row[0] + row[1] > 0)
+
+
+def _accuracy(model, records):
+    hits = 0
+    for x, y in records:
+        hits += model.predict_one(x) == y
+        model.learn_one(x, y)
+    return hits / len(records)
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    xs, ys = zip(*_stream(300, seed=14), strict=True)
+    return MetricLearner(seed=1).fit(pd.DataFrame(xs), np.array(ys))
+
+
+def test_rivers_nearest_neighbours_are_better_by_it_where_inputs_are_noise(learnt):
+    records = list(_stream(400))
+
+    def knn(**arguments):
+        engine = neighbors.LazySearch(window_size=200, **arguments)
+        return neighbors.KNNClassifier(n_neighbors=5, engine=engine)
+
+    plain, knowing = _accuracy(knn(), records), _accuracy(knn(dist_func=learnt.distance), records)
+    assert plain < 0.75
+    assert knowing > 0.85
+
+
+def test_the_gaussian_kernel_is_better_by_it_where_inputs_are_noise(learnt):
+    records = list(_stream(600))
+    kernel = Mahalanobis(learnt.inputs_, learnt.metric_, Gaussian(2.0))
+    plain = _accuracy(KernelClassifier(kernel=Gaussian(2.0), standardize=False, seed=1), records)
+    knowing = _accuracy(KernelClassifier(kernel=kernel, seed=1), records)
+    assert plain < 0.75
+    assert knowing > 0.85
+    X = pd.DataFrame([x for x, _ in records[:20]])[list(learnt.inputs_)].to_numpy()
+    distances = np.array([[learnt.distance(a, b) for a in X] for b in X])
+    assert kernel.matrix(X, X, 2.0) == pytest.approx(np.exp(-(distances**2) / 8), abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 12))
+def test_nearest_rows_are_the_nearest(seed, k, n):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    rows, others = np.flatnonzero(rng.random(n) < 0.6), np.flatnonzero(rng.random(n) < 0.6)
+    if not len(others):
+        return
+    found = nearest(X, rows, others, k)
+    for row, own in zip(rows, found, strict=True):
+        best = sorted((np.sum((X[row] - X[o]) ** 2), o) for o in others if o != row)
+        assert [o for _, o in best[: found.shape[1]]] == list(own)
+    assert find_triplets(X, np.zeros(n), k, 1).triplets.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"neighbours": 0}, "neighbours must be a whole number of at least 1, got 0"),
+        ({"impostors": 1.5}, "impostors must be a whole number of at least 1, got 1.5"),
+        ({"max_triplets": -1}, "max_triplets must be a whole number of at least 1, got -1"),
+        ({"shared_l2": 0.0}, "shared_l2 must be a finite number above 0, got 0.0"),
+        ({"pull": 0}, "pull must be a finite number above 0, got 0"),
+        ({"l2": np.inf}, "l2 must be a finite number above 0, got inf"),
+        ({"dual": 1000}, "dual must be at most 144, the number of triplets, got 1000"),
+        ({"primal": 5}, "primal must be at most 4, the number of matrices, got 5"),
+        ({"dual": 0}, "dual must be a whole number of at least 1, got 0"),
+        ({"seed": "a"}, "seed must be a whole number or None, got 'a'"),
+    ],
+)
+def test_arguments_that_cannot_be(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        MetricLearner(**arguments).fit(*_tasks())
+
+
+def test_data_that_cannot_be():
+    X, y, tasks = _tasks()
+    learner = MetricLearner(max_passes=2, seed=1).fit(X, y, tasks)
+    metric = learner.metric_
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    for given_, message in (
+        ((broken, y), "X is nan at row 3, column 1"),
+        ((X, y[:4]), "y must have a label for each of the 48 rows of X"),
+        ((X, y, tasks[:4]), "tasks must have a label for each of the 48 rows of X"),
+        ((X, np.where(y == 1, np.nan, 0.0)), "y has a label that is not finite"),
+        ((X, np.zeros(48)), "y has no label with two records beside another label"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.fit(*given_)
+    assert learner.metric_ is metric
+    with pytest.raises(ValueError, match="task must be None or one of those fitted, got 'other'"):
+        learner.distance(X[0], X[1], "other")
+    with pytest.raises(ValueError, match="X must have 3 columns, as fitted"):
+        learner.transform(X[:, :2])
+
+
+@pytest.mark.parametrize("labels", [[None, 1], ["a", 1], [None, None], ["a", float("nan")]], ids=str)
+@pytest.mark.parametrize("of", ["y", "tasks"])
+def test_labels_without_order_are_refused(labels, of):
+    X, given = np.eye(4), np.array([labels[0], labels[1]] * 2, object)
+    arguments = {"y": [0, 0, 1, 1], "tasks": None, of: given}
+    with pytest.raises(ValueError, match=f"{of} has (labels that cannot be put in order|a label that is not finite)"):
+        MetricLearner(seed=1).fit(X, **arguments)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e-75, 1e-20, 1e20, 1e34])
+@pytest.mark.parametrize("shared_l2", [0.01, 1e300])
+def test_records_of_any_size_have_a_finite_metric_and_a_gap_from_0(size, shared_l2):
+    X = np.random.default_rng(1).normal(size=(30, 3))
+    learner = MetricLearner(shared_l2=shared_l2, max_passes=5, seed=1).fit(X * size, X[:, 0] > 0)
+    assert np.isfinite(learner.metric_).all()
+    assert (learner.history_.gap >= 0).all()
+
+
+def test_records_too_large_are_refused():
+    with pytest.raises(ValueError, match="X has values past 1e\\+35"):
+        MetricLearner(seed=1).fit(np.eye(4) * 1e77, [0, 0, 1, 1])
+
+
+def test_a_metric_is_asked_for_before_it_is_learnt():
+    for ask in (lambda: MetricLearner().transform([[1.0]]), lambda: MetricLearner().distance({0: 1.0}, {})):
+        with pytest.raises(ValueError, match="no metric yet: call fit first"):
+            ask()

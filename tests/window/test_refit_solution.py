@@ -1,0 +1,223 @@
+"""The coefficients after a refit: against ridge and logistic regression on the same features, of any solver."""
+
+import math
+
+import numpy as np
+import pytest
+from river.optim.losses import Huber
+from scipy import special
+
+from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel.growth import CDSG
+from streamkernel.kernels import Gaussian, Polynomial
+from streamkernel.losses import Log, SquaredHinge
+from streamkernel.window import DSPDC, S3GD, SVRG, Exact
+
+INNER = {"max_features": 48, "block_size": 16, "batch_size": 16, "dtype": "float64", "seed": 1}
+
+
+def stream(n=330, seed=5):
+    """Numbers, of which one comes late and some are missing; a string."""
+    rng = np.random.default_rng(seed)
+    xs = []
+    for i, (a, b) in enumerate(rng.normal(size=(n, 2)).tolist()):
+        xs.append({"a": a, "b": b, "text": "uvw"[i * i % 3], **({"late": a * b} if i > 200 else {})})
+        if i % 7 == 0:
+            del xs[-1]["b"]
+    return xs
+
+
+def numbers(xs):
+    return [5 + 3 * math.sin(2 * x["a"]) + x.get("b", 1.0) for x in xs]
+
+
+def features(model, xs):
+    """The features of records, divided by the root of the number of blocks, by the machine as it stands."""
+    machine = model._machine
+    values = np.array([[x.get(name, np.nan) for name in ("a", "b", "late")] for x in xs])
+    order = [
+        next(i for i, name in enumerate(("a", "b", "late")) if name == n) if n in ("a", "b", "late") else -1
+        for n in model.input_names
+    ]
+    columns = [
+        values[:, k] if k >= 0 else np.array([1.0 if f"text={x['text']}" == n else np.nan for x in xs])
+        for k, n in zip(order, model.input_names, strict=True)
+    ]
+    X = machine.inputs.scaler.as_of_now(np.stack(columns, axis=1)).astype(machine.expansion.dtype)
+    blocks = range(machine.expansion.n_blocks)
+    A = np.concatenate([machine.expansion.features(k, X, machine.inputs.columns.keys) for k in blocks], axis=1)
+    return A.astype(float) / math.sqrt(machine.expansion.n_blocks)
+
+
+def coefficients(model):
+    """The coefficients of those features, shape (K, p)."""
+    expansion = model._machine.expansion
+    alpha = expansion.alpha.astype(float) * expansion.scale * math.sqrt(expansion.n_blocks)
+    return alpha.transpose(1, 0, 2).reshape(expansion.n_outputs, -1)
+
+
+def test_of_the_squared_loss_it_is_ridge_regression():
+    xs, l2 = stream(), 1e-3
+    ys, ws = numbers(xs), [1.0, 0.5, 3.0] * (len(xs) // 3)
+    model = WindowRefit(KernelRegressor(**INNER), window=120, every=1000, solver=Exact(l2=l2))
+    model.advance(xs, ys, ws)
+    before = coefficients(model)
+    assert model.refit()
+    A, w = features(model, xs[-120:]), np.array(ws[-120:])
+    w /= w.mean()
+    y = model._targets.as_of_now(np.array(ys[-120:]))
+    C = A.T @ (A * w[:, None]) / 120 + l2 * np.eye(A.shape[1])
+    expected = np.linalg.solve(C, A.T @ (w * y) / 120)
+    np.testing.assert_allclose(coefficients(model)[0], expected, rtol=1e-6, atol=1e-8)
+    assert not np.allclose(before[0], expected, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        DSPDC(l2=1e-2, max_passes=400, tol=1e-12, primal=None, seed=1),
+        S3GD(l2=1e-2, max_passes=400, tol=1e-12, anchors=30, seed=1),
+    ],
+)
+@pytest.mark.parametrize("task", ["squared", "log", "squared_hinge", "softmax of two"])
+def test_other_solvers_come_to_the_same(solver, task):
+    xs = stream()
+    loss = {"squared": None, "log": Log(), "squared_hinge": SquaredHinge(), "softmax of two": None}[task]
+    ys = numbers(xs) if task == "squared" else [y > 5 for y in numbers(xs)]
+    kind = KernelRegressor if task == "squared" else KernelClassifier
+    # Of two outputs, whose squares add up, twice the weight is that of one.
+    exact = Exact(l2=2e-2 if task == "softmax of two" else 1e-2, tol=1e-8, max_passes=2000)
+    models = []
+    for one in (exact, solver):
+        models.append(WindowRefit(kind(loss=loss, **INNER), window=200, every=1000, solver=one))
+        models[-1].advance(xs, ys)
+        models[-1].refit()
+    first, second = map(coefficients, models)
+    if task == "softmax of two":
+        first, second = first[1] - first[0], second[1] - second[0]
+    np.testing.assert_allclose(second, first, atol=2e-4)
+
+
+def test_the_softmax_of_three_classes_is_at_its_optimum():
+    xs, l2 = stream(), 1e-2
+    ys = [f"class {int(y > 4) + int(y > 6)}" for y in numbers(xs)]
+    model = WindowRefit(
+        KernelClassifier(**INNER),
+        window=330,
+        every=1000,
+        solver=Exact(l2=l2, tol=1e-9, max_passes=3000),
+    )
+    model.advance(xs, ys)
+    model.refit()
+    A, x = features(model, xs), coefficients(model)
+    p = special.softmax(A @ x.T, axis=1)
+    for i, y in enumerate(ys):
+        p[i, model.classes.index(y)] -= 1
+    gradient = p.T @ A / len(xs) + l2 * x
+    assert np.abs(gradient).max() < 1e-7
+
+
+@pytest.mark.parametrize("solver", [S3GD(l2=1e-3, max_passes=20, anchors=30, seed=1), DSPDC(l2=1e-3, seed=1)])
+def test_three_classes_are_solved_one_against_rest(solver):
+    xs = stream()
+    ys = [f"class {int(y > 4) + int(y > 6)}" for y in numbers(xs)]
+    model = WindowRefit(KernelClassifier(**INNER), window=330, every=1000, solver=solver)
+    model.advance(xs, ys)
+    model.refit()
+    A, x = features(model, xs), coefficients(model)
+    of_class = np.array([[y == label for label in model.classes] for y in ys], float)
+    gradient = (special.expit(A @ x.T) - of_class).T @ A / len(xs) + 1e-3 * x
+    assert np.abs(gradient).max() < 1e-4
+    assert np.mean([model.predict_one(x) == y for x, y in zip(xs, ys, strict=True)]) > 0.8
+
+
+def test_a_class_that_left_the_window_is_still_there():
+    xs = stream()
+    ys = [f"class {int(y > 4) + int(y > 6)}" for y in numbers(xs)]
+    first = ["gone"] * 40
+    for solver in (Exact(l2=1e-3), S3GD(l2=1e-3, anchors=30, max_passes=5, seed=1)):
+        model = WindowRefit(KernelClassifier(**INNER), window=200, every=100, solver=solver)
+        model.advance(xs[:40], first)
+        model.advance(xs, ys)
+        assert model.n_refits == 2
+        assert model.predict_proba_one(xs[-1])["gone"] < 0.05
+
+
+def test_beta_counts_from_the_refit_and_steps_go_on():
+    xs = stream()
+    inner = KernelClassifier(**{**INNER, "block_size": 8}, growth=CDSG(), precondition=False)
+    model = WindowRefit(inner, window=330, every=1000)
+    model.advance(xs, [y > 5 for y in numbers(xs)])
+    history = model._machine.history
+    t, gamma_0 = history.t, history.gamma_0
+    assert history.beta.any()
+    model.refit()
+    assert not history.beta.any()
+    assert (history.t, history.gamma_0) == (t, gamma_0)
+    model.advance(xs[:16], [True] * 16)
+    assert history.t == t + 1
+    assert np.count_nonzero(np.any(history.beta, axis=1)) == 1
+
+
+def test_an_averaged_model_goes_on_from_the_solution():
+    xs = stream()
+    model = WindowRefit(KernelRegressor(average=True, **INNER), window=330, every=1000, solver=Exact(l2=1e-3))
+    plain = WindowRefit(KernelRegressor(**INNER), window=330, every=1000, solver=Exact(l2=1e-3))
+    for one in (model, plain):
+        one.advance(xs, numbers(xs))
+        one.refit()
+    assert model.predict_one(xs[0]) == pytest.approx(plain.predict_one(xs[0]), rel=1e-9)
+    before = model.predict_one(xs[0])
+    model.advance(xs[:48], [100.0] * 48)
+    assert model.predict_one(xs[0]) != before
+    # Each step counts as one of all: the mean moves less than the last solution.
+    average, last = model._machine.solution, model._machine.expansion
+    assert average is not last
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        KernelRegressor(loss=Huber(1.0), **INNER),
+        KernelRegressor(**{**INNER, "dtype": "float32"}, kernel=Gaussian(structured=True)),
+        KernelRegressor(**INNER, kernel=Gaussian(2.0) + 0.5 * Polynomial(2)),
+        KernelRegressor(**INNER, precondition=False),
+    ],
+    ids=["huber", "structured", "sum", "plain steps"],
+)
+def test_every_kind_of_model_is_better_for_it(inner):
+    xs = stream()
+    ys = numbers(xs)
+    model = WindowRefit(inner.clone(), window=330, every=1000)
+    model.advance(xs, ys)
+
+    def error():
+        return np.mean([abs(model.predict_one(x) - y) for x, y in zip(xs, ys, strict=True)])
+
+    before = error()
+    assert model.refit()
+    assert error() < 0.6 * before
+
+
+def test_the_newest_records_are_solved_where_features_are_too_many():
+    xs = stream()
+    matrix_of_100 = 100 * 8 * 2 * 48
+    model = WindowRefit(
+        KernelRegressor(**INNER), 300, 1000, S3GD(anchors=10, max_passes=2, seed=1), max_bytes=matrix_of_100
+    )
+    model.advance(xs, numbers(xs))
+    model.refit()
+    assert (model.n_window, model.last_refit.n_records) == (300, 100)
+
+
+@pytest.mark.parametrize("solver", [S3GD(max_passes=1), SVRG(max_passes=1), DSPDC(max_passes=1)], ids=repr)
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_nothing_is_solved_where_the_newest_records_tell_nothing(solver, weight):
+    xs = stream()
+    model = WindowRefit(KernelClassifier(**INNER), 300, 10_000, solver, max_bytes=100 * 8 * 2 * 48)
+    labels = [x["a"] > 0 for x in xs]
+    newest = [labels[-1]] * 100 if weight else labels[-100:]
+    model.advance(xs, labels[:-100] + newest, [1.0] * (len(xs) - 100) + [weight] * 100)
+    before = model.predict_proba_one(xs[0])
+    assert not model.refit()
+    assert model.predict_proba_one(xs[0]) == before

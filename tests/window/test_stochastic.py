@@ -1,0 +1,204 @@
+"""S3GD that ends as SVRG, and SVRG: they come to the optimum of another solver, the same way each time."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from streamkernel.window import S3GD, SVRG
+from tests.window.stochastic_cases import KINDS, clusters, objective, optimum
+
+SOLVERS = [S3GD(anchors=30, max_passes=300, seed=1), SVRG(max_passes=300, seed=1)]
+solvers = pytest.mark.parametrize("solver", SOLVERS, ids=["S3GD", "SVRG"])
+
+
+@solvers
+@pytest.mark.parametrize(("l2", "l1"), [(1e-2, 0.0), (1e-3, 1e-2), (1e-2, 1e-1)], ids=["ridge", "sparse", "elastic"])
+@pytest.mark.parametrize("loss", KINDS)
+def test_comes_to_the_optimum_of_another_solver(solver, loss, l2, l1):
+    X, y = clusters(labels=loss != "squared")
+    best = optimum(loss, X, y, l2, l1)
+    model = solver.clone({"loss": loss, "l2": l2, "l1": l1, "tol": 1e-10, "beta": 3.0}).fit(X, y)
+    found = objective(loss, X, y, model.coef_, l2, l1)
+    assert abs(found - best) < 1e-8 * best
+    history = model.history_
+    assert history.objective[-1] == pytest.approx(found, rel=1e-12)
+    # The gap is a bound wherever it was taken.
+    taken = ~np.isnan(history.gap)
+    assert np.all(history.objective[taken] - best <= history.gap[taken] + 1e-12)
+    assert history.gap[-1] <= 1e-10
+
+
+@solvers
+def test_same_seed_same_bytes(solver):
+    X, y = clusters()
+    first, again, other = (solver.clone({"seed": seed}).fit(X, y) for seed in (1, 1, 2))
+    assert first.coef_.tobytes() == again.coef_.tobytes() != other.coef_.tobytes()
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(first.history_[2:], again.history_[2:], strict=True))
+
+
+def test_the_history_changes_nothing():
+    X, y = clusters(20_000)
+    seldom = S3GD(anchors=30, seed=1).fit(X, y)
+    often = S3GD(anchors=30, seed=1, record_every=0.02).fit(X, y)
+    assert len(often.history_.passes) > len(seldom.history_.passes)
+    assert often.coef_.tobytes() == seldom.coef_.tobytes()
+
+
+@solvers
+def test_units_of_the_inputs_do_not_matter(solver):
+    X, y = clusters()
+    for step in (None, 1.0):
+        one = solver.clone({"step": step, "l2": 1e-2, "tol": 1e-9}).fit(X, y)
+        # A power of two, which rounds nothing.
+        other = solver.clone({"step": step, "l2": 1e-2 * 64.0**2, "tol": 1e-9}).fit(X * 64.0, y)
+        assert np.allclose(one.coef_, other.coef_ * 64.0, rtol=1e-6)
+        assert one.history_.passes[-1] == other.history_.passes[-1]
+
+
+@solvers
+def test_balanced_classes(solver):
+    X, y = clusters()
+    keep = np.flatnonzero((y < 0) | (np.arange(len(y)) % 7 == 0))
+    X, y = X[keep], y[keep]
+    share = (y > 0).mean()
+    weights = np.where(y > 0, 0.5 / share, 0.5 / (1 - share))
+    balanced = solver.clone({"class_weight": "balanced", "tol": 1e-10}).fit(X, y)
+    given = solver.clone({"tol": 1e-10}).fit(X, y, sample_weight=weights)
+    assert np.allclose(balanced.coef_, given.coef_, atol=1e-5)
+    best = optimum("log", X, y, 1e-3, 0.0, weights)
+    assert balanced.history_.objective[-1] == pytest.approx(best, rel=1e-8)
+
+
+@solvers
+def test_classes_one_against_rest(solver):
+    rng = np.random.default_rng(1)
+    centres = 3 * rng.normal(size=(3, 4))
+    y = rng.integers(3, size=500)
+    X = centres[y] + rng.normal(size=(500, 4))
+    names = np.array(["a", "b", "c"])[y]
+    model = solver.clone().fit(X, names)
+    assert model.coef_.shape == (3, 4)
+    assert len(model.history_) == 3
+    assert (model.predict(X) == names).mean() > 0.8
+    for k, label in enumerate("abc"):
+        alone = solver.clone().fit(X, np.where(names == label, "yes", "no"))
+        assert alone.coef_.tobytes() == model.coef_[k].tobytes()
+
+
+@solvers
+def test_a_solution_is_where_it_ends_at_once(solver):
+    X, y = clusters()
+    solved = solver.clone({"tol": 1e-10}).fit(X, y)
+    again = solver.clone({"tol": 1e-6}).fit(X, y, coef_init=solved.coef_)
+    assert again.n_iter_ == 1
+    assert again.coef_.tobytes() == solved.coef_.tobytes()
+
+
+@solvers
+@pytest.mark.parametrize("loss", ["squared", "log"])
+def test_steps_that_are_too_long_are_shortened(solver, loss):
+    X, y = clusters(labels=loss != "squared")
+    best = optimum(loss, X, y, 1e-2, 0.0)
+    model = solver.clone({"loss": loss, "l2": 1e-2, "step": 100.0, "tol": 1e-9}).fit(X, y)
+    assert model.history_.objective[-1] == pytest.approx(best, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    "model", [S3GD("squared", anchors=20, switch=False, step=1e3), SVRG("squared", inner=50, step=1e3)]
+)
+def test_steps_that_diverge_are_refused_where_none_are_shortened(model):
+    X, y = clusters(labels=False)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="diverge: give a smaller step, or None"):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+@solvers
+def test_rows_of_zeros_and_few_rows(solver):
+    model = solver.clone({"anchors": 2, "neighbours": 1}) if isinstance(solver, S3GD) else solver.clone()
+    model.fit(np.zeros((2, 3)), [0, 1])
+    assert model.coef_.tolist() == [0, 0, 0]
+    model.fit([[1.0], [-1.0]], [0, 1])
+    assert model.coef_[0] < 0
+
+
+@solvers
+def test_a_solver_keeps_nothing_of_the_rows(solver):
+    X, y = clusters()
+    model = solver.clone().fit(X, y)
+    assert len(pickle.dumps(model)) < X.nbytes
+    bare = solver.clone()
+    coef = bare.solve_outputs(X, [y, -y], np.ones(len(X)), np.zeros((2, 4)))
+    assert coef.shape == (2, 4)
+    assert vars(bare) == vars(solver.clone())
+
+
+BAD = [
+    ({"l2": 0.0}, "l2 must be a finite number above 0"),
+    ({"l2": -1.0}, "l2 must be a finite number above 0"),
+    ({"l1": -1.0}, "l1 must be a finite number from 0 up"),
+    ({"loss": "hinge"}, "loss must be one of squared, log, smooth_hinge, squared_hinge, modified_log"),
+    ({"batch": 0}, "batch must be a whole number of at least 1"),
+    ({"step": 0.0}, "step must be a finite number above 0"),
+    ({"step": np.inf}, "step must be a finite number above 0"),
+    ({"max_passes": 0}, "max_passes must be a finite number above 0"),
+    ({"tol": -1.0}, "tol must be a finite number from 0 up"),
+    ({"beta": 0.0}, "beta must be a finite number above 0"),
+    ({"class_weight": "even"}, "class_weight must be 'balanced' or None"),
+    ({"class_weight": "balanced", "loss": "squared"}, "class_weight is for labels"),
+    ({"inner": 0}, "inner must be a whole number of at least 1"),
+    ({"seed": 0.5}, "seed must be a whole number or None"),
+]
+
+
+@solvers
+@pytest.mark.parametrize(("arguments", "sentence"), BAD, ids=lambda value: str(value)[:30])
+def test_arguments_that_cannot_be(solver, arguments, sentence):
+    X, y = clusters(50)
+    model = solver.clone(arguments)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=sentence):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"anchors": 51}, "anchors must be at most the number of rows, 50, got 51: give fewer anchors"),
+        ({"anchors": 0}, "anchors must be a whole number of at least 1"),
+        ({"anchors": 5, "neighbours": 6}, "neighbours must be at most anchors=5, got 6"),
+        ({"anchors": 5, "neighbours": 0}, "neighbours must be a whole number of at least 1"),
+        ({"anchors": 5, "record_every": 0.0}, "record_every must be a finite number above 0"),
+    ],
+)
+def test_anchors_that_cannot_be(arguments, sentence):
+    X, y = clusters(50)
+    model = S3GD(**arguments)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=sentence):
+        model.fit(X, y)
+    assert vars(model) == before
+
+
+@solvers
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [(np.nan, "X is nan at row 3, column 1"), (1e200, "X has values whose squares are too large")],
+)
+def test_rows_that_cannot_be(solver, value, sentence):
+    X, y = clusters()
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=sentence):
+        solver.clone().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "solver", [S3GD(inner=10**15, anchors=5), S3GD(inner=10**15, anchors=5, switch=False), SVRG(inner=10**15)], ids=repr
+)
+def test_steps_without_end_end_with_the_passes(solver):
+    X, y = clusters(50)
+    model = solver.clone({"max_passes": 10, "seed": 1}).fit(X, y)
+    assert model.history_.passes[-1] < 25

@@ -1,0 +1,87 @@
+"""What every linear solver does with labels, arrays and sizes that are unusual."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from streamkernel.compute.score_losses import score_losses
+from streamkernel.window import DSPDC, S3GD, SVRG, Exact
+
+X = np.random.default_rng(1).normal(size=(30, 3))
+LABELS = X[:, 0] > 0
+SOLVERS = [DSPDC(loss="log", seed=1), S3GD(anchors=5, seed=1), SVRG(seed=1), Exact(loss="log")]
+solvers = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
+
+
+@solvers
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (np.where(LABELS, "a", None), "cannot be put in order"),
+        (np.where(LABELS, "a", np.array(1, object)), "cannot be put in order"),
+        (np.where(LABELS, 1.0, np.nan), "not finite"),
+        (np.where(LABELS, 1.0, np.nan).astype(object), "not finite"),
+        (np.where(LABELS, np.datetime64("2026-01-01"), np.datetime64("NaT")), "not finite"),
+    ],
+    ids=["none", "mixed", "nan", "nan object", "no date"],
+)
+def test_labels_that_are_none_are_refused(solver, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        solver.clone().fit(X, labels)
+
+
+@solvers
+def test_complex_numbers_are_refused(solver):
+    with pytest.raises(ValueError, match="X must be numbers"):
+        solver.clone().fit(X + 1j, LABELS)
+
+
+def test_read_only_arrays_are_not_compiled_for():
+    rows, numbers = X.copy(), X[:, 0].copy()
+    Exact().fit(rows, numbers)
+    known = len(score_losses.signatures)
+    rows.setflags(write=False)
+    numbers.setflags(write=False)
+    Exact().fit(rows, numbers)
+    assert len(score_losses.signatures) == known
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, DSPDC(l2=5e-324, seed=1)], ids=lambda solver: repr(solver)[:20])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e150, 1e160, 1e307])
+@pytest.mark.parametrize("of", ["X", "y", "coef_init"])
+def test_numbers_of_any_size_give_finite_coefficients_or_a_sentence(solver, size, of):
+    arguments = {"loss": "squared" if of == "y" else "log"}
+    rows, targets, start = X, (X[:, 0] if of == "y" else LABELS), np.zeros(3)
+    if of == "X":
+        rows = rows * size
+    elif of == "y":
+        targets = targets * size
+    else:
+        start += size
+    solver = solver.clone(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            solver.fit(rows, targets, coef_init=start)
+        except ValueError:
+            assert not hasattr(solver, "coef_")
+            return
+    assert np.isfinite(solver.coef_).all()
+    assert np.isfinite(solver.history_.objective).all()
+
+
+@solvers
+def test_what_cannot_be_predicted_is_refused(solver):
+    solver = solver.clone()
+    with pytest.raises(ValueError, match="call fit first"):
+        solver.predict(X)
+    solver.fit(X, LABELS)
+    with pytest.raises(ValueError, match="X must have 3 columns"):
+        solver.predict(X[:, :2])
+
+
+@solvers
+def test_numbers_are_no_labels(solver):
+    with pytest.raises(ValueError, match=r"y has .*, which is no label, and loss='log' is for labels"):
+        solver.clone({"loss": "log"}).fit(X, X[:, 0])

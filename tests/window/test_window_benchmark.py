@@ -1,0 +1,149 @@
+"""The pages of the window benchmark: what they say first, and that a short run of each fills its tables."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.solvers import dspdc_page, s3gd_page
+from benchmarks.solvers.curve import LossCurve
+from benchmarks.solvers.data import PENALTIES, SIZES, factorised, two_classes
+from benchmarks.solvers.optimum import Optimum
+from benchmarks.solvers.s3gd_runs import Plateau, chosen
+from benchmarks.solvers.task import Task
+from benchmarks.window import EXPERIMENTS, overview
+from tests.test_benchmarks import tables
+
+ROOT = Path(__file__).parents[2]
+BEST = Optimum(np.zeros(2), 1.0, 0.0)
+
+
+def curve(*seconds_and_excess):
+    seconds, excess = zip(*seconds_and_excess, strict=True)
+    n = len(seconds)
+    return LossCurve(list(seconds), list(seconds), [1 + e for e in excess], [math.nan] * n, [1.0] * n)
+
+
+def runs(**seconds):
+    """Solvers that come to 1e-7 after so many seconds, or never."""
+    return {name: [curve((0, 1.0), (s, 1e-7 if s < 9 else 1e-3))] for name, s in seconds.items()}
+
+
+def test_the_papers_data():
+    task = factorised(SIZES[0], PENALTIES[0], "smooth_hinge")
+    assert task.A.shape == (5_000, 100)
+    U, V = task.factors
+    np.testing.assert_allclose(U @ V, task.A)
+    assert (task.l1, task.l2) == (1e-3, 1e-2)
+    # Labels follow the sum of the first 50 columns of X, of deviation 7: few are noise; a sketch keeps some of it.
+    assert np.mean(task.y > 0) == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_target_that_is_missed_comes_first():
+    task = Task("one", np.eye(2), np.ones(2), "smooth_hinge", 1e-2, factors=(np.eye(2), np.eye(2)))
+    fast = {"DSPDC": 1.0, "SPDC": 2.0, "SDCA": 9.0, "DSPDC on A": 3.0, "SPDC on A": 2.0, "SDCA on A": 1.0}
+    won, lost = (task, BEST, runs(**fast)), (task, BEST, runs(**{**fast, "SDCA": 0.5}))
+    assert dspdc_page.wins([won, lost]) == [True, False]
+    said = dspdc_page.verdict([won] * 4 + [lost] * 2)
+    assert said.startswith("Target reached: on factors, DSPDC is faster than SPDC and SDCA to 1e-6 on 4 of 6")
+    said = dspdc_page.verdict([won] * 3 + [lost] * 3)
+    assert said.startswith("Target MISSED")
+    assert "not on: one; one; one" in said
+    (rows,) = tables(dspdc_page.seconds_table([won]))
+    assert rows[0][0] == "CPU seconds to 1e-6"
+    assert "> 9.0 (1e-03 above)" in rows[2]
+
+
+def test_a_solver_that_never_comes_there_is_not_faster():
+    task = Task("one", np.eye(2), np.ones(2), "smooth_hinge", 1e-2)
+    assert dspdc_page.wins([(task, BEST, runs(DSPDC=9.0, SPDC=9.0, SDCA=9.0))]) == [False]
+
+
+def test_the_largest_stable_step():
+    ends = {0.1: Plateau(1e-3, 1.0), 1.0: Plateau(9e-3, 1.0), 5.0: Plateau(2e-2, 1.0), 10.0: Plateau(math.inf, 1.0)}
+    assert chosen(ends) == 1.0
+    assert chosen({step: Plateau(1.0, 1.0) for step in ends}) == 0.1
+
+
+def measured(switch, anchors):
+    """Of a task on which SVRG takes a second to both distances, and S3GD that switches so many."""
+    task = Task("one", np.eye(2), np.ones(2), "log", 1e-2)
+    ends = {"S3GD": {1.0: Plateau(1e-4, 0.1)}, "SGD": {1.0: Plateau(1e-3, 0.1)}}
+    falls = [curve((0, 1.0), (1.0, 1e-9))]
+    found = dict.fromkeys(("SVRG", "SVRG, its defaults"), falls)
+    found |= {name: [curve((0, 1.0), (0.1, 1e-2))] for name in ("S3GD", "S3GD, no switch")}
+    found["S3GD, then SVRG"] = [curve((0, 1.0), (switch, 1e-9))]
+    found["S3GD, then SVRG"][0].preparation = anchors
+    return s3gd_page.Measured(task, BEST, ends, {"S3GD": 1.0, "SGD": 1.0}, found, {}, 0.0)
+
+
+def test_the_switch_is_judged_with_and_without_its_anchors():
+    (near, ratio, whole), far = s3gd_page.switch_rows([measured(1.1, 0.5)])
+    assert (near[0], near[1], far[0][1]) == ("one", "0.001", "1e-08")
+    assert ratio == pytest.approx(1.1)
+    assert whole == pytest.approx(ratio + 0.5 / (1 / 3), rel=1e-6)  # SVRG is at 1e-3 after a third of a second
+    first, *others = s3gd_page.verdicts([measured(1.1, 0.5)])
+    assert first.startswith("- Target MISSED: S3GD that switches, with the time of its anchors")
+    assert all(line.startswith("- Target reached") for line in others)
+    at, ahead = measured(1.1, 0.5).crossing()
+    assert at == pytest.approx(4 / 9)
+    assert not ahead
+
+
+def test_the_overview_leads_to_what_is_there(tmp_path):
+    (tmp_path / "window_s3gd.md").write_text("# S3GD\n\n- Target MISSED: one.\n- Target reached: two.\n\nMore.\n")
+    text = overview(tmp_path)
+    assert "[window_s3gd](window_s3gd.md)" in text
+    assert "| Target MISSED: one. Target reached: two. |" in text
+    assert "dspdc: not measured yet" in text
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Files like those of --data, of some hundred rows."""
+    rng = np.random.default_rng(0)
+    rows = [np.flatnonzero(rng.random(123) < 0.1) for _ in range(900)]
+    lines = [f"{1 if (r < 40).sum() > 4 else -1} " + " ".join(f"{i + 1}:1" for i in r) for r in rows]
+    (tmp_path / "a9a").write_text("\n".join(lines) + "\n")
+    y = rng.integers(0, 10, size=700)
+    X = rng.integers(0, 200, size=(700, 28, 28)).astype(np.uint8)
+    np.savez(tmp_path / "mnist.npz", X_train=X[:600], y_train=y[:600], X_test=X[600:], y_test=y[600:])
+    np.savez(tmp_path / "shuttle.npz", X=rng.normal(size=(500, 9)), y=rng.integers(0, 3, size=500))
+    return tmp_path
+
+
+def test_the_four_data_sets(folder):
+    assert [task.name for task in two_classes(folder)] == ["a9a", "shuttle", "MNIST"]
+    for task in two_classes(folder):
+        assert np.square(task.A).sum(axis=1).mean() == pytest.approx(1)
+        assert np.ptp(task.A[:, -1]) == 0
+        assert task.w.mean() == pytest.approx(1)
+        assert len(task.test[0]) >= 100
+    mnist = two_classes(folder)[-1]
+    assert mnist.w[mnist.y > 0].sum() == pytest.approx(mnist.w[mnist.y < 0].sum())
+    assert two_classes(None) == []
+
+
+@pytest.mark.long
+def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.window", "--quick", "--data", str(folder), "--out", str(out)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in EXPERIMENTS:
+        text = (out / f"window_{name}.md").read_text()
+        assert all(len(row) == len(found[0]) for found in tables(text) for row in found)
+        assert (out / f"window_{name}.csv").exists()
+        for plot in [part.split(")")[0] for part in text.split("](")[1:]]:
+            assert (out / plot).exists(), plot
+    assert "not measured yet" not in (out / "window.md").read_text()

@@ -1,0 +1,279 @@
+"""The refit of a growing model on its last records: River's checks, cuts of the stream, what it refuses."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base, checks, tree
+from river.optim import losses as river_losses
+
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    KernelClassifier,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    WindowRefit,
+    losses,
+)
+from streamkernel.kernels import Gaussian
+from streamkernel.losses import is_smooth
+from streamkernel.state import from_bytes, to_bytes
+from streamkernel.window import DSPDC, S3GD, Exact
+from tests.stream_cases import cases
+from tests.stream_cuts import Results, cuts, in_cuts
+
+HUBER = river_losses.Huber(1.0)
+WRAPPERS = [
+    WindowRefit(KernelClassifier(max_features=128), window=100, every=40),
+    WindowRefit(KernelClassifier(loss=losses.Log(), max_features=64, average=True, seed=1), window=50, every=30),
+    WindowRefit(
+        KernelClassifier(max_features=64, seed=1), 200, 100, S3GD(anchors=5, neighbours=2, max_passes=2, seed=1)
+    ),
+    WindowRefit(KernelRegressor(max_features=128, seed=1), window=100, every=40),
+    WindowRefit(KernelRegressor(loss=HUBER, max_features=64, precondition=False, seed=1), 300, 70),
+]
+
+
+def _checked():
+    for number, model in enumerate(WRAPPERS):
+        for index, check in enumerate(checks.yield_checks(model)):
+            yield pytest.param(model, check, id=f"{number}-{type(model).__name__}-{index}-{check.__name__}")
+
+
+@pytest.mark.parametrize(("model", "check"), [*_checked()])
+def test_check(model, check):
+    check(model.clone())
+
+
+def test_no_check_is_skipped():
+    for model in WRAPPERS:
+        assert set(model._unit_test_skips()) == set()
+
+
+@pytest.mark.filterwarnings("ignore:inputs past", "ignore:classes past")
+@settings(max_examples=25)
+@given(data=st.data())
+def test_any_cut_of_the_stream_has_the_same_bytes(data):
+    """With late inputs and classes, strings, gaps, weights, records without a label; restored in between."""
+    case = data.draw(cases("growing").filter(lambda case: is_smooth(case.model._targets.loss)))
+    window, every = data.draw(st.sampled_from([7, 60, 300])), data.draw(st.sampled_from([13, 32, 50, 101]))
+    most = data.draw(st.sampled_from([2**25, 9000]))
+    inner = case.model
+    solver = Exact(l2=1e-3, max_passes=3)
+    whole = WindowRefit(inner.clone(), window, every, solver, 2**25)
+    # Few bytes are for records; the solver's matrix is not refused here, as it is small when it is made.
+    whole._refit.records._max_bytes = most
+    expected = Results.nothing()
+    expected.add(whole.advance(case.xs, case.ys, case.ws))
+    cut = WindowRefit(inner.clone(), window, every, solver, 2**25)
+    cut._refit.records._max_bytes = most
+    in_cuts(cut, case, data.draw(cuts())).assert_same(expected)
+    assert cut.state_digest() == whole.state_digest()
+    assert len(whole._refit.records) <= window
+    # A part, saved and restored, goes on as if nothing had been.
+    half = len(case.xs) // 2
+    begun = WindowRefit(inner.clone(), window, every, solver, 2**25)
+    begun._refit.records._max_bytes = most
+    begun.advance(case.xs[:half], case.ys[:half], case.ws[:half])
+    restored = WindowRefit(inner.clone(), window, every, solver, 2**25)
+    restored.__setstate__(from_bytes(to_bytes(begun.__getstate__())))
+    restored._refit.records._max_bytes = most
+    for model in (begun, restored):
+        model.advance(case.xs[half:], case.ys[half:], case.ws[half:])
+        assert model.state_digest() == whole.state_digest()
+
+
+def stream(n, seed=3):
+    """Numbers, a string, an input that comes late, values that are missing; three classes."""
+    rng = np.random.default_rng(seed)
+    xs = []
+    for i, (a, b) in enumerate(rng.normal(size=(n, 2)).tolist()):
+        x = {"a": a, "b": b, "text": "uvw"[i * i % 3]}
+        if i % 7 == 0:
+            del x["b"]
+        if i > n // 2:
+            x["late"] = a * b
+        xs.append(x)
+    return xs, [f"class {int(x['a'] > 0) + int(x.get('b', 0) > 0.5)}" for x in xs]
+
+
+def learnt(model, n=400):
+    xs, ys = stream(n)
+    model.advance(xs, [float(y[-1]) for y in ys] if isinstance(model.model, KernelRegressor) else ys)
+    return model
+
+
+def test_a_wrapper_is_what_its_model_is():
+    classifier, regressor = WindowRefit(KernelClassifier()), WindowRefit(model=KernelRegressor())
+    assert isinstance(classifier, WindowRefit)
+    assert isinstance(regressor, WindowRefit)
+    assert str(classifier) == "WindowRefit(KernelClassifier)"
+    assert "model=KernelRegressor(" in repr(regressor)
+    assert isinstance(classifier, base.MiniBatchClassifier)
+    assert isinstance(regressor, base.MiniBatchRegressor)
+    assert not isinstance(regressor, base.Classifier)
+    binary = WindowRefit(KernelClassifier(loss=losses.Log()))
+    assert classifier._multiclass
+    assert not binary._multiclass
+
+
+@pytest.mark.parametrize("solver", [None, S3GD(anchors=20, max_passes=4)])
+def test_copies_have_learnt_the_same(solver):
+    model = learnt(WindowRefit(KernelClassifier(max_features=64), window=150, every=100, solver=solver))
+    assert (model.n_refits, model.n_window) == (3, 150)  # not at 100, before the bandwidth is fixed
+    for other in (
+        copy.copy(model),
+        copy.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),
+        model.clone(include_attributes=True),
+    ):
+        assert type(other) is type(model)
+        assert other.state_digest() == model.state_digest()
+        assert other.model is not model.model
+        learnt(other)
+        assert other.state_digest() != model.state_digest()
+        assert other.n_refits == 7
+    learnt(model)
+    assert other.predict_proba_one(stream(1)[0][0]) == model.predict_proba_one(stream(1)[0][0])
+    assert other.state_digest() == model.state_digest()
+
+
+def test_the_figures_are_the_models_and_those_of_the_window():
+    model = learnt(WindowRefit(KernelClassifier(max_features=64, seed=1), window=150, every=100))
+    inner = model.model
+    assert model.n_features == inner.n_features == 64
+    assert (model.n_records, model.n_steps) == (inner.n_records, inner.n_steps)
+    assert model.classes == inner.classes
+    assert len(model.classes) == 3
+    assert model.input_names == inner.input_names
+    assert model.feature_importances_ == inner.feature_importances_
+    assert model.memory_bytes == inner.memory_bytes + model._refit.records.nbytes
+    assert model._refit.records.nbytes >= 150 * 8 * len(model.input_names)
+    assert set(model.explain_one({"a": 1.0, "b": 2.0})) == {"a", "b"}
+    assert model.loss_of("x", {"x": 1.0}) == inner.loss_of("x", {"x": 1.0})
+
+
+def test_a_state_of_other_arguments_is_refused_by_name():
+    def wrapper(size=64, **given):
+        inner = KernelClassifier(max_features=size, seed=1)
+        return WindowRefit(inner, **{"window": 100, "every": 50, **given})
+
+    state = learnt(wrapper()).__getstate__()
+    fresh = wrapper()
+    fresh.__setstate__(state)
+    for other, name in (
+        (wrapper(128), "model.max_features=64"),
+        (wrapper(window=99), "window=100"),
+        (wrapper(solver=Exact(l2=0.5)), "solver="),
+    ):
+        before = other.state_digest()
+        with pytest.raises(ValueError, match=name):
+            other.__setstate__(state)
+        assert other.state_digest() == before
+    with pytest.raises(ValueError, match="model=streamkernel"):
+        WindowRefit(KernelRegressor(max_features=64, seed=1), 100, 50).__setstate__(state)
+
+
+def _impossible(state):
+    n, d = state["window_rows"].shape
+    yield "window_rows", state["window_rows"][:, :-1]
+    yield "window_rows", state["window_rows"][:-1]
+    yield "window_rows", np.full((n, d), np.inf)
+    yield "window_rows", state["window_rows"].astype(np.float32)
+    yield "window_targets", np.full(n, np.nan)
+    yield "window_targets", [0.0] * n
+    yield "window_targets", state["window_targets"] + 1e300
+    yield "window_targets", state["window_targets"] + 1
+    yield "window_targets", state["window_targets"] - 1
+    yield "window_targets", state["window_targets"] / 2
+    yield "window_weights", -np.ones(n)
+    yield "n_refits", -1
+    yield "n_since_refit", 1000
+    yield "n_since_refit", None
+
+
+def test_an_impossible_state_is_refused_and_changes_nothing():
+    model = learnt(WindowRefit(KernelClassifier(max_features=64, seed=1), window=100, every=50))
+    state, before = model.__getstate__(), model.state_digest()
+    for name, value in _impossible(state):
+        with pytest.raises(ValueError, match=name if name != "window_rows" else "window_"):
+            model.__setstate__({**state, name: value})
+        assert model.state_digest() == before
+    too_many = {name: np.concatenate([state[name]] * 2) for name in state if name.startswith("window_")}
+    with pytest.raises(ValueError, match="window_targets"):
+        model.__setstate__({**state, **too_many})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: WindowRefit(tree.HoeffdingTreeClassifier()), "model must be a KernelClassifier or KernelRegressor"),
+        (lambda: WindowRefit(AdaptiveKernelClassifier()), "model must be a KernelClassifier or KernelRegressor"),
+        (lambda: WindowRefit(KernelNoveltyDetector()), "model must be a KernelClassifier or KernelRegressor"),
+        (lambda: WindowRefit(KernelClassifier(loss=river_losses.Hinge())), "the loss Hinge is not smooth"),
+        (lambda: WindowRefit(KernelRegressor(loss=losses.Quantile(0.5))), "the loss Quantile is not smooth"),
+        (lambda: WindowRefit(KernelRegressor(loss=losses.EpsilonInsensitive())), "EpsilonInsensitive is not smooth"),
+        (lambda: WindowRefit(KernelRegressor(loss=HUBER), solver=S3GD()), "S3GD does not know the loss Huber"),
+        (lambda: WindowRefit(KernelClassifier(max_features=None)), "give the model a max_features"),
+        (lambda: WindowRefit(KernelClassifier(max_features=8192), solver=Exact()), "max_features=4096 at most"),
+        (
+            lambda: WindowRefit(KernelClassifier(), solver=Exact(), max_bytes=10_000),
+            "give the model max_features=17 at most",
+        ),
+        (lambda: WindowRefit(KernelClassifier(), window=0), "window must be a whole number of at least 1"),
+        (lambda: WindowRefit(KernelClassifier(), every=1.5), "every must be a whole number of at least 1"),
+        (lambda: WindowRefit(KernelClassifier(), solver="Exact"), "solver must be None or a LinearSolver"),
+        (lambda: WindowRefit(KernelClassifier(), solver=Exact(l2=0.0)), "l2 must be a finite number above 0"),
+    ],
+)
+def test_a_refusal_is_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_there_is_no_refit_before_there_is_something_to_solve():
+    model = WindowRefit(KernelClassifier(max_features=64, seed=1), window=500, every=30)
+    assert not model.refit()
+    xs, ys = stream(199)
+    model.advance(xs, ys)  # the bandwidth is not fixed yet
+    assert (model.n_refits, model.n_window) == (0, 199)
+    assert not model.refit()
+    model.advance(xs, ys)
+    assert model.n_refits > 0
+    one = WindowRefit(KernelClassifier(kernel=Gaussian(1.0), max_features=64, seed=1), window=500, every=30)
+    one.advance(xs, ["only"] * len(xs))
+    assert one.n_refits == 0
+    weightless = WindowRefit(KernelRegressor(kernel=Gaussian(1.0), max_features=64, seed=1), window=500, every=30)
+    weightless.advance(xs, [1.0] * len(xs), [0.0] * len(xs))
+    assert weightless.n_refits == 0
+
+
+def test_the_default_solver_is_one_for_the_size_of_the_model():
+    assert isinstance(WindowRefit(KernelClassifier())._solver, S3GD)
+    assert isinstance(WindowRefit(KernelClassifier(max_features=1024))._solver, Exact)
+    assert isinstance(WindowRefit(KernelRegressor(loss=HUBER))._solver, Exact)
+    assert WindowRefit(KernelRegressor())._solver.l2 < WindowRefit(KernelClassifier())._solver.l2
+
+
+@pytest.mark.parametrize("solver", [None, DSPDC(dual=50, primal=10_000), S3GD(batch=10**9, anchors=500, neighbours=50)])
+def test_a_solver_updates_no_more_at_a_time_than_the_window_has(solver):
+    model = learnt(WindowRefit(KernelClassifier(kernel=Gaussian(1.0), seed=1), 30, 40, solver), n=130)
+    assert (model.n_refits, model.n_refit_failures) == (3, 0)
+
+
+def test_fewer_wide_records_are_kept():
+    model = WindowRefit(
+        KernelRegressor(max_features=8, block_size=8, seed=1), window=1000, every=10_000, max_bytes=8000
+    )
+    rng = np.random.default_rng(0)
+    model.learn_many(rng.normal(size=(300, 10)), np.arange(300.0))
+    assert model.n_window == 100
+    assert model._refit.records.targets.tolist() == list(range(200, 300))
+    model.learn_one(dict(enumerate(np.ones(20))), 1.0)
+    assert model.n_window == 50
+    assert model._refit.records.nbytes <= 8000 + 50 * 16
+    model.learn_many(rng.normal(size=(300, 20)), np.arange(300.0))
+    assert model.n_window == 50
