@@ -7,6 +7,7 @@ import numpy as np
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import Rules, all_from_zero, checked, number
 from streamkernel.finite import NotFiniteError
+from streamkernel.growth.bandwidth import occupied
 from streamkernel.kernels import Kernel
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.state import Array, State
@@ -59,7 +60,8 @@ class FeatureScale:
 
         """
         if not self.kappa:
-            K = kernel_matrix(self._kernel, X, X, expansion.bandwidth)
+            rows = occupied(X)
+            K = kernel_matrix(self._kernel, rows, rows, expansion.bandwidth)
             self.kappa = float(np.diag(K).max()) or 1.0
         if not self.feature_bound:
             phi = expansion.features(0, X, keys).astype(np.float64)

@@ -286,3 +286,23 @@ def test_features_that_are_not_finite_are_told_of(kernel):
     model = KernelClassifier(kernel=kernel, batch_size=2, seed=1)
     with pytest.raises(NotFiniteError, match="the kernel Own gave nan in its method `features`"):
         model.advance([{"a": 1.0}, {"a": 2.0}], [True, False])
+
+
+@pytest.mark.parametrize("precondition", [False, True], ids=["plain", "preconditioned"])
+@pytest.mark.parametrize("name", CASES)
+def test_inputs_that_come_later_in_a_call_change_no_bit(name, precondition):
+    # The last bits of numpy's sums change with the number of their terms, zeros or not.
+    rng = np.random.default_rng(3)
+    for d in range(1, 33):
+        xs = [{f"x{j}": value for j, value in enumerate(row)} for row in rng.uniform(0.1, 1, (4, d)).tolist()]
+        xs[3] |= {f"late{j}": 0.5 for j in range(3)}
+        ys = [0.5, -1.0, 2.0, 0.0]
+        kernel = CASES[name].kernel
+        model = KernelRegressor(
+            kernel=kernel, standardize=False, batch_size=3, block_size=8, precondition=precondition, seed=1
+        )
+        one_by_one = model.clone()
+        model.advance(xs, ys)
+        for x, y in zip(xs, ys, strict=True):
+            one_by_one.advance([x], [y])
+        assert model.state_digest() == one_by_one.state_digest(), d
