@@ -170,12 +170,16 @@ def tag(value: Hashable) -> list[Any]:
 def shown(value: Any) -> str:
     """Return a value for a sentence as Python writes it; an integer that Python does not write by its length.
 
+    A scalar of NumPy is written as the number or string that it is.
+
     Examples
     --------
-    >>> shown("1"), shown(10**5000)
-    ("'1'", 'an integer of 16610 bits')
+    >>> shown("1"), shown(10**5000), shown(np.float64(1.5))
+    ("'1'", 'an integer of 16610 bits', '1.5')
 
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, int) and abs(value) >= _TOO_LONG:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -185,15 +189,19 @@ def shown(value: Any) -> str:
 
 
 def excerpt(value: Any) -> str:
-    """Return a refused argument for a sentence: as `shown` gives it, cut after 80 characters.
+    """Return a refused argument for a sentence: as `shown` gives it, in one line, cut after 80 characters.
 
     Examples
     --------
     >>> excerpt(-1.5), excerpt(10**400)
     ('-1.5', '10000000000000000000000000000000000000000000000000000000000000000000000000000000...')
+    >>> excerpt(np.eye(2))
+    'array([[1., 0.], [0., 1.]])'
 
     """
     text = shown(value)
+    if "\n" in text:
+        text = " ".join(text.split())
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}..."
 
 
