@@ -1,7 +1,7 @@
 """Data that are the product of two factors, A = U V, and the iterates of DSPDC on them (the paper's Algorithm 2)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Factorised:
     array([6., 6., 6., 6., 6.])
 
     """
+
+    is_product: ClassVar[bool] = True
 
     def __init__(self, U: Any, V: Any) -> None:
         self.U, self.V = dense_rows(U, "U"), dense_rows(V, "V")

@@ -10,6 +10,7 @@ from river import base
 
 from streamkernel.representation import Component
 from streamkernel.state import excerpt
+from streamkernel.window.columns import by_name, column_names, require_dense
 from streamkernel.window.history import History
 from streamkernel.window.losses import WindowLoss, window_loss
 from streamkernel.window.regularizers import ElasticNet
@@ -88,13 +89,14 @@ class LinearSolver(Component, base.Base, abc.ABC):
 
         """
         loss, regularizer = self._checked()
-        rows = self._rows(X)
+        rows, names = self._rows(X), column_names(X)
         n, p = rows.shape
         targets = self._targets(y, n, loss)
         weights = _weights(sample_weight, n)
         starts = _starts(coef_init, len(targets), p)
         coefs, histories = self._solve_all([Problem(rows, y, weights, loss, regularizer) for y in targets], starts)
         self.coef_ = coefs[0] if len(coefs) == 1 else coefs
+        self._names = names
         self.history_ = histories[0] if len(coefs) == 1 else tuple(histories)
         self.n_iter_ = int(np.ceil(max(history.passes[-1] for history in histories)))
         if loss.of_labels:
@@ -135,10 +137,12 @@ class LinearSolver(Component, base.Base, abc.ABC):
         return coefs, [history for _, history in solved]
 
     def decision_function(self, X: Any) -> Array:
-        """The scores a . x of rows, shape (n,), of K > 2 classes (n, K)."""
-        if not hasattr(self, "coef_"):
-            raise ValueError(f"this {type(self).__name__} has no coefficients yet: call fit first")
-        rows = self._rows(X)
+        """The scores a . x of rows, shape (n,), of K > 2 classes (n, K).
+
+        The columns of a data frame are found by their names, where a data frame was fitted.
+        """
+        self._require_fitted()
+        rows = self._rows(by_name(X, self._names))
         if rows.shape[1] != self.coef_.shape[-1]:
             raise ValueError(f"X must have {self.coef_.shape[-1]} columns, as fitted, got shape {rows.shape}")
         return np.asarray(rows @ self.coef_.T)
@@ -150,6 +154,10 @@ class LinearSolver(Component, base.Base, abc.ABC):
             return scores
         columns = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(columns, np.intp)])
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "coef_"):
+            raise ValueError(f"this {type(self).__name__} has no coefficients yet: call fit first")
 
     def cut_to(self, n: int, p: int) -> dict[str, Any]:  # noqa: ARG002 - of use where it is overridden
         """The arguments that are too large for n rows or p columns, each as large as it may be."""
@@ -216,6 +224,7 @@ def dense_rows(X: Any, name: str = "X") -> Array:
 
 
 def _finite(name: str, values: Any) -> Array:
+    require_dense(name, values)
     try:
         if np.iscomplexobj(values):
             raise ValueError

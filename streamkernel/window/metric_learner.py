@@ -1,5 +1,6 @@
 """Large-margin metric learning, of one task or several, by block DSPDC (Algorithm 3 of its paper)."""
 
+import math
 import secrets
 from collections.abc import Hashable, Mapping
 from typing import Any, Self
@@ -11,6 +12,7 @@ from streamkernel.representation import Component
 from streamkernel.state import excerpt
 from streamkernel.window.arguments import require_block_arguments, require_counts, require_numbers
 from streamkernel.window.block_solver import BlockSolver
+from streamkernel.window.columns import by_name, column_names
 from streamkernel.window.history import History
 from streamkernel.window.linear_model import dense_rows, labels_in_order
 from streamkernel.window.losses import window_loss
@@ -76,7 +78,7 @@ class MetricLearner(Component, base.Base):
     metric_
         The metric, shape (d, d), symmetric and positive semi-definite; of several tasks the shared X_0.
     metrics_
-        Of several tasks the metric X_0 + X_t of each, by the task's label; empty of one.
+        The metric of each task by its label: X_0 + X_t, or of a single one X_0; empty where no tasks were given.
     n_triplets_
         The triplets that were learnt from.
     n_projections_
@@ -154,7 +156,7 @@ class MetricLearner(Component, base.Base):
 
         """
         self._check()
-        rows = dense_rows(X)
+        rows, columns = dense_rows(X), column_names(X)
         if np.abs(rows).max() > _LARGEST:
             raise ValueError(f"X has values past {_LARGEST:g}, which are too large to compare: scale its columns")
         labels, own = _labels("y", y, len(rows)), None if tasks is None else _labels("tasks", tasks, len(rows))
@@ -171,11 +173,12 @@ class MetricLearner(Component, base.Base):
         start = data.pack(np.concatenate([np.eye(data.d)[None], np.zeros((data.p - 1, data.d, data.d))]))
         solution = solver.solve(problem, seed, start)
         matrices = data.unpack(solution.X)
-        self.inputs_: tuple[Hashable, ...] = tuple(getattr(X, "columns", range(data.d)))
+        self.inputs_: tuple[Hashable, ...] = columns or tuple(range(data.d))
+        self._columns = columns
         self.metric_: Array = matrices[0]
         several = data.p > 1
         self.metrics_: dict[Any, Array] = {
-            name: matrices[0] + matrices[t] for t, name in enumerate(names, start=1) if several
+            name: matrices[0] + matrices[t] if several else matrices[0] for t, name in enumerate(names, start=1)
         }
         self._factors = {None: psd_factor(self.metric_), **{t: psd_factor(M) for t, M in self.metrics_.items()}}
         self.n_triplets_: int = data.n
@@ -200,7 +203,8 @@ class MetricLearner(Component, base.Base):
             found.append((number, Triplets(rows[pairs], rows[triplets])))
         n_triplets = sum(len(of_task.triplets) for _, of_task in found)
         if not n_triplets:
-            raise ValueError("y has no label with two records beside another label: there is nothing to compare")
+            none = "y has no" if tasks is None else "no task has a"
+            raise ValueError(f"{none} label with two records beside another label: there is nothing to compare")
         several = len(names) > 1
         numbers = np.concatenate([np.full(len(one.triplets), number + several) for number, one in found])
         triplets = np.concatenate([one.triplets for _, one in found])
@@ -224,8 +228,12 @@ class MetricLearner(Component, base.Base):
         return MatrixProblem(data, ones, ones, window_loss("smooth_hinge"), l2, data.pack(linear), constant)
 
     def transform(self, X: Any, task: Any = None) -> Array:
-        """Records (n, d) as vectors (n, rank) whose Euclidean distances are those of the metric, a task's or shared."""
-        rows, factor = dense_rows(X), self._factor(task)
+        """Records (n, d) as vectors (n, rank) whose Euclidean distances are those of the metric, a task's or shared.
+
+        The columns of a data frame are found by their names, where a data frame was fitted.
+        """
+        factor = self._factor(task)
+        rows = dense_rows(by_name(X, self._columns))
         if rows.shape[1] != len(self.inputs_):
             raise ValueError(f"X must have {len(self.inputs_)} columns, as fitted, got shape {rows.shape}")
         return np.asarray(rows @ factor.T)
@@ -233,7 +241,8 @@ class MetricLearner(Component, base.Base):
     def distance(self, a: Any, b: Any, task: Any = None) -> float:
         """The distance of two records, as `dist_func` of River's nearest neighbours takes it.
 
-        An input that a record lacks is 0; one that the metric does not know changes nothing.
+        An input that a record lacks is 0, as is None, NaN or a string; one that the metric does not know changes
+        nothing.
 
         Parameters
         ----------
@@ -242,22 +251,55 @@ class MetricLearner(Component, base.Base):
         task
             The task whose metric it is; None (the default) is the only one, or what all tasks share.
 
+        Raises
+        ------
+        ValueError
+            A record has an infinite number, or is neither a mapping nor a vector of d numbers.
+
         """
         factor = self._factor(task)
-        return float(np.linalg.norm(factor @ (self._vector(a) - self._vector(b))))
+        one, other = self._vector(a), self._vector(b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = factor @ (one - other)
+            found = math.sqrt(apart.dot(apart))
+        if math.isfinite(found):
+            return found
+        one, other = self._observed(one), self._observed(other)
+        # Squares may be past the largest float: those of smaller numbers, times what they were divided by.
+        size = float(max(np.abs(one).max(), np.abs(other).max(), 1.0))
+        return float(np.linalg.norm(factor @ (one / size - other / size))) * size
 
     def _factor(self, task: Any) -> Array:
         if "_factors" not in vars(self):
             raise ValueError("this MetricLearner has no metric yet: call fit first")
-        factor = self._factors.get(task)
+        factor = self._factors.get(task) if isinstance(task, Hashable) else None
         if factor is None:
             raise ValueError(f"task must be None or one of those fitted, got {excerpt(task)}")
         return factor
 
     def _vector(self, record: Any) -> Array:
-        if not isinstance(record, Mapping):
-            return np.asarray(record, np.float64)
-        return np.array([record.get(name, 0.0) for name in self.inputs_], np.float64)
+        """A record's numbers in the order of `inputs_`, NaN where it has None or a string instead."""
+        values = [record.get(name, 0.0) for name in self.inputs_] if isinstance(record, Mapping) else record
+        try:
+            vector = np.array(values)
+            if vector.dtype.kind not in "fiub":
+                vector = np.array([math.nan if isinstance(value, str) else value for value in values], np.float64)
+        except (TypeError, ValueError, OverflowError):
+            vector = np.empty(0)
+        if vector.shape != (len(self.inputs_),):
+            raise ValueError(
+                f"a record must have numbers by the names of inputs_, or be {len(self.inputs_)} numbers, "
+                f"got {excerpt(record)}"
+            )
+        return vector.astype(np.float64, copy=False)
+
+    def _observed(self, vector: Array) -> Array:
+        """A vector with 0 in place of NaN; ValueError where a number is infinite."""
+        infinite = np.isinf(vector)
+        if infinite.any():
+            name = excerpt(self.inputs_[int(infinite.argmax())])
+            raise ValueError(f"input {name} is infinite: give a finite number, or None where it was not observed")
+        return np.where(np.isnan(vector), 0.0, vector)
 
     def _check(self) -> None:
         require_block_arguments(self)

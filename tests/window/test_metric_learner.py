@@ -342,3 +342,53 @@ def test_a_metric_is_asked_for_before_it_is_learnt():
     for ask in (lambda: MetricLearner().transform([[1.0]]), lambda: MetricLearner().distance({0: 1.0}, {})):
         with pytest.raises(ValueError, match="no metric yet: call fit first"):
             ask()
+
+
+@pytest.fixture(scope="module")
+def named():
+    X, y, _ = _tasks()
+    return MetricLearner(pull=1e-3, max_passes=5, seed=1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+
+
+@pytest.mark.parametrize("absent", [None, np.nan, "text", "3", np.float32("nan")], ids=repr)
+def test_what_a_record_does_not_tell_is_0(named, absent):
+    other = {"a": 1, "b": True, "c": -2.0}
+    assert named.distance({"a": absent, "b": 2.0, "d": "x"}, other) == named.distance({"b": 2.0}, other) > 0
+    assert named.distance({"a": absent}, {"a": absent}) == 0
+    if not isinstance(absent, str):
+        assert named.distance([absent, 2.0, 0.0], other) == named.distance({"b": 2.0}, other)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"b": np.inf}, "input 'b' is infinite: give a finite number, or None where it was not observed"),
+        ({"b": [1.0]}, "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
+        ({"b": 1j}, "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
+        ([1.0, 2.0], r"a record must have numbers by the names of inputs_, or be 3 numbers, got \[1.0, 2.0\]"),
+        (1.0, "a record must have numbers by the names of inputs_, or be 3 numbers, got 1.0"),
+        (({"a": 1.0}, 2.0), "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
+    ],
+    ids=repr,
+)
+def test_records_without_a_distance_are_refused(named, record, message):
+    for pair in ((record, {}), ({"a": 1.0}, record)):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            named.distance(*pair)
+
+
+def test_a_distance_is_finite_as_long_as_a_float_holds_it(named):
+    unit = named.distance({"a": 1.0}, {"a": -1.0})
+    assert named.distance({"a": 1e300}, {"a": -1e300}) == pytest.approx(1e300 * unit)
+    assert named.distance({"a": 10**30}, {"a": -(10**30)}) == pytest.approx(1e30 * unit)
+
+
+def test_a_single_task_has_its_metric_by_its_label():
+    X, y, _ = _tasks()
+    learner = MetricLearner(pull=1e-3, max_passes=5, seed=1).fit(X, y, ["only"] * len(X))
+    assert (learner.metrics_["only"] == learner.metric_).all()
+    assert learner.distance(X[0], X[1], "only") == learner.distance(X[0], X[1]) > 0
+    with pytest.raises(ValueError, match=r"task must be None or one of those fitted, got \['only'\]"):
+        learner.distance(X[0], X[1], ["only"])
+    with pytest.raises(ValueError, match="no task has a label with two records beside another label"):
+        learner.fit(X, y, y)

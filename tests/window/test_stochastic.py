@@ -110,7 +110,7 @@ def test_steps_that_are_too_long_are_shortened(solver, loss):
 def test_steps_that_diverge_are_refused_where_none_are_shortened(model):
     X, y = clusters(labels=False)
     before = dict(vars(model))
-    with pytest.raises(ValueError, match="diverge: give a smaller step, or None"):
+    with pytest.raises(ValueError, match="diverge: give a smaller step, or scale y"):
         model.fit(X, y)
     assert vars(model) == before
 
