@@ -94,7 +94,12 @@ class BlockSolver:
         iterates = BlockIterates(problem, self.dual, self.primal, X, beta)
         per_pass = -(-max(n * self.primal, p * self.dual) // (self.dual * self.primal))
         seconds = time.perf_counter() - began
-        rows = [(0.0, seconds, *iterates.gap())]
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = [(0.0, seconds, *iterates.gap())]
+        if not np.isfinite(rows[0][-1]):
+            raise ValueError(
+                "the gap at the start is too large for a float: scale y, or take another coef_init"
+            )
         least = _Least(rows[0][-1], X, beta)
         patience, waited = _PATIENCE, 0
         while True:

@@ -16,6 +16,9 @@ __all__ = ["MatrixDSPDC"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+#: Past it the fourth powers that the spectral norm of the data takes are not finite.
+_LARGEST = 1e70
+
 
 class MatrixDSPDC(LinearSolver):
     """Linear model of matrices with positive semi-definite coefficients, solved by block DSPDC.
@@ -134,7 +137,10 @@ class MatrixDSPDC(LinearSolver):
 
     def decision_function(self, X: Any) -> Array:
         """The scores of records' matrices (n, p, d, d): shape (n,), of K > 2 classes (n, K)."""
+        self._require_fitted()
         D = _matrices(X)
+        if D.shape[1:] != self.coef_.shape[-3:]:
+            raise ValueError(f"X must have matrices of shape {self.coef_.shape[-3:]}, as fitted, got {D.shape[1:]}")
         return np.asarray(D.reshape(len(D), -1) @ self.coef_.reshape(*self.coef_.shape[:-3], -1).T)
 
     def _rows(self, X: Any) -> DenseBlocks:
@@ -160,6 +166,8 @@ class MatrixDSPDC(LinearSolver):
 
 def _matrices(X: Any) -> Array:
     try:
+        if np.iscomplexobj(X):
+            raise ValueError
         D = np.ascontiguousarray(X, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"X must be numbers of shape (n, p, d, d), got {excerpt(X)}") from None
@@ -168,6 +176,8 @@ def _matrices(X: Any) -> Array:
     wrong = next((i for i, row in enumerate(D) if not np.isfinite(row).all()), None)
     if wrong is not None:
         raise ValueError(f"X has a number at record {wrong} that is not finite: leave out or fill what is not finite")
+    if np.abs(D).max() > _LARGEST:
+        raise ValueError(f"X has values past {_LARGEST:g}, whose products are too large for floats: scale the matrices")
     return D
 
 

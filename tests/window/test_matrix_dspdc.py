@@ -234,6 +234,8 @@ def test_data_that_cannot_be():
         (D[:, 0], r"X must be matrices of shape \(n, p, d, d\), got shape \(12, 3, 3\)"),
         (broken, "X has a number at record 4 that is not finite: leave out or fill what is not finite"),
         ("rows", r"X must be numbers of shape \(n, p, d, d\), got 'rows'"),
+        (D + 1j, r"X must be numbers of shape \(n, p, d, d\), got array"),
+        (D * 1e200, "X has values past 1e\\+70, whose products are too large for floats: scale the matrices"),
     ):
         with pytest.raises(ValueError, match=message):
             solver.fit(X, y)
@@ -241,6 +243,12 @@ def test_data_that_cannot_be():
         solver.fit(D, y[:3])
     with pytest.raises(ValueError, match="coef_init must be of the shape of coef_"):
         solver.fit(D, y, coef_init=np.zeros((2, 4, 4)))
+    with pytest.raises(ValueError, match="the gap at the start is too large for a float: scale y"):
+        solver.clone({"loss": "squared"}).fit(D, np.where(y == y[0], 1e300, 0.0))
+    with pytest.raises(ValueError, match=r"X must have matrices of shape \(3, 3, 3\), as fitted, got \(2, 3, 3\)"):
+        solver.predict(D[:, :2])
+    with pytest.raises(ValueError, match="this MatrixDSPDC has no coefficients yet: call fit first"):
+        MatrixDSPDC().predict(D)
     assert solver.coef_ is coef
     assert block_iterates.__all__
 
