@@ -203,6 +203,11 @@ class WindowRefit(StreamEstimator, GrowthFigures, base.Wrapper[Any]):
         return len(self._refit.records)
 
     @property
+    def max_window(self) -> int:
+        """The most records kept: `window`, or as many of so many inputs as `max_bytes` holds."""
+        return self._refit.records.most
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of coefficients, of cached frequencies and of the records kept."""
         return self._machine.nbytes + self._refit.records.nbytes

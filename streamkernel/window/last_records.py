@@ -57,7 +57,7 @@ class LastRecords:
         if n_inputs > self._n_inputs:
             self._n_inputs = n_inputs
             self._fit(0)
-        size = self._most
+        size = self.most
         values, y, w = values[-size:], y[-size:], w[-size:]
         self._fit(len(y))
         if not len(y):
@@ -106,14 +106,14 @@ class LastRecords:
         w = array(state, "window_weights", np.float64, len(y))
         X = array(state, "window_rows", np.float64, len(y), n_inputs)
         self._n_inputs = n_inputs
-        if len(y) > self._most:
+        if len(y) > self.most:
             raise state_mismatch("window_targets")
         self._make(len(y), n_inputs)
         self.append(X, n_inputs, y, w)
 
     @property
-    def _most(self) -> int:
-        """The most records of rows as wide as now."""
+    def most(self) -> int:
+        """The most records that are kept of rows as wide as now."""
         return max(min(self._size, self._max_bytes // (8 * max(self._n_inputs, 1))), 1)
 
     def _places(self) -> Array:
@@ -128,7 +128,7 @@ class LastRecords:
 
     def _fit(self, more: int) -> None:
         """Have room for so many more records, or for all that there may be, and for all inputs."""
-        size, room = self._most, len(self._y)
+        size, room = self.most, len(self._y)
         needed = min(self.n + more, size)
         is_wide = self._X.shape[1] >= self._n_inputs
         if needed <= room <= size and is_wide:

@@ -326,9 +326,10 @@ def require_solvable(solver: LinearSolver, targets: Targets, max_features: int |
     p = n_parts * max_features
     if isinstance(solver, Exact) and 8 * p**2 > most:
         fitting = math.isqrt(most // 8) // n_parts
+        fewer = f"give the model max_features={fitting} at most, or " if fitting else "give "
         raise ValueError(
             f"the normal equations of {max_features} features take {8 * p**2:,} bytes, more than max_bytes={most:,}: "
-            f"give the model max_features={fitting} at most, or WindowRefit a larger max_bytes"
+            f"{fewer}WindowRefit a larger max_bytes"
         )
 
 

@@ -70,6 +70,14 @@ def test_the_metrics_follow_the_model() -> None:
     assert 0 < after["window_loss"] < 1
 
 
+def test_a_window_is_full_where_no_more_bytes_may_be_kept() -> None:
+    model = learnt(500, max_bytes=8 * 128**2)  # of the normal equations; records of 200 inputs are fewer
+    wide = {f"input {i}": 1.0 for i in range(200)}
+    model.advance([wide] * 200, [True] * 200)
+    shown = exported(Exporter(model, ["accuracy"], 1000))
+    assert shown["window_records"] == shown["window_max_records"] == 8 * 128**2 // (8 * 202)
+
+
 def test_each_refit_is_logged_of_each_model(here: Home, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     source = {"kind": "csv", "path": "stream.csv", "target": "y"}

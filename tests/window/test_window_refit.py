@@ -223,6 +223,10 @@ def test_an_impossible_state_is_refused_and_changes_nothing():
             lambda: WindowRefit(KernelClassifier(), solver=Exact(), max_bytes=10_000),
             "give the model max_features=17 at most",
         ),
+        (
+            lambda: WindowRefit(KernelClassifier(), solver=Exact(), max_bytes=9),
+            "max_bytes=9: give WindowRefit a",
+        ),
         (lambda: WindowRefit(KernelClassifier(), window=0), "window must be a whole number of at least 1"),
         (lambda: WindowRefit(KernelClassifier(), every=1.5), "every must be a whole number of at least 1"),
         (lambda: WindowRefit(KernelClassifier(), solver="Exact"), "solver must be None or a LinearSolver"),
@@ -270,10 +274,10 @@ def test_fewer_wide_records_are_kept():
     )
     rng = np.random.default_rng(0)
     model.learn_many(rng.normal(size=(300, 10)), np.arange(300.0))
-    assert model.n_window == 100
+    assert (model.n_window, model.max_window) == (100, 100)
     assert model._refit.records.targets.tolist() == list(range(200, 300))
     model.learn_one(dict(enumerate(np.ones(20))), 1.0)
-    assert model.n_window == 50
+    assert (model.n_window, model.max_window) == (50, 50)
     assert model._refit.records.nbytes <= 8000 + 50 * 16
     model.learn_many(rng.normal(size=(300, 20)), np.arange(300.0))
     assert model.n_window == 50

@@ -81,7 +81,7 @@ class _WindowRefit(_Growth):
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
         self._records = self._gauge("window_records", "Labelled records in the window of the model.")
-        self._gauge("window_max_records", "The most records that the window keeps.").set(step.window)
+        self._most = self._gauge("window_max_records", "The most records that the window keeps.")
         self._count("n_refits", self._counter("window_refits", "Refits of the model on its window."))
         failures = self._counter("window_refit_failures", "Refits that the solver refused; the model went on without.")
         self._count("n_refit_failures", failures)
@@ -97,6 +97,7 @@ class _WindowRefit(_Growth):
     def refresh(self) -> None:
         super().refresh()
         self._records.set(self._step.n_window)
+        self._most.set(self._step.max_window)
         last = self._step.last_refit
         self._last.set(math.nan if last is None else last.seconds)
         self._loss.set(math.nan if last is None else last.loss)
