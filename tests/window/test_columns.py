@@ -66,7 +66,7 @@ def test_factors_are_refused_by_a_sentence():
 def test_a_refusal_is_one_line_and_shows_numbers_as_they_are():
     with pytest.raises(ValueError, match=r"^y has only the label 1\.0: "):
         Exact(loss="log").fit(ROWS, np.ones(40))
-    with pytest.raises(ValueError, match="^X must be numbers, got  ?a b") as caught:
+    with pytest.raises(ValueError, match=r"^X must be numbers, got  ?a b") as caught:
         Exact().fit(pd.DataFrame({"a": ["x"], "b": ["y"]}), [1.0])
     assert "\n" not in str(caught.value)
 
