@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,14 +136,29 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
             at_work=run.stopped.at_work,
             max_records=run.max_records,
         )
-        why = checkpoints.finish_after(loop.run)
+        with _telling_what_is_safe(checkpoints):
+            why = checkpoints.finish_after(loop.run)
     if why == "exhausted":
-        verify_ending(processor)
-        crash.point("seam")
-        _refit(run)
-        crash.point("refitted")
-        _end(run, checkpoints)
+        with _telling_what_is_safe(checkpoints):
+            verify_ending(processor)
+            crash.point("seam")
+            _refit(run)
+            crash.point("refitted")
+            _end(run, checkpoints)
+    elif checkpoints.schedule is not None:
+        _log.info("%s", checkpoints.safe())
     return why, watch.refresh()
+
+
+@contextlib.contextmanager
+def _telling_what_is_safe(checkpoints: CheckpointCoordinator) -> Iterator[None]:
+    """Log what is saved, where the warm start ends with an error."""
+    try:
+        yield
+    except Exception:
+        if checkpoints.schedule is not None:
+            _log.error("%s", checkpoints.safe())
+        raise
 
 
 def _refit(run: WarmRun) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import logging
 import re
 import signal
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from streamkernel import WindowRefit
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.check import check
+from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import StopSignals
@@ -203,3 +207,31 @@ def test_a_refit_of_nothing_is_refused(tmp_path: Path) -> None:
     assert lines_of(tmp_path, GOOD + section.replace("true", "often")) == [
         "warm_start.refit: must be true or false, got 'often'"
     ]
+
+
+def test_a_disk_that_is_full_at_the_seam_is_named_with_what_is_saved_and_a_restart_goes_on(
+    warm: Home, undisturbed: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    prepared(warm.folder)
+
+    def full_behind_the_file(store: CheckpointStore, header: Mapping[str, Any], payload: bytes) -> Path:  # noqa: ARG001
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "sleep", lambda _: None)
+        # The last one of the file is of the same record as that before its refit, and takes its place.
+        patched.setattr(CheckpointStore, "replace", full_behind_the_file)
+        with pytest.raises(DaemonError, match="the last checkpoint could not be written: No space left on device"):
+            run(prepare(warm.folder / "config.yaml"))
+    assert "everything up to record 1,200 of the warm start is saved: a restart goes on from there" in caplog.text
+    assert not warm.header()["warm_start"]["done"]
+    run(prepare(warm.folder / "config.yaml"))
+    assert warm.header()["model"] == undisturbed.header()["model"]
+
+
+def test_a_stop_in_the_midst_of_the_file_says_what_is_saved(warm: Home, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    prepared(warm.folder)
+    run(prepare(warm.folder / "config.yaml"), max_records=430)
+    assert "enough records were taken in the midst of the warm start" in caplog.text
+    assert "everything up to record 430 of the warm start is saved: a restart goes on from there" in caplog.text

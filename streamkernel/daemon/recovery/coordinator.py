@@ -17,7 +17,7 @@ from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.labels.snapshot import dump
 from streamkernel.daemon.recovery.header import header
 from streamkernel.daemon.recovery.resume import Start
-from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint
+from streamkernel.daemon.recovery.schedule import CheckpointSchedule, SavedCheckpoint, reason
 from streamkernel.daemon.recovery.stored import dump_models
 from streamkernel.daemon.stream.loop import Checkpoints
 from streamkernel.daemon.stream.processor import Processor
@@ -79,6 +79,7 @@ class CheckpointCoordinator(Checkpoints):
     def __post_init__(self) -> None:
         self._reached: str | None = None
         self._unsaved = False
+        self._refusal = ""
         self.schedule: CheckpointSchedule | None = None
         settings = self.plan.config.checkpoint
         if self.store is not None and settings is not None:
@@ -116,6 +117,7 @@ class CheckpointCoordinator(Checkpoints):
         except (OSError, SinkError) as error:
             self.observer.failed()
             schedule.failed(taken, error)
+            self._refusal = reason(error)
             return False
         except CheckpointError:
             self.observer.failed()
@@ -300,7 +302,9 @@ class CheckpointCoordinator(Checkpoints):
                         raise
                     _log.error("%s", error)
         raise DaemonError(
-            "the last checkpoint could not be written" if self.schedule else "the outputs are not complete"
+            f"the last checkpoint could not be written: {self._refusal}"
+            if self.schedule
+            else "the outputs are not complete"
         )
 
     def safe(self) -> str:

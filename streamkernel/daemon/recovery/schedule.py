@@ -11,7 +11,7 @@ from connectors.ports import OutageError, SinkError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
 
-__all__ = ["CheckpointSchedule", "SavedCheckpoint"]
+__all__ = ["CheckpointSchedule", "SavedCheckpoint", "reason"]
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class CheckpointSchedule:
             if isinstance(error, SinkError):
                 raise error
             raise CheckpointError(
-                f"the checkpoint at record {consumed} cannot be written: {_why(error)}; mend that and start again, "
+                f"the checkpoint at record {consumed} cannot be written: {reason(error)}; mend that and start again, "
                 "nothing is lost"
             ) from error
         # Once for all tries; and the sink has logged an outage itself.
@@ -132,11 +132,13 @@ class CheckpointSchedule:
         _log.log(
             logging.ERROR if first else logging.DEBUG,
             "the checkpoint at record %d could not be written: %s; it is tried again, first after %.0f s",
-            *(consumed, _why(error), pause),
+            *(consumed, reason(error), pause),
         )
         self._failure_logged |= first
 
 
-def _why(error: OSError | SinkError) -> str:
+def reason(error: OSError | SinkError) -> str:
     """Return what failed without the number of the error."""
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
