@@ -28,5 +28,17 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
-        gc.collect()
-        gc.freeze()
+        _keep()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Keep from it, too, what a module's tests leave for good: imports, and all that numba holds of compiled code."""
+    yield
+    if nextitem is not None and nextitem.parent is not item.parent and gc.get_count()[2] > 0:
+        _keep()
+
+
+def _keep() -> None:
+    gc.collect()
+    gc.freeze()

@@ -4,7 +4,7 @@ import secrets
 from typing import Any
 
 import numpy as np
-from river import base, proba
+from river import base
 from river.optim.losses import Squared
 
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
@@ -221,6 +221,9 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         """
         mean, deviation, _ = self._machine.predict([x])[0].tolist()
         if with_dist:
+            # Now, not above: it brings scipy.stats, a third of the time that importing streamkernel would take.
+            from river import proba
+
             return proba.Gaussian._from_state(n=1, m=mean, var=clamped(deviation * deviation), ddof=0)
         return mean
 

@@ -207,5 +207,5 @@ def test_nothing_is_imported_that_is_not_needed(here: Home) -> None:
     )
     of_help, of_schema, of_check = (set(line.split()) for line in ended.stderr.splitlines()[-3:])
     assert of_help <= of_schema <= of_check
-    assert not of_check & {"matplotlib", "sklearn", "river.datasets", "pandas"}
+    assert not of_check & {"matplotlib", "sklearn", "river.datasets", "pandas", "scipy.stats"}
     assert not of_schema & {"streamkernel.daemon.runtime", "connectors.river", "rich.progress", "prometheus_client"}

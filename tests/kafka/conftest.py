@@ -11,11 +11,11 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from pathlib import Path
 
 import pytest
 from kafka.errors import UnknownTopicOrPartitionError
 
+from tests.chaos.proxy import Proxy
 from tests.daemon.conftest import home, homes, launcher  # noqa: F401 - for the daemons of these tests
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
@@ -50,13 +50,13 @@ def find_installed() -> Distribution:
     pytest.skip(missing)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(request: pytest.FixtureRequest) -> Cluster:
     """A broker for everybody: not to be stopped, paused or killed."""
     return Cluster(_ELSEWHERE) if _ELSEWHERE else request.getfixturevalue("_started")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def local_broker(request: pytest.FixtureRequest) -> Broker:
     """The same, for tests that need its files or its doors with locks."""
     if _ELSEWHERE:
@@ -65,20 +65,43 @@ def local_broker(request: pytest.FixtureRequest) -> Broker:
     return started
 
 
-@pytest.fixture(scope="session")
+# A broker that nobody asks anything takes some per cent of a core: it ends with the last of these tests, not with all.
+@pytest.fixture(scope="package")
 def _started(tmp_path_factory: pytest.TempPathFactory, installed: Distribution) -> Iterator[Broker]:
     # Below pytest's own folders, which are cleared some day even if this process is killed.
     with Broker(tmp_path_factory.mktemp("broker"), installed=installed) as broker:
         yield broker
 
 
-@pytest.fixture
-def own_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
-    """A broker that runs and that the test may do anything to."""
+@pytest.fixture(scope="package")
+def _sufferer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Broker, Proxy]]:
+    """One broker that several tests take away, one after the other, and a network before it."""
     if _ELSEWHERE:
         pytest.skip("does things to a broker that only one of the tests' own may suffer: unset KAFKA_BOOTSTRAP")
-    with Broker(tmp_path / "broker", installed=request.getfixturevalue("installed")) as broker:
-        yield broker
+    installed, folder = request.getfixturevalue("installed"), tmp_path_factory.mktemp("sufferer")
+    with Proxy() as network, Broker(folder / "broker", installed=installed, detour=network.port) as broker:
+        network.target = broker.behind
+        yield broker, network
+
+
+@pytest.fixture
+def own_broker(_sufferer: tuple[Broker, Proxy]) -> Broker:
+    """A broker that runs, is well, and that the test may do anything to."""
+    broker, _ = _sufferer
+    broker.resume()
+    if not broker.alive:
+        broker.start()
+    return broker
+
+
+@pytest.fixture
+def own_network(_sufferer: tuple[Broker, Proxy]) -> Iterator[Proxy]:
+    """A network before `own_broker` that flows, and that the test may do anything to."""
+    _, network = _sufferer
+    yield network
+    network.flow()
 
 
 @pytest.fixture

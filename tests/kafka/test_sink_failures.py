@@ -7,8 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +18,6 @@ from connectors.ports import OutageError
 from tests.chaos.proxy import Proxy
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
-from tests.kafka.distribution import Distribution
 from tests.kafka.listeners import address, free_listeners
 from tests.kafka.producing import produce
 from tests.kafka.sinking import Writing, at, finish, opened, put, standing
@@ -126,36 +124,31 @@ class TestTransactionsInOutages:
     """Whatever step of a transaction meets with a broker that is away, it is taken when the broker is there again."""
 
     @pytest.fixture
-    def network(self) -> Iterator[Proxy]:
-        with Proxy() as proxy:
-            yield proxy
-
-    @pytest.fixture
-    def sink(self, network: Proxy, tmp_path: Path, installed: Distribution) -> Iterator[tuple[KafkaSink, Broker]]:
-        with Broker(tmp_path / "broker", installed=installed, detour=network.port) as broker:
-            network.target = broker.behind
-            broker.create_topic("out", 2)
-            sink = KafkaSink("out", address(network.port), transactional_id="me")
-            sink.open()
-            put(sink, map(at, range(5)))
-            while sink.waiting:
-                sink.write((), ())
-                time.sleep(0.01)
-            yield sink, broker
+    def sink(self, own_broker: Broker, own_network: Proxy, topic: MakeTopic) -> tuple[KafkaSink, str]:
+        name = topic(2, on=own_broker)
+        sink = KafkaSink(name, address(own_network.port), transactional_id="me")
+        sink.open()
+        put(sink, map(at, range(5)))
+        while sink.waiting:
+            sink.write((), ())
+            time.sleep(0.01)
+        return sink, name
 
     @pytest.mark.parametrize("step", ["a partition joins", "the end"])
-    def test_connections_are_refused(self, sink: tuple[KafkaSink, Broker], network: Proxy, step: str) -> None:
-        writing, broker = sink
-        network.refuse()
+    def test_connections_are_refused(
+        self, sink: tuple[KafkaSink, str], own_broker: Broker, own_network: Proxy, step: str
+    ) -> None:
+        writing, name = sink
+        own_network.refuse()
         if step == "a partition joins":
             put(writing, [at(0, 1)])
         for _ in range(3):
             with pytest.raises(OutageError, match="connection refused"):
                 writing.flush()
-        network.flow()
+        own_network.flow()
         finish(writing)
         writing.close()
-        assert standing(broker, "out") == {0: [*range(5)], **({1: [0]} if step == "a partition joins" else {})}
+        assert standing(own_broker, name) == {0: [*range(5)], **({1: [0]} if step == "a partition joins" else {})}
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.distribution import Distribution
 from tests.kafka.learning import configure, learnt, predicted, rings, stop, wait_until
 from tests.kafka.producing import produce
 
@@ -23,22 +22,6 @@ def outages(log: str) -> list[str]:
     return [
         line.split(": ", 1)[1][:16] for line in log.splitlines() if re.search("no broker answers|answers again", line)
     ]
-
-
-@pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory, installed: Distribution) -> Iterator[Broker]:
-    """One broker that several tests take away, one after the other."""
-    with Broker(tmp_path_factory.mktemp("patient") / "broker", installed=installed) as broker:
-        yield broker
-
-
-@pytest.fixture
-def own_broker(patient: Broker) -> Broker:
-    """The same, well again."""
-    patient.resume()
-    if not patient.alive:
-        patient.start()
-    return patient
 
 
 class TestBroker:

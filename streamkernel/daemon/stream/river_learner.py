@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from river import base, proba
+from river import base
 from river.optim.losses import Squared
 
 from streamkernel.daemon.base.events import Prediction
@@ -137,6 +137,9 @@ class RiverLearner(Learner):
         if self.task == "novelty":
             return float(self._call.score_one(x)), None, math.nan
         if self._has_deviations:
+            # Now, not above: it brings scipy.stats, a third of the time that importing streamkernel would take.
+            from river import proba
+
             found = self._call.predict_one(x, with_dist=True)
             if isinstance(found, proba.Gaussian):
                 # Where rounding made the variance negative, its root is complex.
