@@ -18,21 +18,13 @@ from streamkernel.window.step_sizes import step_sizes
 from streamkernel.window.triplets import find_triplets, nearest
 from tests.naive.window_losses import dual_update, loss_value
 from tests.window import matrix_risk
+from tests.window.metric_tasks import records_of_tasks
 
 K = 2
 
 
-def _tasks(seed=1, n=16, d=3, n_tasks=3):
-    """Records of tasks whose labels follow from one input, and from another one of each task."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n * n_tasks, d))
-    tasks = np.repeat(np.arange(n_tasks), n)
-    y = X[:, 0] + X[np.arange(len(X)), tasks % d] + rng.normal(size=len(X)) / 4 > 0
-    return X, y.astype(int), tasks
-
-
 def _problem(several=True, seed=1, **arguments):
-    X, y, tasks = _tasks(seed)
+    X, y, tasks = records_of_tasks(seed)
     learner = MetricLearner(neighbours=K, shared_l2=0.02, l2=0.1, **arguments)
     rng = np.random.default_rng(2)
     return learner.problem(X, y, tasks if several else None, rng), (X, y, tasks if several else np.zeros(len(X)))
@@ -183,7 +175,7 @@ def test_it_comes_to_the_optimum_of_another_solver(several):
 
 
 def test_metrics_of_tasks_are_positive_semi_definite_and_tell_tasks_apart():
-    X, y, tasks = _tasks(11, n=120)
+    X, y, tasks = records_of_tasks(11, n=120)
     names = np.array(["one", "two", "three"])[tasks]
     learner = MetricLearner(seed=1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y, names)
     assert learner.inputs_ == ("a", "b", "c")
@@ -205,7 +197,7 @@ def test_metrics_of_tasks_are_positive_semi_definite_and_tell_tasks_apart():
 
 
 def test_the_same_seed_gives_the_same_bytes_and_triplets_are_bounded():
-    X, y, tasks = _tasks(12, n=60)
+    X, y, tasks = records_of_tasks(12, n=60)
     one, other = (MetricLearner(max_triplets=100, seed=5).fit(X, y, tasks) for _ in range(2))
     assert one.n_triplets_ == 100
     assert one.metric_.tobytes() == other.metric_.tobytes()
@@ -271,124 +263,3 @@ def test_nearest_rows_are_the_nearest(seed, k, n):
         best = sorted((np.sum((X[row] - X[o]) ** 2), o) for o in others if o != row)
         assert [o for _, o in best[: found.shape[1]]] == list(own)
     assert find_triplets(X, np.zeros(n), k, 1).triplets.shape == (0, 3)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"neighbours": 0}, "neighbours must be a whole number of at least 1, got 0"),
-        ({"impostors": 1.5}, "impostors must be a whole number of at least 1, got 1.5"),
-        ({"max_triplets": -1}, "max_triplets must be a whole number of at least 1, got -1"),
-        ({"shared_l2": 0.0}, "shared_l2 must be a finite number above 0, got 0.0"),
-        ({"pull": 0}, "pull must be a finite number above 0, got 0"),
-        ({"l2": np.inf}, "l2 must be a finite number above 0, got inf"),
-        ({"dual": 1000}, "dual must be at most 144, the number of triplets, got 1000"),
-        ({"primal": 5}, "primal must be at most 4, the number of matrices, got 5"),
-        ({"dual": 0}, "dual must be a whole number of at least 1, got 0"),
-        ({"seed": "a"}, "seed must be a whole number or None, got 'a'"),
-    ],
-)
-def test_arguments_that_cannot_be(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        MetricLearner(**arguments).fit(*_tasks())
-
-
-def test_data_that_cannot_be():
-    X, y, tasks = _tasks()
-    learner = MetricLearner(max_passes=2, seed=1).fit(X, y, tasks)
-    metric = learner.metric_
-    broken = X.copy()
-    broken[3, 1] = np.nan
-    for given_, message in (
-        ((broken, y), "X is nan at row 3, column 1"),
-        ((X, y[:4]), "y must have a label for each of the 48 rows of X"),
-        ((X, y, tasks[:4]), "tasks must have a label for each of the 48 rows of X"),
-        ((X, np.where(y == 1, np.nan, 0.0)), "y has a label that is not finite"),
-        ((X, np.zeros(48)), "y has no label with two records beside another label"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            learner.fit(*given_)
-    assert learner.metric_ is metric
-    with pytest.raises(ValueError, match="task must be None or one of those fitted, got 'other'"):
-        learner.distance(X[0], X[1], "other")
-    with pytest.raises(ValueError, match="X must have 3 columns, as fitted"):
-        learner.transform(X[:, :2])
-
-
-@pytest.mark.parametrize("labels", [[None, 1], ["a", 1], [None, None], ["a", float("nan")]], ids=str)
-@pytest.mark.parametrize("of", ["y", "tasks"])
-def test_labels_without_order_are_refused(labels, of):
-    X, given = np.eye(4), np.array([labels[0], labels[1]] * 2, object)
-    arguments = {"y": [0, 0, 1, 1], "tasks": None, of: given}
-    with pytest.raises(ValueError, match=f"{of} has (labels that cannot be put in order|a label that is not finite)"):
-        MetricLearner(seed=1).fit(X, **arguments)
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e-75, 1e-20, 1e20, 1e34])
-@pytest.mark.parametrize("shared_l2", [0.01, 1e300])
-def test_records_of_any_size_have_a_finite_metric_and_a_gap_from_0(size, shared_l2):
-    X = np.random.default_rng(1).normal(size=(30, 3))
-    learner = MetricLearner(shared_l2=shared_l2, max_passes=5, seed=1).fit(X * size, X[:, 0] > 0)
-    assert np.isfinite(learner.metric_).all()
-    assert (learner.history_.gap >= 0).all()
-
-
-def test_records_too_large_are_refused():
-    with pytest.raises(ValueError, match="X has values past 1e\\+35"):
-        MetricLearner(seed=1).fit(np.eye(4) * 1e77, [0, 0, 1, 1])
-
-
-def test_a_metric_is_asked_for_before_it_is_learnt():
-    for ask in (lambda: MetricLearner().transform([[1.0]]), lambda: MetricLearner().distance({0: 1.0}, {})):
-        with pytest.raises(ValueError, match="no metric yet: call fit first"):
-            ask()
-
-
-@pytest.fixture(scope="module")
-def named():
-    X, y, _ = _tasks()
-    return MetricLearner(pull=1e-3, max_passes=5, seed=1).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
-
-
-@pytest.mark.parametrize("absent", [None, np.nan, "text", "3", np.float32("nan")], ids=repr)
-def test_what_a_record_does_not_tell_is_0(named, absent):
-    other = {"a": 1, "b": True, "c": -2.0}
-    assert named.distance({"a": absent, "b": 2.0, "d": "x"}, other) == named.distance({"b": 2.0}, other) > 0
-    assert named.distance({"a": absent}, {"a": absent}) == 0
-    if not isinstance(absent, str):
-        assert named.distance([absent, 2.0, 0.0], other) == named.distance({"b": 2.0}, other)
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({"b": np.inf}, "input 'b' is infinite: give a finite number, or None where it was not observed"),
-        ({"b": [1.0]}, "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
-        ({"b": 1j}, "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
-        ([1.0, 2.0], r"a record must have numbers by the names of inputs_, or be 3 numbers, got \[1.0, 2.0\]"),
-        (1.0, "a record must have numbers by the names of inputs_, or be 3 numbers, got 1.0"),
-        (({"a": 1.0}, 2.0), "a record must have numbers by the names of inputs_, or be 3 numbers, got "),
-    ],
-    ids=repr,
-)
-def test_records_without_a_distance_are_refused(named, record, message):
-    for pair in ((record, {}), ({"a": 1.0}, record)):
-        with pytest.raises(ValueError, match=f"^{message}"):
-            named.distance(*pair)
-
-
-def test_a_distance_is_finite_as_long_as_a_float_holds_it(named):
-    unit = named.distance({"a": 1.0}, {"a": -1.0})
-    assert named.distance({"a": 1e300}, {"a": -1e300}) == pytest.approx(1e300 * unit)
-    assert named.distance({"a": 10**30}, {"a": -(10**30)}) == pytest.approx(1e30 * unit)
-
-
-def test_a_single_task_has_its_metric_by_its_label():
-    X, y, _ = _tasks()
-    learner = MetricLearner(pull=1e-3, max_passes=5, seed=1).fit(X, y, ["only"] * len(X))
-    assert (learner.metrics_["only"] == learner.metric_).all()
-    assert learner.distance(X[0], X[1], "only") == learner.distance(X[0], X[1]) > 0
-    with pytest.raises(ValueError, match=r"task must be None or one of those fitted, got \['only'\]"):
-        learner.distance(X[0], X[1], ["only"])
-    with pytest.raises(ValueError, match="no task has a label with two records beside another label"):
-        learner.fit(X, y, y)
