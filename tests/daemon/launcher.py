@@ -2,12 +2,14 @@
 
 A kill test starts the daemon dozens of times, and the imports of a fresh interpreter cost seconds. This program reads
 one job a line. `{"arguments": [...], "environment": {...}, "folder": ..., "out": ..., "err": ...}` is answered with the
-number of the new process, `{"wait": number}` with its exit status, negative for a signal.
+number of the new process, `{"wait": number}` with its exit status, negative for a signal. When whoever started this
+program is gone, so are all daemons.
 """
 
 import importlib
 import json
 import os
+import signal
 import sys
 import traceback
 from typing import Any
@@ -55,13 +57,20 @@ def fork(job: dict[str, Any]) -> int:
 
 def main() -> None:
     warm_up()
+    alive: set[int] = set()
     for line in sys.stdin:
         job = json.loads(line)
         if "wait" in job:
             _, ended = os.waitpid(job["wait"], 0)
+            alive.discard(job["wait"])
             print(os.waitstatus_to_exitcode(ended), flush=True)
         else:
-            print(fork(job), flush=True)
+            number = fork(job)
+            alive.add(number)
+            print(number, flush=True)
+    # A test that failed or was skipped may have left one that waits for records for ever.
+    for number in alive:
+        os.kill(number, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def prometheus(folder: Path, targets: list[str]) -> Iterator[str]:
+def prometheus(installed: str, folder: Path, targets: list[str]) -> Iterator[str]:
     """Run Prometheus in a folder; gives its address."""
     scrape = {"job_name": "streamkernel", "static_configs": [{"targets": targets}]}
     config = folder / "prometheus.yml"
@@ -43,7 +43,7 @@ def prometheus(folder: Path, targets: list[str]) -> Iterator[str]:
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(
             [
-                program("prometheus"),
+                installed,
                 f"--config.file={config}",
                 f"--storage.tsdb.path={folder / 'prometheus'}",
                 f"--web.listen-address={address}",
@@ -98,6 +98,7 @@ def started(home: Home, launcher: Launcher, **sections: Any) -> tuple[Running, s
 
 
 def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], launcher: Launcher) -> None:
+    installed = program("prometheus")  # before any daemon is started
     panels = json.loads(DASHBOARD.read_text())["panels"]
     missing = {panel["title"]: [target["expr"] for target in panel["targets"]] for panel in panels}
     assert {title for title in missing if title in OF_TOPICS} == OF_TOPICS
@@ -114,7 +115,7 @@ def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], lau
         detecting(homes("novelty"), launcher, {"streamkernel.KernelNoveltyDetector": {"seed": 1}}),
         detecting(homes("ratio"), launcher, {"streamkernel.KernelDensityRatio": {"p": "yes", "q": "no", "seed": 1}}),
     ]
-    with prometheus(tmp_path, [address for _, address in daemons]) as url:
+    with prometheus(installed, tmp_path, [address for _, address in daemons]) as url:
         for _ in range(300):  # a rate wants two scrapes
             missing = {
                 title: left

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.daemon.conftest import Home, Launcher
+from tests.daemon.conftest import Home, Launcher, program
 from tests.daemon.test_prometheus import DASHBOARD, OF_TOPICS, answer, prometheus
 from tests.kafka.cluster import Cluster
 from tests.kafka.producing import produce
@@ -63,6 +63,7 @@ def test_the_lag_is_right_at_any_moment(broker: Cluster, topic: Topics, home: Ho
 def test_the_panels_of_topics_get_data(
     broker: Cluster, topic: Topics, home: Home, launcher: Launcher, tmp_path: Path
 ) -> None:
+    program_of_prometheus = program("prometheus")  # before a daemon is started
     name = topic(partitions=2)
     produce(broker.bootstrap, name, rings(100))
     configure(home, broker, name)
@@ -70,7 +71,7 @@ def test_the_panels_of_topics_get_data(
     address = daemon.wait_for(r"serving metrics at http://(\S+)/metrics")[1]
     panels = {panel["title"]: panel for panel in json.loads(DASHBOARD.read_text())["panels"]}
     asked = [target["expr"] for title in OF_TOPICS for target in panels[title]["targets"]]
-    with prometheus(tmp_path, [address]) as url:
+    with prometheus(program_of_prometheus, tmp_path, [address]) as url:
         deadline = time.monotonic() + 60
         while [answer(url, expression) for expression in asked] != [2] * len(asked):
             assert time.monotonic() < deadline, (tmp_path / "prometheus.log").read_text()
