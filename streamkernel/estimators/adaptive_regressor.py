@@ -11,6 +11,7 @@ from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
+from streamkernel.estimators.distribution import gaussian
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
@@ -132,10 +133,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         """
         mean, deviation, _ = self._machine.predict_one(x)
         if with_dist:
-            # Now, not above: it brings scipy.stats, a third of the time that importing streamkernel would take.
-            from river import proba
-
-            return proba.Gaussian._from_state(n=1, m=mean, var=deviation**2, ddof=0)
+            return gaussian(mean, deviation**2)
         return mean
 
     def predict_many(self, X: Any, with_dist: bool = False) -> Any:

@@ -8,6 +8,7 @@ from river import base
 from river.optim.losses import Squared
 
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
+from streamkernel.estimators.distribution import gaussian
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import clamped, loss_of_number
 from streamkernel.gaussian_process.features import ProcessFeatures, can_be_quasi_random
@@ -221,10 +222,7 @@ class GaussianProcessRegressor(StreamEstimator, NumberExplainer, base.MiniBatchR
         """
         mean, deviation, _ = self._machine.predict([x])[0].tolist()
         if with_dist:
-            # Now, not above: it brings scipy.stats, a third of the time that importing streamkernel would take.
-            from river import proba
-
-            return proba.Gaussian._from_state(n=1, m=mean, var=clamped(deviation * deviation), ddof=0)
+            return gaussian(mean, clamped(deviation * deviation))
         return mean
 
     def predict_many(self, X: Any, with_dist: bool = False) -> Any:

@@ -74,22 +74,22 @@ def _started(tmp_path_factory: pytest.TempPathFactory, installed: Distribution) 
 
 
 @pytest.fixture(scope="package")
-def _sufferer(
+def _breakable(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Broker, Proxy]]:
     """One broker that several tests take away, one after the other, and a network before it."""
     if _ELSEWHERE:
         pytest.skip("does things to a broker that only one of the tests' own may suffer: unset KAFKA_BOOTSTRAP")
-    installed, folder = request.getfixturevalue("installed"), tmp_path_factory.mktemp("sufferer")
+    installed, folder = request.getfixturevalue("installed"), tmp_path_factory.mktemp("breakable")
     with Proxy() as network, Broker(folder / "broker", installed=installed, detour=network.port) as broker:
         network.target = broker.behind
         yield broker, network
 
 
 @pytest.fixture
-def own_broker(_sufferer: tuple[Broker, Proxy]) -> Broker:
+def own_broker(_breakable: tuple[Broker, Proxy]) -> Broker:
     """A broker that runs, is well, and that the test may do anything to."""
-    broker, _ = _sufferer
+    broker, _ = _breakable
     broker.resume()
     if not broker.alive:
         broker.start()
@@ -97,9 +97,9 @@ def own_broker(_sufferer: tuple[Broker, Proxy]) -> Broker:
 
 
 @pytest.fixture
-def own_network(_sufferer: tuple[Broker, Proxy]) -> Iterator[Proxy]:
+def own_network(_breakable: tuple[Broker, Proxy]) -> Iterator[Proxy]:
     """A network before `own_broker` that flows, and that the test may do anything to."""
-    _, network = _sufferer
+    _, network = _breakable
     yield network
     network.flow()
 

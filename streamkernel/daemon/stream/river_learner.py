@@ -137,7 +137,7 @@ class RiverLearner(Learner):
         if self.task == "novelty":
             return float(self._call.score_one(x)), None, math.nan
         if self._has_deviations:
-            # Now, not above: it brings scipy.stats, a third of the time that importing streamkernel would take.
+            # Now, not above: it brings scipy.stats, which no daemon should wait for whose model gives no distribution.
             from river import proba
 
             found = self._call.predict_one(x, with_dist=True)
