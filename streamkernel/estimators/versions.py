@@ -8,8 +8,8 @@ from streamkernel.fields import array, number, state_mismatch, whole
 from streamkernel.state import Array, State
 
 #: The version written, and those that are read.
-VERSION = 4
-READ = (2, 3, 4)
+VERSION = 5
+READ = (2, 3, 4, 5)
 
 #: Field of version 3 -> field of version 4.
 _RENAMED = {f"rehearsal_{name}": f"warm_up_{name}" for name in ("values", "targets", "weights")}
@@ -32,7 +32,9 @@ def upgraded(state: State) -> State:
         raise ValueError(f"this state is of version {version}, and this streamkernel reads versions {known}")
     if version == 2:
         state = _from_2(state)
-    return _from_3(state) if version < VERSION else state
+    if version <= 3:
+        state = _from_3(state)
+    return _from_4(state) if version <= 4 else state
 
 
 def _from_2(state: State) -> State:
@@ -56,7 +58,12 @@ def _from_2(state: State) -> State:
 
 def _from_3(state: State) -> State:
     """Version 3 had other names for the records of the warm-up buffer."""
-    return {**{_RENAMED.get(name, name): value for name, value in state.items()}, "version": VERSION}
+    return {**{_RENAMED.get(name, name): value for name, value in state.items()}, "version": 4}
+
+
+def _from_4(state: State) -> State:
+    """Version 4 had fewer experts in the adaptive machines."""
+    return {**state, "version": VERSION}
 
 
 def _steps_of_now(old: State) -> State:
