@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.compute.arrival import FeatureMap, Scaling, Window, arrive
+from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
 
@@ -22,11 +22,9 @@ class AdaptiveFastPath:
         The inputs in the order of their columns, all of them.
     unknown
         The target of a record that is predicted only, shape (1,).
-    experts
+    core
         Where it passes.
-    n_columns
-        D.
-    scaling, feature_map, window
+    scaling, feature_map
         As `arrive` has them.
 
     """
@@ -35,17 +33,16 @@ class AdaptiveFastPath:
         self,
         names: tuple[Any, ...],
         unknown: Array,
-        experts: LabelExperts | NumberExperts,
-        n_columns: int,
+        core: AdaptiveCore,
         scaling: Scaling,
         feature_map: FeatureMap,
-        window: Window,
     ) -> None:
         self._records = PlainRecords(names)
         self._truth = unknown.copy()
-        self._experts = experts
-        values, extras, weights, Phi = self._records.values, np.zeros((1, 0)), np.ones(1), np.empty((1, n_columns))
-        rest = scaling, feature_map, window, Phi
+        self._experts = experts = core.experts
+        values, extras, weights = self._records.values, np.zeros((1, 0)), np.ones(1)
+        Phi = np.empty((1, core.columns.n_columns))
+        rest = scaling, feature_map, core.recent.window, Phi
         self._learnt = values, extras, self._truth, weights, _LEARNT, *rest
         self._predicted = values, extras, unknown, weights, _NOT_LEARNT, *rest
         self._learning = experts.bind(Phi, values, self._truth, weights)

@@ -73,5 +73,5 @@ class LabelMachine(AdaptiveMachine):
 
     def load_state(self, state: State) -> None:
         super().load_state(state)
-        if not np.isin(self.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
+        if not np.isin(self.core.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("recent_targets")

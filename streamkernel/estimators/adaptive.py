@@ -65,12 +65,12 @@ class AdaptiveMachineEstimator(StreamEstimator):
     @property
     def bandwidth(self) -> float:
         """The kernel's length scale in use; 0 before the first record."""
-        return self._machine.columns.bandwidth
+        return self._machine.core.columns.bandwidth
 
     @property
     def feature_importances_(self) -> dict[str, float]:
         """How much each input matters to the prediction, by name; shares of 1, empty before the first metric."""
-        importance = self._machine.importance
+        importance = self._machine.core.importance
         total = float(importance.sum())
         return {
             name: float(value) / total for name, value in zip(self.input_names, importance, strict=False) if total > 0
@@ -98,7 +98,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
     @property
     def memory_bytes(self) -> int:
         """Bytes of the experts' matrices, the trees with their window, and the metric's buffer."""
-        return self._machine.experts.nbytes + self._machine.recent.nbytes
+        return self._machine.core.nbytes
 
 
 def _is_some(values: object) -> bool:
