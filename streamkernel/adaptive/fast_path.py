@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.compute.arrival import FeatureMap, Scaling, Window, arrive
+from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
 
@@ -26,7 +26,7 @@ class AdaptiveFastPath:
         Where it passes.
     n_columns
         D.
-    scaling, feature_map, window
+    scaling, feature_map
         As `arrive` has them.
 
     """
@@ -39,17 +39,16 @@ class AdaptiveFastPath:
         n_columns: int,
         scaling: Scaling,
         feature_map: FeatureMap,
-        window: Window,
     ) -> None:
         self._records = PlainRecords(names)
         self._truth = unknown.copy()
         self._experts = experts
         values, extras, weights, Phi = self._records.values, np.zeros((1, 0)), np.ones(1), np.empty((1, n_columns))
-        rest = scaling, feature_map, window, Phi
-        self._learnt = values, extras, self._truth, weights, _LEARNT, *rest
-        self._predicted = values, extras, unknown, weights, _NOT_LEARNT, *rest
-        self._learning = experts.bind(Phi, values, self._truth, weights)
-        self._predicting = experts.bind(Phi, values, unknown, weights)
+        X = np.empty(values.shape, feature_map.W.dtype)
+        self._learnt = values, extras, _LEARNT, scaling, feature_map, X, Phi
+        self._predicted = values, extras, _NOT_LEARNT, scaling, feature_map, X, Phi
+        self._learning = experts.bind(Phi, X, values, self._truth, weights)
+        self._predicting = experts.bind(Phi, X, values, unknown, weights)
 
     def learn(self, x: Mapping[Any, Any], truth: float) -> bool:
         """Predict, then learn, a record of known numbers; False, and nothing has happened, if it is another."""

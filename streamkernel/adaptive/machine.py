@@ -17,7 +17,6 @@ from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.recent import Recent
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.records.batches import BatchEncoder, Records
@@ -42,19 +41,16 @@ class AdaptiveMachine(abc.ABC):
         The parts, fresh.
     schedule
         Labelled records after which the metric is learnt anew.
-    buffer_size
-        Records it is learnt from.
 
     """
 
     targets: Classes | Numbers
     experts: LabelExperts | NumberExperts
 
-    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int], buffer_size: int) -> None:
+    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int]) -> None:
         self.inputs = inputs
         self.columns = columns
         self.schedule = sorted(int(n) for n in schedule)
-        self.recent = Recent(buffer_size)
         self.importance = np.zeros(0)
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, self.targets)
@@ -114,7 +110,6 @@ class AdaptiveMachine(abc.ABC):
             **self.targets.state(),
             **self.columns.state(),
             **self.experts.state(),
-            **self.recent.state(),
             **checked({"importance": self.importance.copy()}, _RULES),
         }
 
@@ -134,7 +129,7 @@ class AdaptiveMachine(abc.ABC):
             self.targets.n_outputs if began else 0,
             self.columns.n_inputs if began else 0,
         )
-        self.recent.load_state(state, self.columns.n_inputs)
+        self.experts.memory.set_metric(self.columns.scales)
         checked(state, _RULES)
         self.importance = array(state, "importance", np.float64, None)
         if len(self.importance) > self.columns.n_inputs:
@@ -228,7 +223,6 @@ class AdaptiveMachine(abc.ABC):
                     self.columns.n_columns,
                     self.inputs.scaler.scaling(len(names)),
                     self.columns.feature_map(self.inputs.columns.keys, _NO_KEYS),
-                    self.recent.window,
                 )
         return self._fast_path
 
@@ -245,7 +239,6 @@ class AdaptiveMachine(abc.ABC):
             self._is_known(y),
             self.inputs.scaler.scaling(width),
             self.columns.feature_map(keys, rows.extra_keys),
-            self.recent.window,
         )
 
     def _make_room(self, values: Array) -> None:
@@ -261,7 +254,7 @@ class AdaptiveMachine(abc.ABC):
             if self.columns.add_input():
                 self.experts.add_column()
         self.experts.forest.widen(self.columns.n_inputs)
-        self.recent.widen(self.columns.n_inputs)
+        self.experts.memory.widen(self.columns.n_inputs)
 
     def _learn_metric(self, since: int) -> None:
         """Weigh the inputs by the slopes of the slowest head, and let the last records pass through fresh heads.
@@ -269,7 +262,7 @@ class AdaptiveMachine(abc.ABC):
         Those since a change, or all that are remembered where `since` is 0.
         """
         self._fast_path = None
-        X, y, w = (part[-since:] for part in self.recent.rows())
+        X, y, w = (part[-since:] for part in self.experts.memory.rows())
         columns, experts = self.columns, self.experts
         keys = self.inputs.columns.keys[: columns.n_inputs]
         feature_map = columns.feature_map(keys, _NO_KEYS)
@@ -282,6 +275,7 @@ class AdaptiveMachine(abc.ABC):
         bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
         before = max(columns.d0, 1)
         columns.set_metric(scales, bandwidth)
+        experts.memory.set_metric(scales)
         if columns.d0 > before:
             experts.rescale_inputs(math.sqrt(before / columns.d0))
         experts.forget_heads()
