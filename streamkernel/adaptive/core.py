@@ -13,7 +13,6 @@ from streamkernel.adaptive import metric
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.recent import Recent
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
@@ -24,7 +23,7 @@ _RULES: Rules = {"importance": all_from_zero}
 
 
 class AdaptiveCore:
-    """Columns, experts, the last records and the metric, all of rows of numbers with d inputs.
+    """Columns, experts and the metric, all of rows of numbers with d inputs.
 
     Parameters
     ----------
@@ -32,8 +31,6 @@ class AdaptiveCore:
         The parts, fresh.
     schedule
         Labelled records after which the metric is learnt anew.
-    buffer_size
-        Records it is learnt from.
 
     Attributes
     ----------
@@ -43,27 +40,17 @@ class AdaptiveCore:
     """
 
     def __init__(
-        self,
-        columns: AdaptiveFeatures,
-        experts: LabelExperts | NumberExperts,
-        schedule: Sequence[int],
-        buffer_size: int,
+        self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, schedule: Sequence[int]
     ) -> None:
         self.columns = columns
         self.experts = experts
         self.schedule = sorted(int(n) for n in schedule)
-        self.recent = Recent(buffer_size)
         self.importance = np.zeros(0)
 
     @property
     def n_inputs(self) -> int:
         """The inputs that have a place, d; 0 before the first record."""
         return self.columns.n_inputs
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the experts and of the last records."""
-        return self.experts.nbytes + self.recent.nbytes
 
     def begin(self, n_inputs: int, n_outputs: int) -> None:
         """Begin with the inputs of the first record."""
@@ -77,7 +64,7 @@ class AdaptiveCore:
             if self.columns.add_input():
                 self.experts.add_column()
         self.experts.forest.widen(self.columns.n_inputs)
-        self.recent.widen(self.columns.n_inputs)
+        self.experts.memory.widen(self.columns.n_inputs)
 
     def feature_map(self, keys: Array, extra_keys: Array = _NO_KEYS) -> FeatureMap:
         """How scaled rows become columns: rows of the d inputs of `keys`, then those met in these rows only."""
@@ -94,7 +81,7 @@ class AdaptiveCore:
         feature_map: FeatureMap,
     ) -> Array:
         """Predict, then learn, rows as they came; the parameters are those of `compute.arrival.arrive`."""
-        return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map, self.recent.window)
+        return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map)
 
     def end_segment(self, n_records: int, keys: Array) -> bool:
         """End a segment at this many labelled records; whether the metric was learnt anew, as was time for.
@@ -120,7 +107,6 @@ class AdaptiveCore:
         return {
             **self.columns.state(),
             **self.experts.state(),
-            **self.recent.state(),
             **checked({"importance": self.importance.copy()}, _RULES),
         }
 
@@ -136,7 +122,7 @@ class AdaptiveCore:
             n_outputs if began else 0,
             self.columns.n_inputs if began else 0,
         )
-        self.recent.load_state(state, self.columns.n_inputs)
+        self.experts.memory.set_metric(self.columns.scales)
         checked(state, _RULES)
         self.importance = array(state, "importance", np.float64, None)
         if len(self.importance) > self.columns.n_inputs:
@@ -147,7 +133,7 @@ class AdaptiveCore:
 
         Those since a change, or all that are remembered where `since` is 0.
         """
-        X, y, w = (part[-since:] for part in self.recent.rows())
+        X, y, w = (part[-since:] for part in self.experts.memory.rows())
         columns, experts = self.columns, self.experts
         feature_map = self.feature_map(keys)
         self.importance = metric.importance(
@@ -159,6 +145,7 @@ class AdaptiveCore:
         bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
         before = max(columns.d0, 1)
         columns.set_metric(scales, bandwidth)
+        experts.memory.set_metric(scales)
         if columns.d0 > before:
             experts.rescale_inputs(math.sqrt(before / columns.d0))
         experts.forget_heads()

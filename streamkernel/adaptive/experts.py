@@ -9,8 +9,9 @@ import numpy as np
 
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
+from streamkernel.adaptive.memory import NAMES, Memory
 from streamkernel.adaptive.passing import advance_records, pass_records
-from streamkernel.compute.arrival import FeatureMap, Scaling, Window
+from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.moments import SIZE as MOMENTS
@@ -36,6 +37,8 @@ class Experts(abc.ABC):
         q of each head.
     n_trees, window
         Trees of an ensemble, 0 for none, and the records they are grown on.
+    memory
+        The last records, fresh.
 
     Attributes
     ----------
@@ -45,14 +48,18 @@ class Experts(abc.ABC):
         float64 of shape (E, L, L) and (E, K, L).
     forest
         The trees.
+    memory
+        The last records, whose neighbours are experts.
     change
         Watches the mixture's losses.
     losses
-        Discounted losses: heads, linear experts, then those that trees bring; float64.
+        Discounted losses: heads, linear experts, then those that trees and memory bring; float64.
 
     """
 
     n_linear_experts = 2
+    #: What the memory says, of each span and number of neighbours.
+    neighbour_names: tuple[str, ...]
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
@@ -64,10 +71,11 @@ class Experts(abc.ABC):
     #: The mixture's rate.
     eta: float
 
-    def __init__(self, ridge: float, drift_rates: tuple[float, ...], n_trees: int, window: int) -> None:
+    def __init__(self, ridge: float, drift_rates: tuple[float, ...], n_trees: int, window: int, memory: Memory) -> None:
         self.ridge = ridge
         self.drifts = np.array(drift_rates, np.float64)
         self.forest = TreeEnsembles(self.n_ensembles, n_trees, window)
+        self.memory = memory
         self.begin(0, None, 0, 0)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -80,13 +88,19 @@ class Experts(abc.ABC):
         self.linear_P = _fresh(E, L, self.ridge)
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
-        self.losses = np.zeros(H + E + len(self.tree_names))
+        self.memory.begin(n_inputs)
+        self.losses = np.zeros(H + E + len(self.other_names))
         self.change = Change()
 
     @property
     @abc.abstractmethod
-    def tree_names(self) -> list[str]:
+    def other_names(self) -> list[str]:
         """The experts that come after the linear ones."""
+
+    @property
+    def memory_names(self) -> list[str]:
+        """The experts that the memory brings."""
+        return [f"{what}, {where}" for where in NAMES for what in self.neighbour_names] if self.memory.size else []
 
     @property
     def heads_P(self) -> Array:
@@ -144,35 +158,34 @@ class Experts(abc.ABC):
         learnt: Array,
         scaling: Scaling,
         feature_map: FeatureMap,
-        window: Window,
     ) -> Array:
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
-        arrival = values, extras, truths, weights, learnt, scaling, feature_map, window
+        arrival = values, extras, truths, weights, learnt, scaling, feature_map
         advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
         return out
 
-    def learn(self, Phi: Array, values: Array, truths: Array, weights: Array) -> Array:
+    def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
-        pass_records(self.run, Phi, values, truths, weights, self._arrays, self.forest.arrays, out)
+        pass_records(self.run, Phi, X, values, truths, weights, self._arrays, self.forest.arrays, out)
         return out
 
-    def bind(self, Phi: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:
+    def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:
         """The arguments of `run`, of which the last is filled with the predictions."""
-        return Phi, values, truths, weights, *self._arrays, np.empty((len(values), self._width))
+        return Phi, X, values, truths, weights, *self._arrays, np.empty((len(values), self._width))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrices and the trees."""
+        """Bytes of the matrices, the trees and the memory."""
         matrices = (self._heads_P, self._deferred, self.heads_W, self.linear_P, self.linear_W)
-        return sum(int(part.nbytes) for part in matrices) + self.forest.nbytes
+        return sum(int(part.nbytes) for part in matrices) + self.forest.nbytes + self.memory.nbytes
 
     @property
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
         names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
-        names += self.tree_names
+        names += self.other_names
         weights = np.empty(len(names))
         hedge_weights(self.losses, self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
@@ -180,13 +193,14 @@ class Experts(abc.ABC):
     def state(self) -> State:
         """The fields of the state."""
         own = {name: getattr(self, name).copy() for name in self._fields}
-        return {**checked(own, self.rules), **self.forest.state(), **self.change.state()}
+        return {**checked(own, self.rules), **self.forest.state(), **self.memory.state(), **self.change.state()}
 
     def load_state(self, state: State, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
         self.forest.load_state(state, n_inputs, n_outputs)
+        self.memory.load_state(state, n_inputs)
         self.change.load_state(state)
         for name in self._fields:
             setattr(self, name, array(state, name, np.float64, *getattr(self, name).shape))
@@ -201,7 +215,8 @@ class Experts(abc.ABC):
         """What `run` reads and writes of the experts, in plain tuples."""
         linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
         mixture = Mixture(self.losses, self.change.block, self.eta)
-        return *map(tuple, (self._heads, linear, self.forest.arrays, mixture)), self._others
+        parts = self._heads, linear, self.forest.arrays, self.memory.arrays, mixture
+        return *map(tuple, parts), self._others
 
     @property
     def _heads(self) -> Heads:
@@ -210,7 +225,7 @@ class Experts(abc.ABC):
     @property
     @abc.abstractmethod
     def _others(self) -> Array | tuple[Array, ...]:
-        """What `run` reads and writes beside heads, linear experts, trees and mixture."""
+        """What `run` reads and writes beside heads, linear experts, trees, memory and mixture."""
 
     @property
     @abc.abstractmethod
@@ -243,6 +258,7 @@ class LabelExperts(Experts):
     eta = 1.0
     n_ensembles = 2
     linear_rates = _FORGETTING
+    neighbour_names = ("labels",)
     run = staticmethod(pass_labels)
     nothing = -1
 
@@ -251,8 +267,8 @@ class LabelExperts(Experts):
         self.log_temperatures = np.full(len(self.drifts), np.log(4.0))
 
     @property
-    def tree_names(self) -> list[str]:
-        return ["trees", "residual trees"] if self.forest.n_trees else []
+    def other_names(self) -> list[str]:
+        return (["trees", "residual trees"] if self.forest.n_trees else []) + self.memory_names
 
     @property
     def _fields(self) -> tuple[str, ...]:
@@ -278,6 +294,7 @@ class NumberExperts(Experts):
     eta = 2.0
     n_ensembles = 1
     linear_rates = _LINEAR_DRIFTS
+    neighbour_names = ("targets", "residuals", "median residual")
     run = staticmethod(pass_numbers)
     nothing = math.nan
 
@@ -297,8 +314,10 @@ class NumberExperts(Experts):
         return {**super().rules, "moments": are_moments, "linear_moments": are_moments}
 
     @property
-    def tree_names(self) -> list[str]:
-        return ["residual trees", "level", "residual trees, level"] if self.forest.n_trees else ["level"]
+    def other_names(self) -> list[str]:
+        if not self.forest.n_trees:
+            return [*self.memory_names, "level"]
+        return ["residual trees", *self.memory_names, "level", "residual trees, level"]
 
     @property
     def _fields(self) -> tuple[str, ...]:

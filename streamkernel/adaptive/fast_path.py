@@ -41,12 +41,11 @@ class AdaptiveFastPath:
         self._truth = unknown.copy()
         self._experts = experts = core.experts
         values, extras, weights = self._records.values, np.zeros((1, 0)), np.ones(1)
-        Phi = np.empty((1, core.columns.n_columns))
-        rest = scaling, feature_map, core.recent.window, Phi
-        self._learnt = values, extras, self._truth, weights, _LEARNT, *rest
-        self._predicted = values, extras, unknown, weights, _NOT_LEARNT, *rest
-        self._learning = experts.bind(Phi, values, self._truth, weights)
-        self._predicting = experts.bind(Phi, values, unknown, weights)
+        X, Phi = np.empty(values.shape, feature_map.W.dtype), np.empty((1, core.columns.n_columns))
+        self._learnt = values, extras, _LEARNT, scaling, feature_map, X, Phi
+        self._predicted = values, extras, _NOT_LEARNT, scaling, feature_map, X, Phi
+        self._learning = experts.bind(Phi, X, values, self._truth, weights)
+        self._predicting = experts.bind(Phi, X, values, unknown, weights)
 
     def learn(self, x: Mapping[Any, Any], truth: float) -> bool:
         """Predict, then learn, a record of known numbers; False, and nothing has happened, if it is another."""

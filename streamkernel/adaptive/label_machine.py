@@ -28,11 +28,10 @@ class LabelMachine(AdaptiveMachine):
         columns: AdaptiveFeatures,
         experts: LabelExperts,
         schedule: Sequence[int],
-        buffer_size: int,
     ) -> None:
         self.targets: Classes = targets
         self.experts: LabelExperts = experts
-        super().__init__(inputs, columns, schedule, buffer_size)
+        super().__init__(inputs, columns, schedule)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         joined = set()
@@ -73,5 +72,5 @@ class LabelMachine(AdaptiveMachine):
 
     def load_state(self, state: State) -> None:
         super().load_state(state)
-        if not np.isin(self.core.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
+        if not np.isin(self.experts.memory.arrays.targets, np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("recent_targets")

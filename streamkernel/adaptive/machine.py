@@ -36,8 +36,6 @@ class AdaptiveMachine(abc.ABC):
         The parts, fresh.
     schedule
         Labelled records after which the metric is learnt anew.
-    buffer_size
-        Records it is learnt from.
 
     Attributes
     ----------
@@ -51,9 +49,9 @@ class AdaptiveMachine(abc.ABC):
     targets: Classes | Numbers
     experts: LabelExperts | NumberExperts
 
-    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int], buffer_size: int) -> None:
+    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int]) -> None:
         self.inputs = inputs
-        self.core = AdaptiveCore(columns, self.experts, schedule, buffer_size)
+        self.core = AdaptiveCore(columns, self.experts, schedule)
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, self.targets)
         self._fast_path: AdaptiveFastPath | None = None

@@ -27,11 +27,10 @@ class NumberMachine(AdaptiveMachine):
         columns: AdaptiveFeatures,
         experts: NumberExperts,
         schedule: Sequence[int],
-        buffer_size: int,
     ) -> None:
         self.targets: Numbers = targets
         self.experts: NumberExperts = experts
-        super().__init__(inputs, columns, schedule, buffer_size)
+        super().__init__(inputs, columns, schedule)
 
     def _unknown(self, n: int) -> Array:
         return np.full(n, np.nan)

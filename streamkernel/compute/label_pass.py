@@ -16,6 +16,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
+from streamkernel.compute.memory import NEIGHBOURS, Memory, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.trees import Forest, learn_trees, predict_trees
@@ -52,12 +53,14 @@ def shift(p: Array, by: Array, least: float, out: Array) -> None:
 @jit
 def pass_labels(
     Phi: Array,
+    X: Array,
     values: Array,
     labels: Array,
     sample_weights: Array,
     heads_parts: tuple[Any, ...],
     linear_parts: tuple[Any, ...],
     forest_parts: tuple[Any, ...],
+    memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
     log_temperatures: Array,
     out: Array,
@@ -68,6 +71,8 @@ def pass_labels(
     ----------
     Phi
         Columns of the records, float64 of shape (n, D).
+    X
+        Their inputs scaled, float32 of shape (n, d) at least.
     values
         Their inputs as they came, float64 of shape (n, d); NaN where not observed.
     labels
@@ -79,8 +84,10 @@ def pass_labels(
     forest_parts
         A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
         linear experts leaves over; updated.
+    memory_parts
+        A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T experts; none of its own losses counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M experts: heads, linear experts, trees, neighbours; none of its own losses counts as more than `WORST` in its block; updated.
     log_temperatures
         log tau of each head, shape (H,); updated.
     out
@@ -88,20 +95,22 @@ def pass_labels(
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
+    forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, eta = mixture.losses, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
+    n_experts = losses.shape[0]
     scores = np.empty((n_smooth, K))
-    p = np.empty((n_smooth + T, K))
-    weights = np.empty(n_smooth + T)
+    p = np.empty((n_experts, K))
+    weights = np.empty(n_experts)
     truth, smooth, nothing = np.empty(K), np.empty(K), np.empty(K)
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
     for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
         nothing[k] = 0.0
     room = np.empty(K), np.empty(D)
+    neighbours = np.empty((2, NEIGHBOURS[-1]))
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -119,8 +128,10 @@ def pass_labels(
                 leaves[0, k] = max(leaves[0, k], 0.0) + TREE_SMOOTHING / K
             shift(leaves[0], nothing, 0.0, p[n_smooth])
             shift(smooth, leaves[1], TREE_SMOOTHING / 10.0 / K, p[n_smooth + 1])
+        if memory.span[0]:
+            neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T :])
         hedge_weights(losses, eta, weights)
-        mix(weights, p, n_smooth + T, out[r])
+        mix(weights, p, n_experts, out[r])
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
         if label < 0:
             continue
@@ -128,7 +139,7 @@ def pass_labels(
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
         update_heads(heads, phi, truth, scores, sample_weights[r], room)
-        for j in range(n_smooth + T):
+        for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for j in range(H):
             log_temperatures[j] = step_temperature(log_temperatures[j], scores[j], p[j], label)
@@ -144,6 +155,7 @@ def pass_labels(
                 linear.ridge,
                 v_linear,
             )
+        remember(memory, X[r], float(label), sample_weights[r], 0.0)
         if T:
             for k in range(K):
                 leaf_targets[0, k] = 1.0 if k == label else 0.0

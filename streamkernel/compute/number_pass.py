@@ -15,6 +15,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
+from streamkernel.compute.memory import NEIGHBOURS, Memory, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.trees import Forest, learn_trees, predict_trees
@@ -54,12 +55,14 @@ class TargetStatistics(NamedTuple):
 @jit
 def pass_numbers(
     Phi: Array,
+    X: Array,
     values: Array,
     targets: Array,
     sample_weights: Array,
     heads_parts: tuple[Any, ...],
     linear_parts: tuple[Any, ...],
     forest_parts: tuple[Any, ...],
+    memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
     out: Array,
@@ -68,8 +71,9 @@ def pass_numbers(
 
     Parameters
     ----------
-    Phi, values
-        Columns of the records, float64 of shape (n, D), and their inputs as they came, (n, d); NaN where not observed.
+    Phi, X, values
+        Columns of the records, float64 of shape (n, D), their inputs scaled, float32 of shape (n, d) at least, and as
+        they came, (n, d); NaN where not observed.
     targets
         float64 of shape (n,); NaN is predicted and changes nothing.
     sample_weights
@@ -78,8 +82,10 @@ def pass_numbers(
         `Heads` and `Linear` experts of one output, as plain tuples; updated.
     forest_parts
         A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
+    memory_parts
+        A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + 2 T + 1 experts: heads, linear experts, trees, levels. Its own losses are squared errors
+        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses are squared errors
         in variances of the target, and none counts as more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
@@ -88,19 +94,21 @@ def pass_numbers(
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
+    forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, eta = mixture.losses, mixture.eta
     moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
-    n_experts = n_smooth + 2 * T + 1
+    n_experts = losses.shape[0]
+    first_level = n_experts - 1 - T
     scores = np.empty((n_smooth, 1))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
     room = np.empty(1), np.empty(D)
+    neighbours = np.empty((2, NEIGHBOURS[-1]))
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -116,7 +124,11 @@ def pass_numbers(
             predict_trees(forest, values[r], leaves)
             predictions[n_smooth] = smooth + leaves[0, 0]
             predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
-        predictions[n_smooth + T] = smooth + levels[0]
+        if memory.span[0]:
+            neighbours_of_number(
+                memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
+            )
+        predictions[first_level] = smooth + levels[0]
         hedge_weights(losses, eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
@@ -143,12 +155,14 @@ def pass_numbers(
                 levels[1] += rate * (nearer - predictions[n_smooth] - levels[1])
                 leaf_targets[0, 0] = nearer - smooth
                 due = learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+        remember(memory, X[r], y, sample_weights[r], nearer - smooth if linear_moments[0] > 0 else 0.0)
         target, is_new = take_target(linear_moments, y)
         if is_new:
             due = False
             levels[:] = 0.0
             squared_errors[:] = 0.0
             forest.counts[:] = 0
+            memory.residuals[:] = 0.0
         for e in range(E):
             error[0] = target - scores[H + e, 0]
             learn_least_squares(

@@ -7,6 +7,7 @@ import numpy as np
 
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import is_finite
@@ -30,6 +31,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
     buffer_size: int
     n_trees: int
     tree_window: int
+    memory: int
     standardize: bool | None
     max_inputs: int
     seed: int | None
@@ -40,7 +42,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
         self._check("kernel", self.kernel, Kernel)
         for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
             self._at_least(name, 1)
-        self._at_least("n_trees", 0)
+        for name in ("n_trees", "memory"):
+            self._at_least(name, 0)
         if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
             raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
         rates, schedule = self.drift_rates, self.metric_schedule
@@ -97,8 +100,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the experts' matrices, the trees with their window, and the metric's buffer."""
-        return self._machine.core.nbytes
+        """Bytes of the experts' matrices, the trees with their window, and the memory."""
+        return self._machine.experts.nbytes
 
 
 def _is_some(values: object) -> bool:

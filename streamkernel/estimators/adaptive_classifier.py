@@ -7,6 +7,7 @@ from river import base
 
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.memory import Memory
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.explanation import LabelExplainer
@@ -48,6 +49,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
     tree_window
         The last records, on which trees are grown. Defaults to 2,000.
+    memory
+        The last records, whose nearest are experts; of d inputs at most 100,000 / d. 0 for no such experts. Defaults to
+        10,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
@@ -95,6 +99,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         buffer_size: int = 1000,
         n_trees: int = 6,
         tree_window: int = 2000,
+        memory: int = 10_000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         max_classes: int = 1_000,
@@ -108,6 +113,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         self.buffer_size = buffer_size
         self.n_trees = n_trees
         self.tree_window = tree_window
+        self.memory = memory
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.max_classes = max_classes
@@ -115,8 +121,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         self._at_least("max_classes", 2)
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)
-        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
-        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
+        remembered = Memory(int(memory), int(buffer_size))
+        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window), remembered)
+        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or ())
 
     @property
     def _multiclass(self) -> bool:

@@ -6,6 +6,7 @@ from river import base
 from river.optim.losses import Squared
 
 from streamkernel.adaptive.experts import NumberExperts
+from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
@@ -52,6 +53,9 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
     tree_window
         The last records, on which trees are grown. Defaults to 2,000.
+    memory
+        The last records, whose nearest are experts; of d inputs at most 100,000 / d. 0 for no such experts. Defaults to
+        10,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
@@ -95,6 +99,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         buffer_size: int = 1000,
         n_trees: int = 6,
         tree_window: int = 2000,
+        memory: int = 10_000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         seed: int | None = None,
@@ -107,13 +112,15 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         self.buffer_size = buffer_size
         self.n_trees = n_trees
         self.tree_window = tree_window
+        self.memory = memory
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.seed = seed
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        experts = NumberExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
-        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
+        remembered = Memory(int(memory), int(buffer_size))
+        experts = NumberExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window), remembered)
+        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule or ())
 
     @property
     def n_clipped_targets(self) -> int:
