@@ -7,7 +7,6 @@ import numpy as np
 
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
-from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import is_finite
