@@ -129,7 +129,8 @@ class AdaptiveMachine(abc.ABC):
             self.targets.n_outputs if began else 0,
             self.columns.n_inputs if began else 0,
         )
-        self.experts.memory.set_metric(self.columns.scales)
+        if began:
+            self.experts.memory.set_metric(self.columns.scales)
         checked(state, _RULES)
         self.importance = array(state, "importance", np.float64, None)
         if len(self.importance) > self.columns.n_inputs:
@@ -263,6 +264,8 @@ class AdaptiveMachine(abc.ABC):
         """
         self._fast_path = None
         X, y, w = (part[-since:] for part in self.experts.memory.rows())
+        if not len(X):  # all that came had a weight of 0
+            return
         columns, experts = self.columns, self.experts
         keys = self.inputs.columns.keys[: columns.n_inputs]
         feature_map = columns.feature_map(keys, _NO_KEYS)

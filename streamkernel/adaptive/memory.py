@@ -6,7 +6,7 @@ import numpy as np
 
 from streamkernel.compute import memory
 from streamkernel.compute.memory import NEIGHBOURS
-from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, whole
+from streamkernel.fields import Rules, all_finite, all_positive, array, checked, whole
 from streamkernel.state import Array, State
 
 #: Where an expert looks, in the order of `neighbours_of_number`.
@@ -22,7 +22,7 @@ class Memory:
     ----------
     size
         Records of which neighbours are asked, at most; with many inputs fewer, so that no more than `LARGEST` numbers
-        are looked at. 0 for no such experts.
+        are looked at, or one record. 0 for no such experts.
     buffer_size
         Records of which a metric is learnt.
 
@@ -36,7 +36,7 @@ class Memory:
     rules: ClassVar[Rules] = {
         "recent_rows": all_finite,
         "recent_targets": all_finite,
-        "recent_weights": all_from_zero,
+        "recent_weights": all_positive,
         "recent_residuals": all_finite,
     }
 
@@ -55,7 +55,7 @@ class Memory:
 
     def begin(self, n_inputs: int) -> None:
         """Begin with nothing remembered."""
-        span = min(self.size, LARGEST // max(n_inputs, 1))
+        span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
         n, k = max(span, self.buffer_size), NEIGHBOURS[-1]
         self.arrays = memory.Memory(
             rows=np.zeros((n_inputs, n), np.float32),
@@ -74,6 +74,8 @@ class Memory:
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: they were absent, 0, before."""
+        if n_inputs == len(self.arrays.rows):
+            return
         rows, *others = self._parts(len(self))
         self._fill(np.pad(rows, ((0, 0), (0, n_inputs - rows.shape[1]))), *others)
 
@@ -81,10 +83,6 @@ class Memory:
         """Look at the inputs by another metric from now on, (d,)."""
         self.arrays.scales[:] = scales
         self.arrays.answered[0] = -1
-
-    def forget_residuals(self) -> None:
-        """Residuals so far are of another size."""
-        self.arrays.residuals[:] = 0.0
 
     def rows(self) -> tuple[Array, Array, Array]:
         """The last `buffer_size` rows, targets and weights, oldest first."""

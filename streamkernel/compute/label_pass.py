@@ -87,7 +87,8 @@ def pass_labels(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M experts: heads, linear experts, trees, neighbours; none of its own losses counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M experts: heads, linear experts, trees, neighbours; none of its own losses counts as
+        more than `WORST` in its block; updated.
     log_temperatures
         log tau of each head, shape (H,); updated.
     out

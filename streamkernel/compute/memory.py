@@ -19,6 +19,8 @@ NEIGHBOURS = (5, 15)
 SHORT = 500
 #: Weight of a neighbour: 1 / (distance + NEAREST).
 NEAREST = 0.01
+#: Squared distances past what float32 holds count as this.
+FARTHEST = float(np.finfo(np.float32).max)
 #: What a neighbours' expert for numbers adds of the median of their residuals.
 OF_MEDIAN = 0.7
 #: The uniform share of a neighbours' distribution.
@@ -180,10 +182,10 @@ def search(memory: Memory, x: Array) -> None:
 
 @jit
 def _weigh(memory: Memory, s: int, n: int, weights: Array) -> Any:
-    """The weights of the n nearest records, and their sum."""
+    """The weights of the n nearest records, and their sum: 0 where there are none, or of next to no weight."""
     total = 0.0
     for i in range(n):
-        distance = np.sqrt(np.float64(memory.nearest[s, i]))
+        distance = np.sqrt(min(FARTHEST, np.float64(memory.nearest[s, i])))
         weights[i] = memory.weights[memory.places[s, i]] / (distance + NEAREST)
         total += weights[i]
     return total
@@ -230,7 +232,7 @@ def neighbours_of_number(memory: Memory, x: Array, smooth: float, moments: Array
                     residuals[at] = residuals[at - 1]
                     at -= 1
                 residuals[at] = memory.residuals[place]
-            out[e] = target / total if n > 0 else smooth
+            out[e] = target / total if total > 0 else smooth
             out[e + 1] = smooth + residual / (total + 1.0)
             out[e + 2] = smooth
             if n > 0:
@@ -265,9 +267,10 @@ def neighbours_of_label(memory: Memory, x: Array, room: Array, out: Array) -> No
         for k in NEIGHBOURS:
             n = min(there, k)
             total = _weigh(memory, s, n, weights)
-            share = UNIFORM if n > 0 else 1.0
+            share = UNIFORM if total > 0 else 1.0
             for c in range(K):
                 out[e, c] = share / K
-            for i in range(n):
-                out[e, np.int64(memory.targets[memory.places[s, i]])] += (1.0 - share) * weights[i] / total
+            if total > 0:
+                for i in range(n):
+                    out[e, np.int64(memory.targets[memory.places[s, i]])] += (1.0 - share) * weights[i] / total
             e += OF_LABELS

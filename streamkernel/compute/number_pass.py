@@ -85,8 +85,8 @@ def pass_numbers(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses are squared errors
-        in variances of the target, and none counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses
+        are squared errors in variances of the target, and none counts as more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
     out
