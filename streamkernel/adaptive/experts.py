@@ -9,11 +9,12 @@ import numpy as np
 
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.adaptive.memory import NAMES, Memory
+from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.passing import advance_records, pass_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
+from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
@@ -54,12 +55,16 @@ class Experts(abc.ABC):
         Watches the mixture's losses.
     losses
         Discounted losses: heads, linear experts, then those that trees and memory bring; float64.
+    prior
+        Each expert's weight where all losses are alike, in those of a head, float64.
 
     """
 
     n_linear_experts = 2
-    #: What the memory says, of each span and number of neighbours.
-    neighbour_names: tuple[str, ...]
+    #: The experts that a memory brings.
+    memory_experts: tuple[str, ...]
+    #: Each one's weight where all losses are alike, in those of a head.
+    memory_prior: float
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
@@ -89,7 +94,10 @@ class Experts(abc.ABC):
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
         self.memory.begin(n_inputs)
-        self.losses = np.zeros(H + E + len(self.other_names))
+        others = self.other_names
+        self.losses = np.zeros(H + E + len(others))
+        asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
+        self.prior = np.array([1.0] * (H + E) + asked)
         self.change = Change()
 
     @property
@@ -100,7 +108,7 @@ class Experts(abc.ABC):
     @property
     def memory_names(self) -> list[str]:
         """The experts that the memory brings."""
-        return [f"{what}, {where}" for where in NAMES for what in self.neighbour_names] if self.memory.size else []
+        return list(self.memory_experts) if self.memory.size else []
 
     @property
     def heads_P(self) -> Array:
@@ -187,7 +195,7 @@ class Experts(abc.ABC):
         names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
         names += self.other_names
         weights = np.empty(len(names))
-        hedge_weights(self.losses, self.eta, weights)
+        hedge_weights(self.losses, self.prior, self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
 
     def state(self) -> State:
@@ -214,7 +222,7 @@ class Experts(abc.ABC):
     def _arrays(self) -> tuple[Any, ...]:
         """What `run` reads and writes of the experts, in plain tuples."""
         linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
-        mixture = Mixture(self.losses, self.change.block, self.eta)
+        mixture = Mixture(self.losses, self.prior, self.change.block, self.eta)
         parts = self._heads, linear, self.forest.arrays, self.memory.arrays, mixture
         return *map(tuple, parts), self._others
 
@@ -258,7 +266,8 @@ class LabelExperts(Experts):
     eta = 1.0
     n_ensembles = 2
     linear_rates = _FORGETTING
-    neighbour_names = ("labels",)
+    memory_experts = LABEL_EXPERTS
+    memory_prior = 1.0
     run = staticmethod(pass_labels)
     nothing = -1
 
@@ -294,7 +303,8 @@ class NumberExperts(Experts):
     eta = 2.0
     n_ensembles = 1
     linear_rates = _LINEAR_DRIFTS
-    neighbour_names = ("targets", "residuals", "median residual")
+    memory_experts = NUMBER_EXPERTS
+    memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
     run = staticmethod(pass_numbers)
     nothing = math.nan
 

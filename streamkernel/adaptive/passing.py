@@ -32,8 +32,8 @@ def pass_records(
     learn
         `pass_labels` or `pass_numbers`.
     Phi, X, values, truths, weights
-        Of n records: feature columns (n, D), scaled inputs, float32 of shape (n, d), inputs as they came (n, d), targets
-        and weights (n,).
+        Of n records: feature columns (n, D), scaled inputs, float32 of shape (n, d) or more, inputs as they came,
+        (n, d), targets and weights (n,).
     experts
         What comes between these and `out` among its parameters.
     forest

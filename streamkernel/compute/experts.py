@@ -70,7 +70,9 @@ class Mixture(NamedTuple):
     Attributes
     ----------
     losses
-        Discounted losses of the experts: heads, linear experts, then those that trees bring; float64.
+        Discounted losses of the experts: heads, linear experts, then the others; float64.
+    prior
+        Each expert's weight where all losses are alike, above 0; float64.
     block
         Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
     eta
@@ -79,6 +81,7 @@ class Mixture(NamedTuple):
     """
 
     losses: Array
+    prior: Array
     block: Array
     eta: float
 
@@ -106,14 +109,14 @@ def predict_experts(heads_W: Array, linear_W: Array, phi: Array, scores: Array) 
 
 
 @jit
-def hedge_weights(losses: Array, eta: float, weights: Array) -> None:
-    """Weights proportional to exp(-eta loss), from discounted sums of losses."""
+def hedge_weights(losses: Array, prior: Array, eta: float, weights: Array) -> None:
+    """Weights proportional to prior exp(-eta loss), from discounted sums of losses."""
     lowest = losses[0]
     for j in range(1, losses.shape[0]):
         lowest = min(lowest, losses[j])
     total = 0.0
     for j in range(losses.shape[0]):
-        weights[j] = np.exp(-eta * (losses[j] - lowest))
+        weights[j] = prior[j] * np.exp(-eta * (losses[j] - lowest))
         total += weights[j]
     for j in range(losses.shape[0]):
         weights[j] /= total

@@ -14,7 +14,7 @@ from tests.naive.anchors import (
     relative_distances,
     smallest,
 )
-from tests.naive.arrival import arrive, remember
+from tests.naive.arrival import arrive
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
 from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorise, solve
 from tests.naive.draws import draw_blocks, draw_subsets
@@ -80,6 +80,16 @@ from tests.naive.laws import (
     stream,
     uniform,
     uniforms,
+)
+from tests.naive.memory import (
+    Memory,
+    _weigh,
+    insert_nearest,
+    neighbours_of_label,
+    neighbours_of_number,
+    remember,
+    search,
+    squared_distances,
 )
 from tests.naive.moments import (
     INPUTS,
