@@ -5,6 +5,7 @@ import pytest
 
 from streamkernel.adaptive.experts import Experts, LabelExperts, NumberExperts
 from tests import naive
+from tests.adaptive.experts import learn, make_experts
 
 RIDGE = 0.1
 DRIFTS = (0.0, 1e-3, 3e-2)
@@ -14,7 +15,7 @@ TREES = 3, 40
 
 
 def _begun(kind):
-    experts = kind(RIDGE, DRIFTS, *TREES)
+    experts = make_experts(kind, RIDGE, DRIFTS, *TREES)
     experts.begin(D, L - 1, 2 if kind is LabelExperts else 1, L - 1)
     return experts
 
@@ -27,12 +28,12 @@ def _taught(kind, n=0):
     values = np.ascontiguousarray(Phi[:, D - L + 1 :])
     stream = Phi, values, y if kind is LabelExperts else Phi[:, 0] + y, rng.uniform(0.5, 2, size=60)
     experts = _begun(kind)
-    experts.learn(*(part[:n] for part in stream))
+    learn(experts, *(part[:n] for part in stream))
     return experts, stream
 
 
 def _go_on(experts, stream, n):
-    return experts.learn(*(part[n:] for part in stream))
+    return learn(experts, *(part[n:] for part in stream))
 
 
 def _bits(experts):
@@ -53,13 +54,13 @@ def test_who_looks_sees_every_record_learnt(kind):
 @pytest.mark.parametrize("look", [lambda experts: experts.heads_P, lambda experts: experts.state()])
 def test_looking_changes_no_bit(kind, look):
     plain, stream = _taught(kind)
-    expected = plain.learn(*stream)
+    expected = learn(plain, *stream)
     watched, _ = _taught(kind)
     said = []
     for n in range(60):
         look(watched)
         look(watched)
-        said.append(watched.learn(*(part[n : n + 1] for part in stream)))
+        said.append(learn(watched, *(part[n : n + 1] for part in stream)))
     assert np.concatenate(said).tobytes() == expected.tobytes()
     assert _bits(watched) == _bits(plain)
 
@@ -93,13 +94,13 @@ def test_every_change_of_the_matrices_finds_them_settled(kind, change):
         change(experts)
     wider = np.pad(Phi[30:], ((0, 0), (0, late.heads_W.shape[2] - D)), constant_values=0.5)
     rest = wider, values[30:], y[30:], w[30:]
-    assert late.learn(*rest).tobytes() == settled.learn(*rest).tobytes()
+    assert learn(late, *rest).tobytes() == learn(settled, *rest).tobytes()
     assert _bits(late) == _bits(settled)
 
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
-    """To the bit, and the heads alone: linear experts, trees and mixture have heard them already."""
+    """To the bit, and the heads alone: linear experts, trees, memory and mixture have heard them already."""
     once, (Phi, values, y, w) = _taught(kind, 60)
     again, other = _taught(kind, 45)[0], _begun(kind)
     again.forget_heads()
@@ -114,12 +115,12 @@ def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
         assert after[name].tobytes() == expected.tobytes(), name
         assert name not in heads or other.state()[name].tobytes() == taught.tobytes(), name
     # And what they say next, of which some is deferred, as if they had never been forgotten.
-    assert again.learn(*(part[:9] for part in (Phi, values, y, w))).shape[0] == 9
-    once.learn(*(part[:9] for part in (Phi, values, y, w)))
+    assert learn(again, *(part[:9] for part in (Phi, values, y, w))).shape[0] == 9
+    learn(once, *(part[:9] for part in (Phi, values, y, w)))
     assert all(again.state()[name].tobytes() == once.state()[name].tobytes() for name in heads)
 
 
 def test_the_bytes_are_those_of_all_that_grows():
     experts, _ = _taught(LabelExperts, 5)
     matrices = 3 * D * D + 3 * 2 * D + 3 * (D + 2) + 2 * L * L + 2 * 2 * L
-    assert experts.nbytes == 8 * matrices + experts.forest.nbytes
+    assert experts.nbytes == 8 * matrices + experts.forest.nbytes + experts.memory.nbytes

@@ -8,6 +8,7 @@ from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.compute.recursive import learn_least_squares
 from streamkernel.kernels import Gaussian
 from tests import naive
+from tests.adaptive.experts import learn, make_experts
 
 RIDGE = 0.1
 DRIFTS = (0.0, 1e-3, 3e-2)
@@ -69,11 +70,11 @@ def _assert_sound(P, largest=1 / RIDGE):
 def _stay_sound(n, d, F, copies, drifts):
     Phi = _records(min(n, 20_000), d, F, copies=copies)
     D = Phi.shape[1]
-    experts = NumberExperts(RIDGE, drifts, *TREES)
+    experts = make_experts(NumberExperts, RIDGE, drifts, *TREES)
     experts.begin(D, d + copies, 1, 2)
     targets = np.random.default_rng(2).normal(size=len(Phi)) + Phi[:, 0] * 9
     for _ in range(n // len(Phi)):
-        experts.learn(Phi, _values(Phi), targets, np.ones(len(Phi)))
+        learn(experts, Phi, _values(Phi), targets, np.ones(len(Phi)))
         for P in [*experts.heads_P, *experts.linear_P]:
             _assert_sound(P)
     return Phi, experts
@@ -138,13 +139,13 @@ def test_a_later_column_is_one_that_was_zero_before(arrival):
     rng = np.random.default_rng(5)
     y, w = Phi @ rng.normal(size=8) + rng.normal(size=n), rng.uniform(0.5, 2, size=n)
     values = rng.normal(size=(n, 2))
-    late, known = NumberExperts(RIDGE, DRIFTS, *TREES), NumberExperts(RIDGE, DRIFTS, *TREES)
+    late, known = make_experts(NumberExperts, RIDGE, DRIFTS, *TREES), make_experts(NumberExperts, RIDGE, DRIFTS, *TREES)
     late.begin(7, L - 1, 1, 2)
     known.begin(8, L, 1, 2)
-    said = [late.learn(np.ascontiguousarray(Phi[:arrival, :-1]), values[:arrival], y[:arrival], w[:arrival])]
+    said = [learn(late, np.ascontiguousarray(Phi[:arrival, :-1]), values[:arrival], y[:arrival], w[:arrival])]
     late.add_column()
-    said.append(late.learn(Phi[arrival:], values[arrival:], y[arrival:], w[arrival:]))
-    assert np.allclose(np.concatenate(said), known.learn(Phi, values, y, w), atol=1e-10, rtol=1e-10)
+    said.append(learn(late, Phi[arrival:], values[arrival:], y[arrival:], w[arrival:]))
+    assert np.allclose(np.concatenate(said), learn(known, Phi, values, y, w), atol=1e-10, rtol=1e-10)
     for mine, other in zip(late.state().values(), known.state().values(), strict=True):
         assert mine.flags.c_contiguous
         assert np.allclose(*(np.tril(part) if part.ndim == 3 and part.shape[1] > 1 else part for part in (mine, other)))
@@ -156,13 +157,13 @@ def test_a_later_column_of_classes():
     Phi[:50, -1] = 0.0
     labels, w = np.random.default_rng(6).integers(0, 3, size=120), np.ones(120)
     values = _values(Phi)
-    late, known = LabelExperts(RIDGE, DRIFTS, *TREES), LabelExperts(RIDGE, DRIFTS, *TREES)
+    late, known = make_experts(LabelExperts, RIDGE, DRIFTS, *TREES), make_experts(LabelExperts, RIDGE, DRIFTS, *TREES)
     late.begin(7, 2, 3, 2)
     known.begin(8, 3, 3, 2)
-    late.learn(np.ascontiguousarray(Phi[:50, :-1]), values[:50], labels[:50], w[:50])
+    learn(late, np.ascontiguousarray(Phi[:50, :-1]), values[:50], labels[:50], w[:50])
     late.add_column()
-    late.learn(Phi[50:], values[50:], labels[50:], w[50:])
-    known.learn(Phi, values, labels, w)
+    learn(late, Phi[50:], values[50:], labels[50:], w[50:])
+    learn(known, Phi, values, labels, w)
     for mine, other in ((late.heads_P, known.heads_P), (late.linear_P[:1], known.linear_P[:1])):
         assert np.allclose(np.tril(mine), np.tril(other), atol=1e-10)
     for mine, other in ((late.heads_W, known.heads_W), (late.linear_W[:1], known.linear_W[:1])):
@@ -175,7 +176,7 @@ def test_a_later_output_is_one_whose_targets_were_zero_before():
     targets = np.random.default_rng(7).normal(size=(100, 3))
     targets[:40, 2] = 0.0
     known = _Head(D, 3)
-    late = LabelExperts(RIDGE, (0.0,), *TREES)
+    late = make_experts(LabelExperts, RIDGE, (0.0,), *TREES)
     late.begin(D, 2, 2, 2)
     for i, (phi, target) in enumerate(zip(Phi, targets, strict=True)):
         known.learn(phi, target)
@@ -193,12 +194,12 @@ def test_a_later_output_is_one_whose_targets_were_zero_before():
 def test_forget_heads_leaves_the_linear_experts_and_the_mixture():
     Phi = _records(60, 3, 4)
     for experts, targets, kept in (
-        (LabelExperts(RIDGE, DRIFTS, *TREES), np.arange(60) % 2, ("log_temperatures",)),
-        (NumberExperts(RIDGE, DRIFTS, *TREES), Phi[:, 0], ("linear_moments", "levels", "squared_errors")),
+        (make_experts(LabelExperts, RIDGE, DRIFTS, *TREES), np.arange(60) % 2, ("log_temperatures",)),
+        (make_experts(NumberExperts, RIDGE, DRIFTS, *TREES), Phi[:, 0], ("linear_moments", "levels", "squared_errors")),
     ):
         experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1, 2)
         fresh = experts.state()
-        experts.learn(Phi, _values(Phi), targets, np.ones(60))
+        learn(experts, Phi, _values(Phi), targets, np.ones(60))
         before = experts.state()
         experts.forget_heads()
         after = experts.state()

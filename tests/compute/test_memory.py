@@ -67,7 +67,7 @@ def test_the_nearest_of_a_ring_are_those_of_a_sort(d, span, kept, parts, n_value
     pair = _pair(d, span, kept, rng=rng)
     for n in parts:
         _remember(pair, *_records(rng, n, d, n_values))
-        for x in _records(rng, 3, d + 2, n_values)[0]:  # inputs without a place are not looked at
+        for x in _records(rng, 3, d + 2, n_values)[0]:  # two inputs that no record had
             _assert_found(pair, x)
 
 
@@ -118,6 +118,8 @@ def test_squared_distances(n, d):
     out = np.full(n, np.nan, np.float32)
     kernels.squared_distances(rows, scales, x, out)
     assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x).tobytes()
+    kernels.squared_distances(rows, scales, np.append(x[:d], np.float32(0)), out)
+    assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x[:d]).tobytes()
 
 
 def test_remember():
@@ -148,6 +150,14 @@ def test_a_record_that_is_asked_for_again_is_not_searched_for_again():
     assert _asked(memory, x) == expected
     assert _asked(memory, other) != expected
     assert _asked(memory, x) != expected
+
+
+def test_an_input_that_no_record_had_makes_another_question():
+    pair = _pair(2, 50, 1, rng=np.random.default_rng(0))
+    _remember(pair, *_records(np.random.default_rng(1), 80, 2))
+    x = _records(np.random.default_rng(2), 1, 2)[0][0]
+    for late in (0, 1, 1, 2, 0):
+        _assert_found(pair, np.append(x, np.float32(late)))
 
 
 @pytest.mark.parametrize("change", ["a record", "a metric"])

@@ -1,5 +1,7 @@
 """Twins of the memory: its last records sorted by distance and age, and what the nearest of them say."""
 
+import itertools
+
 import numpy as np
 
 from streamkernel.compute.memory import NEAREST, NEIGHBOURS, OF_MEDIAN, SHORT, UNIFORM
@@ -27,10 +29,10 @@ def remember(memory, x, target, weight, residual):
 
 
 def squared_distances(rows, scales, x):
-    """Inputs are summed in order, each sum rounded to the type of the rows."""
+    """Inputs are summed in order, each sum rounded to the type of the rows; what no record had was 0 then."""
     total = np.zeros(np.shape(rows)[1], np.asarray(rows).dtype)
-    for row, scale, value in zip(rows, scales, x, strict=False):
-        total += ((value - row) * scale) ** 2
+    for row, scale, value in itertools.zip_longest(rows, scales, x, fillvalue=total.dtype.type(1)):
+        total += ((value - (row if np.ndim(row) else 0)) * scale) ** 2
     return total
 
 
