@@ -1,4 +1,4 @@
-"""The memory of the last labelled records, scaled as on arrival: experts ask it, and a metric is learnt from it."""
+"""The memory of the last labelled records as they were scaled: experts ask it, and a metric is learnt from it."""
 
 from typing import ClassVar
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
-from streamkernel.adaptive.memory import LARGEST, NAMES, Memory
+from streamkernel.adaptive.memory import LARGEST, Memory
 from streamkernel.compute.memory import remember
 from streamkernel.state import from_bytes, to_bytes
 
@@ -258,7 +258,7 @@ def test_without_a_memory_there_are_no_experts_of_it(kind, memory):
     xs, ys, ws = _stream(kind)
     model.advance(xs, ys, ws)
     names = [name for name in model.expert_weights if "memory" in name]
-    assert len(names) == len(NAMES) * len(model._machine.experts.neighbour_names) * (memory > 0)
+    assert names == (list(model._machine.experts.memory_experts) if memory else [])
     assert len(model.__getstate__()["recent_targets"]) == 60  # of which a metric is learnt
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.adaptive.memory import NAMES
 from streamkernel.compute.experts import (
     HIGHEST_LOG_TEMPERATURE,
     TEMPERATURE_CLIP,
@@ -32,7 +31,7 @@ def test_undiscounted_log_loss_regret_is_at_most_ln_n(N, spread):
         scores[:, 0] += skill
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
-        hedge_weights(losses, 1.0, weights)
+        hedge_weights(losses, np.ones(N), 1.0, weights)
         assert weights.sum() == pytest.approx(1)
         label = rng.choice(3, p=[0.8, 0.1, 0.1])
         said = 0.999 * p[:, label] + 0.001 / 3
@@ -83,8 +82,6 @@ def test_the_temperature_stays_within_its_bounds(label, bound):
 HEADS = ["head, drift 0", "head, drift 0.001", "head, drift 0.03"]
 LINEAR = ["linear 0", "linear 1"]
 LABEL_TREES = ["trees", "residual trees"]
-LABEL_MEMORY = [f"labels, {place}" for place in NAMES]
-NUMBER_MEMORY = [f"{what}, {place}" for place in NAMES for what in NumberExperts.neighbour_names]
 
 
 @pytest.mark.parametrize("memory", [0, 20])
@@ -99,14 +96,16 @@ NUMBER_MEMORY = [f"{what}, {place}" for place in NAMES for what in NumberExperts
         (NumberExperts, 3, None, (["residual trees"], ["level", "residual trees, level"])),
     ],
 )
-def test_experts_begin_equal_and_the_weights_have_names(kind, n_trees, n_linear, trees_and_levels, memory):
+def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_trees, n_linear, trees_and_levels, memory):
     experts = make_experts(kind, 0.1, DRIFTS, n_trees, 40, memory)
     experts.begin(4, n_linear, 2, 2)
     trees, levels = trees_and_levels
-    neighbours = LABEL_MEMORY if kind is LabelExperts else NUMBER_MEMORY
-    names = [*HEADS, *(LINEAR if n_linear else []), *trees, *(neighbours if memory else []), *levels]
+    asked = list(kind.memory_experts) if memory else []
+    names = [*HEADS, *(LINEAR if n_linear else []), *trees, *asked, *levels]
     assert list(experts.weights) == names
-    assert list(experts.weights.values()) == pytest.approx([1 / len(names)] * len(names))
+    # Those of a memory for numbers are much alike, and count as one together.
+    prior = np.array([1 / len(asked) if name in asked and kind is NumberExperts else 1 for name in names])
+    assert list(experts.weights.values()) == pytest.approx(list(prior / prior.sum()))
 
 
 def test_the_weights_follow_the_losses():

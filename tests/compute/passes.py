@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.adaptive.memory import NAMES, Memory
+from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as memories
 from streamkernel.compute import trees
 from streamkernel.compute.experts import Heads, Linear
@@ -27,8 +27,7 @@ TREES, WINDOW = 3, 40
 N, INPUTS = 160, 3
 #: Records that are asked for neighbours and that are kept, and the metric of their distances.
 MEMORY, KEPT, SCALES = 70, 90, np.array([0.5, 1.5, 1.0], np.float32)
-#: Places of a memory's experts, and its arrays of float32.
-PLACES = len(NAMES)
+#: A memory's arrays of float32.
 LANES = ("rows", "scales", "distances", "nearest", "asked")
 
 
@@ -57,6 +56,11 @@ def named(matrices, rates):
     """The matrices of `heads_and_linear` as compiled code has them."""
     P, W, deferred, linear_P, linear_W = matrices
     return Heads(P, W, deferred, DRIFTS, RIDGE), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
+
+
+def prior_of(losses):
+    """Weights of experts whose losses are alike, no two the same."""
+    return np.linspace(0.2, 2, len(losses))
 
 
 def forest_of(n_ensembles, n_trees, K):

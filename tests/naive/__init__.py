@@ -85,11 +85,15 @@ from tests.naive.memory import (
     Memory,
     _weigh,
     insert_nearest,
+    mean_residual,
+    mean_target,
+    median_residual,
     neighbours_of_label,
     neighbours_of_number,
     remember,
     search,
     squared_distances,
+    vote,
 )
 from tests.naive.moments import (
     INPUTS,
