@@ -141,7 +141,7 @@ class AdaptiveCore:
         feature_map = self.feature_map(keys)
         self.importance = metric.importance(
             columns.of(X, keys),
-            experts.heads_W[int(np.argmin(experts.drifts))],
+            experts.heads.W[int(np.argmin(experts.heads.drifts))],
             feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
         )
         scales = metric.scales_of(self.importance)

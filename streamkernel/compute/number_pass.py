@@ -108,7 +108,7 @@ def pass_numbers(
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
-    room = np.empty(1), np.empty(D)
+    errors = np.empty(1)
     neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
@@ -179,7 +179,7 @@ def pass_numbers(
                 v_linear,
             )
         truth[0] = take_target(moments, nearer)[0]
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)
         if due:
             return r + 1
     return 0

@@ -52,5 +52,5 @@ def test_records_of_absurd_weight(kind, weight):
         x = {"a": a, "b": a, "c": 3.0}
         model.learn_one(x, a if kind is AdaptiveKernelRegressor else a > 0, w=weight if i % 3 else 1.0)
     assert np.isfinite(model.predict_one(x))
-    for P in model._machine.experts.heads_P:
+    for P in model._machine.experts.heads.settled_P():
         assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0

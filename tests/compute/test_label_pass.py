@@ -25,7 +25,7 @@ def _stream(D, L, K, n_trees, memory, dtype=np.float32):
     labels[rng.random(len(Phi)) < 0.2] = -1
     forest = passes.forest_of(2, n_trees, K)
     matrices = passes.heads_and_linear(D, L, K)
-    n_experts = 3 + len(matrices[3]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0)
+    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0)
     others = np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3)
     state = (*matrices, *others, *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, labels, rng.uniform(0.2, 3, len(Phi)), state)
@@ -73,12 +73,6 @@ def test_what_is_only_predicted_changes_nothing(n_trees, memory):
 @pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
 def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory):
     passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees, memory), cuts)
-
-
-@BOTH
-@pytest.mark.parametrize("every", [1, 7])
-def test_when_it_is_settled_changes_no_bit(every, n_trees, memory):
-    passes.assert_when_it_is_settled_changes_no_bit(_through, _stream(267, 11, 2, n_trees, memory), every)
 
 
 @BOTH

@@ -25,7 +25,7 @@ def _stream(D, L, n_trees, memory, dtype=np.float32):
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
     matrices, T = passes.heads_and_linear(D, L, 1), len(forest.targets)
-    n_experts = 3 + len(matrices[3]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0)
+    n_experts = 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0)
     sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3
     state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
@@ -72,12 +72,6 @@ def test_what_is_only_predicted_changes_nothing(n_trees, memory):
 @pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
 def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory):
     passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, n_trees, memory), cuts)
-
-
-@BOTH
-@pytest.mark.parametrize("every", [1, 7])
-def test_when_it_is_settled_changes_no_bit(every, n_trees, memory):
-    passes.assert_when_it_is_settled_changes_no_bit(_through, _stream(61, 30, n_trees, memory), every)
 
 
 @BOTH

@@ -25,6 +25,7 @@ from tests.naive.experts import (
     hedge_weights,
     predict_experts,
     replay,
+    settled_heads,
     standardise_targets,
     step_temperature,
     update_heads,
@@ -117,6 +118,7 @@ from tests.naive.moments import (
     updated,
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
+from tests.naive.packed import pack, packed_downdate, packed_product, place, unpack
 from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
 from tests.naive.primal_dual import (
     _gather,
@@ -148,9 +150,12 @@ from tests.naive.recursive import (
     apply_deferred,
     dot,
     downdate,
+    late_product,
     learn_least_squares,
     learn_least_squares_late,
     learn_newton,
+    move_diagonal,
+    settle,
     symmetric,
     symmetric_product,
 )

@@ -5,7 +5,14 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.experts import count_loss, hedge_weights, predict_experts, step_temperature, update_heads
+from tests.naive.experts import (
+    count_loss,
+    hedge_weights,
+    predict_experts,
+    settled_heads,
+    step_temperature,
+    update_heads,
+)
 from tests.naive.memory import neighbours_of_label, remember
 from tests.naive.recursive import learn_newton
 from tests.naive.softmax import softmax_into
@@ -22,7 +29,7 @@ def shift(p, by, least):
 
 def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles, memory, mixture, log_temperatures):
     """`ensembles` is empty, or of the classes and of what is left over; these and `memory` learn in place."""
-    heads_P, heads_W, deferred, drifts, ridge = heads
+    heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, forgetting, _ = linear
     losses, prior, block, eta = mixture
     linear_P, linear_W, temperatures, out = list(linear_P), list(linear_W), log_temperatures, []
@@ -43,8 +50,8 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
             continue
         block = count_loss(block, min(-math.log(out[-1][label]), 10))
         truth = np.eye(K)[label]
-        heads = heads_P, heads_W, deferred, drifts, ridge
-        heads_P, heads_W, deferred = update_heads(heads, phi, truth - 1 / K, scores, weight)
+        heads = heads_P, heads_W, drifts, ridge
+        heads_P, heads_W = update_heads(heads, phi, truth - 1 / K, scores, weight)
         losses = 0.99 * np.array(losses) - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
         temperatures = [step_temperature(temperatures[j], scores[j], p[j], label) for j in range(H)]
         for e in range(E):
@@ -54,7 +61,7 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
         remember(memory, scaled, label, weight, 0)
         for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
             ensemble.learn(x, target, weight)
-    return heads_P, heads_W, deferred, linear_P, linear_W, temperatures, losses, block, out
+    return heads_P, heads_W, linear_P, linear_W, temperatures, losses, block, out
 
 
 def advance_labels(values, extras, labels, sample_weights, scaling, feature_map, *experts):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.experts import count_loss, hedge_weights, predict_experts, update_heads
+from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
 from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
@@ -13,7 +13,7 @@ from tests.naive.recursive import learn_least_squares
 
 def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics):
     """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
-    heads_P, heads_W, deferred, drifts, ridge = heads
+    heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
     losses, prior, block, eta = mixture
     moments, linear_moments, levels, squared_errors = statistics
@@ -59,12 +59,11 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
                 linear_P[e], linear_W[e], linear_phi, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
             )
         standardised, _ = take_target(moments, nearer)
-        heads = heads_P, heads_W, deferred, drifts, ridge
-        heads_P, heads_W, deferred = update_heads(heads, phi, np.array([standardised]), scores, weight)
+        heads = heads_P, heads_W, drifts, ridge
+        heads_P, heads_W = update_heads(heads, phi, np.array([standardised]), scores, weight)
     return (
         heads_P,
         heads_W,
-        deferred,
         linear_P,
         linear_W,
         levels,
