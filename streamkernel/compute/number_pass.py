@@ -65,6 +65,7 @@ def pass_numbers(
     memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
+    past: Array,
     out: Array,
 ) -> Any:
     """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
@@ -85,10 +86,13 @@ def pass_numbers(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses are squared errors
-        in variances of the target, and none counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M + 1 + T + G experts: heads, linear experts, trees, neighbours, levels, those of
+        `past`. Its own losses are squared errors in variances of the target, and none counts as more than `WORST` in
+        its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
+    past
+        What experts that know the past of the target predict, float64 of shape (n, G).
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
@@ -101,8 +105,8 @@ def pass_numbers(
     moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
-    n_experts = losses.shape[0]
-    first_level = n_experts - 1 - T
+    n_experts, G = losses.shape[0], past.shape[1]
+    first_level = n_experts - 1 - T - G
     scores = np.empty((n_smooth, 1))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
@@ -123,12 +127,14 @@ def pass_numbers(
         if T:
             predict_trees(forest, values[r], leaves)
             predictions[n_smooth] = smooth + leaves[0, 0]
-            predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
+            predictions[first_level + 1] = predictions[n_smooth] + levels[1]
         if memory.span[0]:
             neighbours_of_number(
                 memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
+        for g in range(G):
+            predictions[n_experts - G + g] = past[r, g]
         hedge_weights(losses, eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
