@@ -107,6 +107,7 @@ def pass_numbers(
     n_smooth = H + E
     n_experts, G = losses.shape[0], past.shape[1]
     first_level = n_experts - 1 - T - G
+    n_others = n_smooth + 2 * T + 1
     scores = np.empty((n_smooth, 1))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
@@ -147,7 +148,9 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
-            mean += squared[j] / n_experts
+            # Many neighbours that are no use must not make the others look alike.
+            if j < n_smooth + T or first_level <= j < n_experts - G:
+                mean += squared[j] / n_others
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))

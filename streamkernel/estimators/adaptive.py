@@ -1,7 +1,7 @@
 """What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -104,6 +104,11 @@ class AdaptiveMachineEstimator(StreamEstimator):
         """
         lags = self._machine.lags
         return dict(x) if lags.brings(x) else {**x, **lags.of_now()}
+
+    def _left_in(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
+        # A record that brings its lags must not be taken for one that brings none: that would see those of now.
+        lags = self._machine.lags
+        return dict.fromkeys(lags.names) if lags.brings(x) else {}
 
     @property
     def bandwidth(self) -> float:
