@@ -42,7 +42,7 @@ class Experts(abc.ABC):
     memory
         The last records, fresh.
     n_past
-        Experts that know the past of the target, 0 or 1: the last of all.
+        1 if an expert, or a machine beside these, knows the past of the target, else 0: the last of all.
 
     Attributes
     ----------
@@ -201,8 +201,16 @@ class Experts(abc.ABC):
         names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
         names += self.other_names
         weights = np.empty(len(names))
-        hedge_weights(self.losses, self.eta, weights)
+        hedge_weights(self.losses[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
+
+    @property
+    def lagged_share(self) -> float:
+        """The weight of what knows the past of the target beside all experts here."""
+        shares = np.zeros(2)
+        if self.n_past:
+            hedge_weights(self.losses[-2:], self.eta, shares)
+        return float(shares[1])
 
     def state(self) -> State:
         """The fields of the state."""
@@ -341,6 +349,7 @@ class NumberExperts(Experts):
         self.linear_moments = np.zeros(MOMENTS)
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
+        self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
 
     def forget_heads(self) -> None:
         super().forget_heads()
@@ -353,8 +362,7 @@ class NumberExperts(Experts):
     @property
     def other_names(self) -> list[str]:
         trees = ["residual trees"] if self.forest.n_trees else []
-        levels = ["level", "residual trees, level"][: 1 + len(trees)]
-        return [*trees, *self.memory_names, *levels, *["lagged"] * self.n_past]
+        return [*trees, *self.memory_names, *["level", "residual trees, level"][: 1 + len(trees)]]
 
     @property
     def _fields(self) -> tuple[str, ...]:

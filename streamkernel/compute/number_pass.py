@@ -86,13 +86,14 @@ def pass_numbers(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + 1 + T + G experts: heads, linear experts, trees, neighbours, levels, those of
-        `past`. Its own losses are squared errors in variances of the target, and none counts as more than `WORST` in
-        its block; updated.
+        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels; and, if G, of
+        the two of the last mixture. Its own losses are squared errors in variances of the target, and none counts as
+        more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
     past
-        What experts that know the past of the target predict, float64 of shape (n, G).
+        What a machine that knows the past of the target predicts, float64 of shape (n, G), G = 1 or 0. A last mixture
+        is of that and of all experts here mixed: as one expert among them it would be outweighed by their number.
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
@@ -105,12 +106,14 @@ def pass_numbers(
     moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
-    n_experts, G = losses.shape[0], past.shape[1]
-    first_level = n_experts - 1 - T - G
+    G = past.shape[1]
+    n_experts = losses.shape[0] - 2 * G
+    first_level = n_experts - 1 - T
     n_others = n_smooth + 2 * T + 1
     scores = np.empty((n_smooth, 1))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
+    both, shares = np.empty(2), np.empty(2)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
     room = np.empty(1), np.empty(D)
     neighbours = np.empty((2, NEIGHBOURS[-1]))
@@ -134,10 +137,12 @@ def pass_numbers(
                 memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
-        for g in range(G):
-            predictions[n_experts - G + g] = past[r, g]
-        hedge_weights(losses, eta, weights)
+        hedge_weights(losses[:n_experts], eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
+        if G:
+            both[0], both[1] = out[r, PREDICTION], past[r, 0]
+            hedge_weights(losses[n_experts:], eta, shares)
+            out[r, PREDICTION] = dot(shares, both)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
         if variance <= 0:
@@ -149,10 +154,16 @@ def pass_numbers(
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
             # Many neighbours that are no use must not make the others look alike.
-            if j < n_smooth + T or first_level <= j < n_experts - G:
+            if not n_smooth + T <= j < first_level:
                 mean += squared[j] / n_others
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
+        if G:
+            for g in range(2):
+                both[g] = min((y - both[g]) ** 2 / variance, WORST)
+            for g in range(2):
+                loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
+                losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
         nearer, due = near(linear_moments, y), False
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2

@@ -125,7 +125,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
         shares = _shares(self.input_names, machine.core.importance)
         if not machine.lagged or not shares:
             return shares
-        own = machine.core.experts.weights["lagged"]
+        own = machine.core.experts.lagged_share
         lagged = _shares([*machine.lags.names, *self.input_names], machine.lagged.core.importance)
         return {name: own * value + (1 - own) * shares.get(name, 0.0) for name, value in lagged.items()}
 
@@ -139,10 +139,13 @@ class AdaptiveMachineEstimator(StreamEstimator):
         if not self.n_records:
             return {}
         weights = machine.core.experts.weights
-        if machine.lagged:
-            own = weights.pop("lagged")
-            weights |= {f"lagged, {name}": own * w for name, w in machine.lagged.core.experts.weights.items()}
-        return weights
+        if not machine.lagged:
+            return weights
+        share, lagged = machine.core.experts.lagged_share, machine.lagged.core.experts.weights
+        return {
+            **{name: (1 - share) * weight for name, weight in weights.items()},
+            **{f"lagged, {name}": share * weight for name, weight in lagged.items()},
+        }
 
     @property
     def drift_detected(self) -> bool:
