@@ -103,7 +103,6 @@ def test_records_without_weight_are_kept_no_more(name):
 @pytest.mark.parametrize(
     "field",
     [
-        "metric_scales",
         "heads_P",
         "heads_W",
         "linear_W",
