@@ -10,7 +10,7 @@ import numpy as np
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.memory import NAMES, Memory
-from streamkernel.adaptive.passing import advance_records, pass_records
+from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
@@ -65,7 +65,7 @@ class Experts(abc.ABC):
     #: lambda of the linear experts, or q of those for numbers.
     linear_rates: Array
     #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
-    run: Callable[..., int]
+    run: Callable[..., None]
     #: The target of a record that is predicted only.
     nothing: float
     #: The mixture's rate.
@@ -162,13 +162,13 @@ class Experts(abc.ABC):
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
         arrival = values, extras, truths, weights, learnt, scaling, feature_map
-        advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
+        advance_records(self.run, *arrival, self._arrays, out, self.nothing)
         return out
 
     def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
-        pass_records(self.run, Phi, X, values, truths, weights, self._arrays, self.forest.arrays, out)
+        self.run(Phi, X, values, truths, weights, *self._arrays, out)
         return out
 
     def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:

@@ -56,8 +56,7 @@ class AdaptiveFastPath:
             return False
         self._truth[0] = truth
         arrive(*self._learnt)
-        if self._experts.run(*self._learning):
-            self._experts.forest.grow()
+        self._experts.run(*self._learning)
         return True
 
     def predict(self, x: Mapping[Any, Any]) -> list[float] | None:

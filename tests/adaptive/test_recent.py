@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from streamkernel.adaptive.recent import Recent
+
 from streamkernel.state import from_bytes, to_bytes
 
 

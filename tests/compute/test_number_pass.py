@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.moments import SIZE
@@ -41,7 +40,7 @@ def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    pass_records(kernels.pass_numbers, *stream[:4], arguments(matrices, others, forest), forest, out)
+    kernels.pass_numbers(*stream[:4], *arguments(matrices, others, forest), out)
     return (*matrices, *others, *forest), out
 
 
