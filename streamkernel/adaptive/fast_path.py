@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
@@ -22,10 +22,8 @@ class AdaptiveFastPath:
         The inputs in the order of their columns, all of them.
     unknown
         The target of a record that is predicted only, shape (1,).
-    experts
+    core
         Where it passes.
-    n_columns
-        D.
     scaling, feature_map
         As `arrive` has them.
 
@@ -35,16 +33,15 @@ class AdaptiveFastPath:
         self,
         names: tuple[Any, ...],
         unknown: Array,
-        experts: LabelExperts | NumberExperts,
-        n_columns: int,
+        core: AdaptiveCore,
         scaling: Scaling,
         feature_map: FeatureMap,
     ) -> None:
         self._records = PlainRecords(names)
         self._truth = unknown.copy()
-        self._experts = experts
-        values, extras, weights, Phi = self._records.values, np.zeros((1, 0)), np.ones(1), np.empty((1, n_columns))
-        X = np.empty(values.shape, feature_map.W.dtype)
+        self._experts = experts = core.experts
+        values, extras, weights = self._records.values, np.zeros((1, 0)), np.ones(1)
+        X, Phi = np.empty(values.shape, feature_map.W.dtype), np.empty((1, core.columns.n_columns))
         self._learnt = values, extras, _LEARNT, scaling, feature_map, X, Phi
         self._predicted = values, extras, _NOT_LEARNT, scaling, feature_map, X, Phi
         self._learning = experts.bind(Phi, X, values, self._truth, weights)

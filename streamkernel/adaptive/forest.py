@@ -163,7 +163,7 @@ class TreeEnsembles:
 
     def _n_kept(self) -> int:
         """Records that may still be asked for: of the window, and of that of a growth under way."""
-        seen, since, _, growing = self.arrays.counts.tolist()
+        seen, since, _, growing = map(int, self.arrays.counts)
         return growing + since if growing else min(seen, len(self.arrays.codes))
 
     def _may_be(self, counts: Array) -> bool:

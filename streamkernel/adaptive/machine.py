@@ -1,24 +1,22 @@
 """The adaptive kernel machine: its state, and `advance`, the one way it learns.
 
-Every labelled record is learnt at once: there is no mini-batch. After the numbers of records in the schedule, and after
-a change of the stream, the metric is learnt anew from the last records, which then pass through fresh heads.
+Every labelled record is learnt at once: there is no mini-batch. Records become rows of numbers here, and segments of
+rows in which nothing changes its shape; what is predicted and learnt from these is the core's.
 """
 
 import abc
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive import metric
 from streamkernel.adaptive.change import BLOCK
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
-from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
+from streamkernel.fields import whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
@@ -27,9 +25,6 @@ from streamkernel.records.results import BatchResult, joined_targets, padded
 from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
-
-_NO_KEYS = np.zeros(0, np.uint64)
-_RULES: Rules = {"importance": all_from_zero}
 
 
 class AdaptiveMachine(abc.ABC):
@@ -42,6 +37,13 @@ class AdaptiveMachine(abc.ABC):
     schedule
         Labelled records after which the metric is learnt anew.
 
+    Attributes
+    ----------
+    core
+        What predicts and learns rows of numbers.
+    n_records
+        Labelled records learnt.
+
     """
 
     targets: Classes | Numbers
@@ -49,9 +51,7 @@ class AdaptiveMachine(abc.ABC):
 
     def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int]) -> None:
         self.inputs = inputs
-        self.columns = columns
-        self.schedule = sorted(int(n) for n in schedule)
-        self.importance = np.zeros(0)
+        self.core = AdaptiveCore(columns, self.experts, schedule)
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, self.targets)
         self._fast_path: AdaptiveFastPath | None = None
@@ -108,9 +108,7 @@ class AdaptiveMachine(abc.ABC):
             "n_records": self.n_records,
             **self.inputs.state(),
             **self.targets.state(),
-            **self.columns.state(),
-            **self.experts.state(),
-            **checked({"importance": self.importance.copy()}, _RULES),
+            **self.core.state(),
         }
 
     def load_state(self, state: State) -> None:
@@ -118,22 +116,7 @@ class AdaptiveMachine(abc.ABC):
         self.n_records = whole(state, "n_records")
         self.inputs.load_state(state)
         self.targets.load_state(state)
-        self.columns.load_state(state)
-        if self.columns.n_inputs > len(self.inputs):
-            raise state_mismatch("metric_scales")
-        began = self.n_records > 0
-        self.experts.load_state(
-            state,
-            self.columns.n_columns if began else 0,
-            self.columns.n_linear if began and self.columns.has_linear else None,
-            self.targets.n_outputs if began else 0,
-            self.columns.n_inputs if began else 0,
-        )
-        self.experts.memory.set_metric(self.columns.scales)
-        checked(state, _RULES)
-        self.importance = array(state, "importance", np.float64, None)
-        if len(self.importance) > self.columns.n_inputs:
-            raise state_mismatch("importance")
+        self.core.load_state(state, self.n_records > 0, self.targets.n_outputs, len(self.inputs))
 
     def _results(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None) -> Iterator[BatchResult]:
         """Learn records segment by segment, as the results are taken."""
@@ -161,7 +144,7 @@ class AdaptiveMachine(abc.ABC):
         arrives = self._arrivals(rows.values, learnt)
         joins = self._joins(targets)
         after = self.n_records + np.cumsum(learnt)
-        relearns = learnt & (np.isin(after, self.schedule) | (after % BLOCK == 0))
+        relearns = learnt & (np.isin(after, self.core.schedule) | (after % BLOCK == 0))
         begins = learnt & (after == 1)
         cuts = np.flatnonzero(arrives | joins | begins).tolist() + (np.flatnonzero(joins | relearns) + 1).tolist()
         edges = sorted({0, *cuts, len(targets)})
@@ -172,8 +155,8 @@ class AdaptiveMachine(abc.ABC):
         n = self.n_records
         return (
             n > 0
-            and self.columns.n_inputs == len(self.inputs)
-            and not any(n < stop < n + len(targets) for stop in self.schedule)
+            and self.core.n_inputs == len(self.inputs)
+            and not any(n < stop < n + len(targets) for stop in self.core.schedule)
             and (n + len(targets) - 1) // BLOCK == n // BLOCK
             and not self._joins(targets).any()
         )
@@ -181,7 +164,7 @@ class AdaptiveMachine(abc.ABC):
     def _arrivals(self, values: Array, learnt: Array) -> Array:
         """Which records bring an input that has no place yet."""
         arrives = np.zeros(len(values), np.bool_)
-        fresh = ~np.isnan(values[:, self.columns.n_inputs :]) & learnt[:, None]
+        fresh = ~np.isnan(values[:, self.core.n_inputs :]) & learnt[:, None]
         if fresh.size:
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
@@ -196,49 +179,46 @@ class AdaptiveMachine(abc.ABC):
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
             return self._result(self._encoded(targets), self._predict(rows))
-        if not self.n_records or self.columns.n_inputs < len(self.inputs):
+        if not self.n_records or self.core.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
         result = self._predict_then_learn(rows, targets, weights)
         self._count(n_learnt)
         return result
 
     def _count(self, n_learnt: int) -> None:
-        """Count records learnt, and learn the metric where it is time."""
+        """Count records learnt, and let the core learn its metric where it is time."""
         self.n_records += n_learnt
-        since = self.experts.change.end_block(self.n_records) if self.n_records % BLOCK == 0 else 0
-        if since:
-            self.experts.forest.keep_last(since)
-        if self.n_records in self.schedule or (since and self.schedule):
-            self._learn_metric(since)
+        if self.core.end_segment(self.n_records, self._keys):
+            self._fast_path = None
+
+    @property
+    def _keys(self) -> Array:
+        """The keys of the inputs that have a place in the core."""
+        keys, width = self.inputs.columns.keys, self.core.n_inputs
+        return keys if width == len(keys) else keys[:width]
 
     def _open_fast_path(self) -> AdaptiveFastPath | None:
         """The fast path, if all columns are numbers that have a place."""
         if self._fast_path is None and self.n_records:
             names = self.inputs.columns.plain_names
-            if names and len(names) == self.columns.n_inputs:
-                self._fast_path = AdaptiveFastPath(
-                    names,
-                    self._unknown(1),
-                    self.experts,
-                    self.columns.n_columns,
-                    self.inputs.scaler.scaling(len(names)),
-                    self.columns.feature_map(self.inputs.columns.keys, _NO_KEYS),
-                )
+            if names and len(names) == self.core.n_inputs:
+                scaling, feature_map = self.inputs.scaler.scaling(len(names)), self.core.feature_map(self._keys)
+                self._fast_path = AdaptiveFastPath(names, self._unknown(1), self.core, scaling, feature_map)
         return self._fast_path
 
     def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
-        """Let rows through scaling, columns and experts."""
-        values, keys, width = rows.values, self.inputs.columns.keys, self.columns.n_inputs
-        if width < len(keys):
-            values, keys = np.ascontiguousarray(values[:, :width]), keys[:width]
-        return self.experts.advance(
+        """Let rows through the core."""
+        values, width = rows.values, self.core.n_inputs
+        if width < values.shape[1]:
+            values = np.ascontiguousarray(values[:, :width])
+        return self.core.advance(
             values,
             rows.extras,
             y,
             weights,
             self._is_known(y),
             self.inputs.scaler.scaling(width),
-            self.columns.feature_map(keys, rows.extra_keys),
+            self.core.feature_map(self._keys, rows.extra_keys),
         )
 
     def _make_room(self, values: Array) -> None:
@@ -247,39 +227,8 @@ class AdaptiveMachine(abc.ABC):
         seen = np.flatnonzero(~np.isnan(values).all(axis=0))
         width = int(seen[-1]) + 1 if len(seen) else 0
         if not self.n_records:
-            self.columns.begin(width)
-            linear = self.columns.n_linear if self.columns.has_linear else None
-            self.experts.begin(self.columns.n_columns, linear, self.targets.n_outputs, width)
-        while self.columns.n_inputs < width:
-            if self.columns.add_input():
-                self.experts.add_column()
-        self.experts.forest.widen(self.columns.n_inputs)
-        self.experts.memory.widen(self.columns.n_inputs)
-
-    def _learn_metric(self, since: int) -> None:
-        """Weigh the inputs by the slopes of the slowest head, and let the last records pass through fresh heads.
-
-        Those since a change, or all that are remembered where `since` is 0.
-        """
-        self._fast_path = None
-        X, y, w = (part[-since:] for part in self.experts.memory.rows())
-        columns, experts = self.columns, self.experts
-        keys = self.inputs.columns.keys[: columns.n_inputs]
-        feature_map = columns.feature_map(keys, _NO_KEYS)
-        self.importance = metric.importance(
-            columns.of(X, keys),
-            experts.heads_W[int(np.argmin(experts.drifts))],
-            feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
-        )
-        scales = metric.scales_of(self.importance)
-        bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
-        before = max(columns.d0, 1)
-        columns.set_metric(scales, bandwidth)
-        experts.memory.set_metric(scales)
-        if columns.d0 > before:
-            experts.rescale_inputs(math.sqrt(before / columns.d0))
-        experts.forget_heads()
-        experts.replay(columns.of(X, keys), y, w)
+            self.core.begin(width, self.targets.n_outputs)
+        self.core.widen(width)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         """Which records bring a new class."""

@@ -16,7 +16,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
-from streamkernel.compute.memory import NEIGHBOURS, Memory, neighbours_of_label, remember
+from streamkernel.compute.memory import MANY, Memory, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.tree_schedule import learn_trees
@@ -88,7 +88,8 @@ def pass_labels(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M experts: heads, linear experts, trees, neighbours; none of its own losses counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M experts: heads, linear experts, trees, neighbours; none of its own losses counts as
+        more than `WORST` in its block; updated.
     log_temperatures
         log tau of each head, shape (H,); updated.
     out
@@ -99,7 +100,7 @@ def pass_labels(
     forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
-    losses, eta = mixture.losses, mixture.eta
+    losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
     n_experts = losses.shape[0]
@@ -110,8 +111,8 @@ def pass_labels(
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
     for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
         nothing[k] = 0.0
-    room = np.empty(K), np.empty(D)
-    neighbours = np.empty((2, NEIGHBOURS[-1]))
+    errors = np.empty(K)
+    neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -122,7 +123,7 @@ def pass_labels(
         for j in range(H, n_smooth):
             softmax_into(scores[j], 1.0, p[j])
         if T:
-            hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+            hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
             mix(weights, p, n_smooth, smooth)
             predict_trees(forest, values[r], leaves)
             for k in range(K):
@@ -131,7 +132,7 @@ def pass_labels(
             shift(smooth, leaves[1], TREE_SMOOTHING / 10.0 / K, p[n_smooth + 1])
         if memory.span[0]:
             neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T :])
-        hedge_weights(losses, eta, weights)
+        hedge_weights(losses, prior, eta, weights)
         mix(weights, p, n_experts, out[r])
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
         if label < 0:
@@ -139,7 +140,7 @@ def pass_labels(
         count_loss(mixture.block, min(-np.log(out[r, label]), WORST))
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for j in range(H):

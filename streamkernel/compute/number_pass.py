@@ -15,7 +15,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
-from streamkernel.compute.memory import NEIGHBOURS, Memory, neighbours_of_number, remember
+from streamkernel.compute.memory import MANY, Memory, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.tree_schedule import learn_trees
@@ -86,8 +86,8 @@ def pass_numbers(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses are squared errors
-        in variances of the target, and none counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses
+        are squared errors in variances of the target, and none counts as more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
     out
@@ -98,18 +98,19 @@ def pass_numbers(
     forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
-    losses, eta = mixture.losses, mixture.eta
+    losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
     n_experts = losses.shape[0]
     first_level = n_experts - 1 - T
+    n_others = n_smooth + 2 * T + 1
     scores = np.empty((n_smooth, 1))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
-    room = np.empty(1), np.empty(D)
-    neighbours = np.empty((2, NEIGHBOURS[-1]))
+    errors = np.empty(1)
+    neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -119,7 +120,7 @@ def pass_numbers(
             predictions[j] = moments[MEAN] + deviation(moments) * scores[j, 0]
         for j in range(H, n_smooth):
             predictions[j] = linear_moments[MEAN] + deviation(linear_moments) * scores[j, 0]
-        hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+        hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
         if T:
             predict_trees(forest, values[r], leaves)
@@ -130,7 +131,7 @@ def pass_numbers(
                 memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
-        hedge_weights(losses, eta, weights)
+        hedge_weights(losses, prior, eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
@@ -142,7 +143,9 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
-            mean += squared[j] / n_experts
+            # Many neighbours that are no use must not make the others look alike.
+            if not n_smooth + T <= j < first_level:
+                mean += squared[j] / n_others
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
@@ -176,4 +179,4 @@ def pass_numbers(
                 v_linear,
             )
         truth[0] = take_target(moments, nearer)[0]
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)

@@ -37,8 +37,8 @@ TRIED = 32
 PHASE, ENSEMBLE, DONE, ASKED, FILLED, NODES, WORK = range(7)
 #: The phases of a growth. Those from `WATCHING` to `SHRINKING` come once for every ensemble.
 SAMPLING, CUTTING, ENCODING, WATCHING, SPLITTING, SUMMING, SHRINKING, FOLLOWING = range(8)
-#: What `columns` has of each input: how many values are in its sample, whether one was not observed, its intervals; and,
-#: in rows as long, the inputs in the order they were last drawn, and those that have histograms.
+#: What `columns` has of each input: how many values are in its sample, whether one was not observed, its intervals; in
+#: rows as long: the inputs in the order they were last drawn, and those that have histograms.
 TAKEN, MISSING, N_BINS, DRAWN, HELD = range(5)
 #: In a node of fewer records only the intervals that these are in are looked at.
 FEW = 2 * BINS
@@ -134,7 +134,7 @@ def best_split(codes: Array, rows: Array, histograms: Array, held: Array, n_bins
     codes, rows
         Intervals of every record's inputs, (n, d), and the node's records.
     histograms
-        As `add_to_histograms` has them, of the inputs `held`, shape (m,), of which there is one or more; zeros afterwards.
+        As `add_to_histograms` has them, of the inputs `held`, shape (m,), one or more; zeros afterwards.
     n_bins
         Intervals of every input, (d,).
     k, width

@@ -7,7 +7,6 @@ import numpy as np
 
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
-from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import is_finite
@@ -68,12 +67,12 @@ class AdaptiveMachineEstimator(StreamEstimator):
     @property
     def bandwidth(self) -> float:
         """The kernel's length scale in use; 0 before the first record."""
-        return self._machine.columns.bandwidth
+        return self._machine.core.columns.bandwidth
 
     @property
     def feature_importances_(self) -> dict[str, float]:
         """How much each input matters to the prediction, by name; shares of 1, empty before the first metric."""
-        importance = self._machine.importance
+        importance = self._machine.core.importance
         total = float(importance.sum())
         return {
             name: float(value) / total for name, value in zip(self.input_names, importance, strict=False) if total > 0

@@ -62,8 +62,28 @@ def _from_3(state: State) -> State:
 
 
 def _from_4(state: State) -> State:
-    """Version 4 had fewer experts in the adaptive machines."""
-    return {**state, "version": VERSION}
+    """Version 4 had fewer experts in the adaptive machines, and matrices to which nothing was due."""
+    new = {**state, "version": VERSION}
+    if "heads_P" in state:
+        H, _, D = array(state, "heads_P", np.float64, None, None, None).shape
+        new["heads_late"] = np.zeros((H, 0, D))
+    if "tree_counts" in state:
+        new |= _window_of_now(state)
+    return new
+
+
+def _window_of_now(old: State) -> State:
+    """The trees' window stood as in its ring, and no growth was ever under way."""
+    counts = array(old, "tree_counts", np.int64, 3)
+    window = array(old, "window_rows", np.float64, None, None), array(old, "window_weights", np.float64, None)
+    targets = array(old, "window_targets", np.float64, None, None, None)
+    oldest = -int(counts[0])
+    return {
+        "tree_counts": np.append(counts, 0),
+        "window_rows": np.roll(window[0], oldest, axis=0),
+        "window_weights": np.roll(window[1], oldest),
+        "window_targets": np.roll(targets, oldest, axis=1),
+    }
 
 
 def _steps_of_now(old: State) -> State:

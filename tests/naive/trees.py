@@ -17,7 +17,7 @@ def sampling_step(n):
 
 
 def take_sample(X, first, step):
-    """Of each input, from record number `first` on: least and largest value, those taken, and whether any is missing."""
+    """Of each input, from record number `first` on: least and largest value, those taken, whether any is missing."""
     samples = []
     for column in np.transpose(X):
         observed = [value for value in column if not math.isnan(value)]
