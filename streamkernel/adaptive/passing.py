@@ -22,6 +22,7 @@ def advance_records(
     scaling: Scaling,
     feature_map: FeatureMap,
     experts: tuple[Any, ...],
+    past: Array,
     out: Array,
     nothing: float,
 ) -> None:
@@ -34,7 +35,9 @@ def advance_records(
     values, extras, truths, weights, learnt, scaling, feature_map
         As `arrive` has them; one that is learnt with weight 0 counts for the moments only.
     experts
-        What comes between these and `out` among its parameters.
+        What comes between these and `past` among its parameters.
+    past
+        What is known of earlier targets, (n, G).
     out
         Filled with the predictions.
     nothing
@@ -49,4 +52,5 @@ def advance_records(
         block = slice(start, start + BLOCK)
         scaled, columns = X[: n - start], Phi[: n - start]
         arrive(values[block], extras[block], learnt[block], scaling, feature_map, scaled, columns)
-        learn(columns, scaled, values[block], to_learn[block], weights[block], *experts, out[block])
+        given = columns, scaled, values[block], to_learn[block], weights[block]
+        learn(*given, *experts, past[block], out[block])

@@ -143,7 +143,7 @@ def best_cut(
 
     """
     one, width = np.uint64(1), sums.shape[0]
-    gain, cut = 0.0, -1
+    gain, cut = 0.0, np.int64(-1)
     squares = 0.0
     for c in range(0, width, LANES):
         squares += dot_four(kept, sums, sums, c)

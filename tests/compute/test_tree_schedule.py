@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamkernel.adaptive.forest import NODES, TreeEnsembles
-from streamkernel.compute import binning, splits, tree_growth, tree_schedule
+from streamkernel.compute import binning, tree_growth, tree_schedule
 from streamkernel.compute.trees import GROWING, GROWN, SEEN, SINCE
 from tests import naive
 
