@@ -79,9 +79,10 @@ class AdaptiveCore:
         learnt: Array,
         scaling: Scaling,
         feature_map: FeatureMap,
+        past: Array,
     ) -> Array:
-        """Predict, then learn, rows as they came; the parameters are those of `compute.arrival.arrive`."""
-        return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map)
+        """Predict, then learn, rows as they came; the parameters are those of `adaptive.passing.advance_records`."""
+        return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map, past)
 
     def end_segment(self, n_records: int, keys: Array) -> bool:
         """End a segment at this many labelled records; whether the metric was learnt anew, as was time for.

@@ -19,12 +19,14 @@ from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
-from streamkernel.fields import Rules, all_finite, array, checked
+from streamkernel.fields import Rules, all_finite, all_from_zero, all_positive, array, checked
 from streamkernel.state import Array, State
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
 _LINEAR_DRIFTS = np.array([0.0, 1e-3])
+#: Classes whose transitions are counted, at most: the first.
+_MOST_TRANSITIONS = 256
 
 
 class Experts(abc.ABC):
@@ -40,6 +42,8 @@ class Experts(abc.ABC):
         Trees of an ensemble, 0 for none, and the records they are grown on.
     memory
         The last records, fresh.
+    n_past
+        1 if an expert, or a machine beside these, knows the past of the target, else 0: the last of all.
 
     Attributes
     ----------
@@ -76,7 +80,16 @@ class Experts(abc.ABC):
     #: The mixture's rate.
     eta: float
 
-    def __init__(self, ridge: float, drift_rates: tuple[float, ...], n_trees: int, window: int, memory: Memory) -> None:
+    def __init__(
+        self,
+        ridge: float,
+        drift_rates: tuple[float, ...],
+        n_trees: int,
+        window: int,
+        memory: Memory,
+        n_past: int = 0,
+    ) -> None:
+        self.n_past = n_past
         self.ridge = ridge
         self.heads = LeastSquaresHeads(ridge, drift_rates)
         self.forest = TreeEnsembles(self.n_ensembles, n_trees, window)
@@ -96,7 +109,7 @@ class Experts(abc.ABC):
         n_first = len(self.heads.drifts) + E
         self.losses = np.zeros(n_first + len(others))
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
-        self.prior = np.array([1.0] * (n_first) + asked)
+        self.prior = np.array([1.0] * n_first + asked)
         self.change = Change()
 
     @property
@@ -152,22 +165,23 @@ class Experts(abc.ABC):
         learnt: Array,
         scaling: Scaling,
         feature_map: FeatureMap,
+        past: Array,
     ) -> Array:
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
         arrival = values, extras, truths, weights, learnt, scaling, feature_map
-        advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
+        advance_records(self.run, *arrival, self._arrays, past, self.forest.arrays, out, self.nothing)
         return out
 
     def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
-        out = np.empty((len(values), self._width))
-        pass_records(self.run, Phi, X, values, truths, weights, self._arrays, self.forest.arrays, out)
+        out, past = np.empty((len(values), self._width)), np.zeros((len(values), 0), truths.dtype)
+        pass_records(self.run, Phi, X, values, truths, weights, self._arrays, past, self.forest.arrays, out)
         return out
 
-    def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:
+    def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array, past: Array) -> tuple[Any, ...]:
         """The arguments of `run`, of which the last is filled with the predictions."""
-        return Phi, X, values, truths, weights, *self._arrays, np.empty((len(values), self._width))
+        return Phi, X, values, truths, weights, *self._arrays, past, np.empty((len(values), self._width))
 
     @property
     def nbytes(self) -> int:
@@ -181,8 +195,16 @@ class Experts(abc.ABC):
         names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
         names += self.other_names
         weights = np.empty(len(names))
-        hedge_weights(self.losses, self.prior, self.eta, weights)
+        hedge_weights(self.losses[: len(names)], self.prior[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
+
+    @property
+    def lagged_share(self) -> float:
+        """The weight of what knows the past of the target beside all experts here."""
+        shares = np.zeros(2)
+        if self.n_past:
+            hedge_weights(self.losses[-2:], self.prior[-2:], self.eta, shares)
+        return float(shares[1])
 
     def state(self) -> State:
         """The fields of the state."""
@@ -216,7 +238,7 @@ class Experts(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def _others(self) -> Array | tuple[Array, ...]:
+    def _others(self) -> tuple[Array, ...]:
         """What `run` reads and writes beside heads, linear experts, trees, memory and mixture."""
 
     @property
@@ -243,22 +265,45 @@ class LabelExperts(Experts):
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
         self.log_temperatures = np.full(len(self.heads.drifts), np.log(4.0))
+        self.transition_counts = self._fresh_counts(n_outputs)
+        self.transition_unit = np.ones(1)
+
+    def add_output(self) -> None:
+        super().add_output()
+        counts = self._fresh_counts(self.heads.W.shape[1])
+        known = len(self.transition_counts)
+        counts[:known, :known] = self.transition_counts
+        self.transition_counts = counts
+
+    def _fresh_counts(self, n_outputs: int) -> Array:
+        n = min(n_outputs, _MOST_TRANSITIONS) if self.n_past else 0
+        return np.zeros((n, n))
 
     @property
     def other_names(self) -> list[str]:
-        return (["trees", "residual trees"] if self.forest.n_trees else []) + self.memory_names
+        trees = ["trees", "residual trees"] if self.forest.n_trees else []
+        return trees + self.memory_names + ["transition"] * self.n_past
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + int(self.transition_counts.nbytes)
+
+    @property
+    def rules(self) -> Rules:
+        return {**super().rules, "transition_counts": all_from_zero, "transition_unit": all_positive}
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return (*super()._fields, "log_temperatures")
+        own = ("log_temperatures", "transition_counts", "transition_unit")
+        return (*super()._fields, *own[: 3 if self.n_past else 1])
 
     @property
     def _width(self) -> int:
         return int(self.heads.W.shape[1])
 
     @property
-    def _others(self) -> Array:
-        return self.log_temperatures
+    def _others(self) -> tuple[Array, ...]:
+        return self.log_temperatures, self.transition_counts, self.transition_unit
 
     def replay(self, Phi: Array, labels: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
@@ -283,6 +328,8 @@ class NumberExperts(Experts):
         self.linear_moments = np.zeros(MOMENTS)
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
+        self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
+        self.prior = np.append(self.prior, np.ones(2 * self.n_past))
 
     def forget_heads(self) -> None:
         super().forget_heads()
@@ -294,9 +341,8 @@ class NumberExperts(Experts):
 
     @property
     def other_names(self) -> list[str]:
-        if not self.forest.n_trees:
-            return [*self.memory_names, "level"]
-        return ["residual trees", *self.memory_names, "level", "residual trees, level"]
+        trees = ["residual trees"] if self.forest.n_trees else []
+        return [*trees, *self.memory_names, *["level", "residual trees, level"][: 1 + len(trees)]]
 
     @property
     def _fields(self) -> tuple[str, ...]:

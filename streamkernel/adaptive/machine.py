@@ -16,7 +16,9 @@ from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.fields import whole
+from streamkernel.adaptive.lagged_core import LaggedCore
+from streamkernel.adaptive.target_lags import GivenLags, TargetLags
+from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
@@ -36,6 +38,10 @@ class AdaptiveMachine(abc.ABC):
         The parts, fresh.
     schedule
         Labelled records after which the metric is learnt anew.
+    lags
+        The last known targets, fresh.
+    lagged
+        The core that sees them, fresh; None for none.
 
     Attributes
     ----------
@@ -49,8 +55,17 @@ class AdaptiveMachine(abc.ABC):
     targets: Classes | Numbers
     experts: LabelExperts | NumberExperts
 
-    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int]) -> None:
+    def __init__(
+        self,
+        inputs: Inputs,
+        columns: AdaptiveFeatures,
+        schedule: Sequence[int],
+        lags: TargetLags,
+        lagged: LaggedCore | None = None,
+    ) -> None:
         self.inputs = inputs
+        self.lags = lags
+        self.lagged = lagged
         self.core = AdaptiveCore(columns, self.experts, schedule)
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, self.targets)
@@ -99,7 +114,9 @@ class AdaptiveMachine(abc.ABC):
 
     def predict(self, xs: Records) -> Array:
         """The predictions of records, (n, K), or (n, 3) of numbers; nothing is changed."""
-        parts = [self._predict(rows) for _, rows in self._encoder.encoded(xs, [None] * len(xs))]
+        xs, given = self.lags.parted(xs)
+        encoded = self._encoder.encoded(xs, [None] * len(xs))
+        parts = [self._predict(rows, given and given[part]) for part, rows in encoded]
         return parts[0] if len(parts) == 1 else np.concatenate([self._nothing(0), *parts])
 
     def state(self) -> State:
@@ -109,6 +126,8 @@ class AdaptiveMachine(abc.ABC):
             **self.inputs.state(),
             **self.targets.state(),
             **self.core.state(),
+            **self.lags.state(),
+            **(self.lagged.state() if self.lagged else {}),
         }
 
     def load_state(self, state: State) -> None:
@@ -117,12 +136,20 @@ class AdaptiveMachine(abc.ABC):
         self.inputs.load_state(state)
         self.targets.load_state(state)
         self.core.load_state(state, self.n_records > 0, self.targets.n_outputs, len(self.inputs))
+        self.lags.load_state(state)
+        if self.lagged:
+            self.lagged.load_state(state, self.n_records > 0)
+            if self.lagged.core.n_inputs != (self.core.n_inputs + len(self.lags) if self.n_records else 0):
+                raise state_mismatch("lagged_metric_scales")
 
     def _results(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None) -> Iterator[BatchResult]:
         """Learn records segment by segment, as the results are taken."""
+        xs, given = self.lags.parted(xs)
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for segment in self._segments(rows, targets):
-                yield self._learn(rows.part(segment), targets[segment], weights[segment])
+                lags = given and given[segment]
+                yield self._learn(rows.part(segment), targets[segment], weights[segment], lags)
+            given = given and given[len(targets) :]
 
     def _joined(self, parts: Sequence[BatchResult]) -> BatchResult:
         """The results of segments one after the other; a class that was not known yet has probability 0."""
@@ -169,26 +196,29 @@ class AdaptiveMachine(abc.ABC):
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
 
-    def _predict(self, rows: Rows) -> Array:
+    def _predict(self, rows: Rows, lags: GivenLags) -> Array:
         """Let rows pass that are not learnt."""
         n = len(rows.values)
-        return self._pass(rows, self._unknown(n), np.zeros(n)) if self.n_records else self._nothing(n)
+        return self._pass(rows, self._unknown(n), np.zeros(n), lags) if self.n_records else self._nothing(n)
 
-    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """One segment: every record meets matrices of the same shape."""
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
-            return self._result(self._encoded(targets), self._predict(rows))
+            return self._result(self._encoded(targets), self._predict(rows, lags))
         if not self.n_records or self.core.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
-        result = self._predict_then_learn(rows, targets, weights)
+        result = self._predict_then_learn(rows, targets, weights, lags)
         self._count(n_learnt)
         return result
 
     def _count(self, n_learnt: int) -> None:
-        """Count records learnt, and let the core learn its metric where it is time."""
+        """Count records learnt, and let the cores learn their metrics where it is time."""
         self.n_records += n_learnt
-        if self.core.end_segment(self.n_records, self._keys):
+        learnt = self.core.end_segment(self.n_records, self._keys)
+        if self.lagged:
+            learnt |= self.lagged.end_segment(self.n_records)
+        if learnt:
             self._fast_path = None
 
     @property
@@ -203,23 +233,21 @@ class AdaptiveMachine(abc.ABC):
             names = self.inputs.columns.plain_names
             if names and len(names) == self.core.n_inputs:
                 scaling, feature_map = self.inputs.scaler.scaling(len(names)), self.core.feature_map(self._keys)
-                self._fast_path = AdaptiveFastPath(names, self._unknown(1), self.core, scaling, feature_map)
+                own = self.core, scaling, feature_map
+                self._fast_path = AdaptiveFastPath(names, self._unknown(1), *own, self.lags, self.lagged)
         return self._fast_path
 
-    def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
-        """Let rows through the core."""
-        values, width = rows.values, self.core.n_inputs
+    def _pass(self, rows: Rows, y: Array, weights: Array, given: GivenLags) -> Array:
+        """Let rows through the cores."""
+        values, width, known = rows.values, self.core.n_inputs, self._is_known(y)
         if width < values.shape[1]:
             values = np.ascontiguousarray(values[:, :width])
-        return self.core.advance(
-            values,
-            rows.extras,
-            y,
-            weights,
-            self._is_known(y),
-            self.inputs.scaler.scaling(width),
-            self.core.feature_map(self._keys, rows.extra_keys),
-        )
+        targets = np.where(known, y, np.nan)
+        lags = self.lags.before(targets, given)
+        past = self.lagged.advance(lags, values, rows, y, weights, known) if self.lagged else self._past(lags)
+        self.lags.take(targets)
+        scaling, feature_map = self.inputs.scaler.scaling(width), self.core.feature_map(self._keys, rows.extra_keys)
+        return self.core.advance(values, rows.extras, y, weights, known, scaling, feature_map, past)
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""
@@ -228,7 +256,11 @@ class AdaptiveMachine(abc.ABC):
         width = int(seen[-1]) + 1 if len(seen) else 0
         if not self.n_records:
             self.core.begin(width, self.targets.n_outputs)
+            if self.lagged:
+                self.lagged.begin(width, self.targets.n_outputs)
         self.core.widen(width)
+        if self.lagged:
+            self.lagged.widen(width)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         """Which records bring a new class."""
@@ -251,7 +283,11 @@ class AdaptiveMachine(abc.ABC):
         """Encode the targets of a segment; a new label joins."""
 
     @abc.abstractmethod
-    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+    def _past(self, lags: Array) -> Array:
+        """What the plain core is given of records with these lags, (n, G), where there is no other core."""
+
+    @abc.abstractmethod
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """Predict, then learn, the records of a segment."""
 
     @abc.abstractmethod

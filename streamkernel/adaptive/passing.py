@@ -22,6 +22,7 @@ def pass_records(
     truths: Array,
     weights: Array,
     experts: tuple[Any, ...],
+    past: Array,
     forest: Forest,
     out: Array,
 ) -> None:
@@ -35,16 +36,19 @@ def pass_records(
         Of n records: feature columns (n, D), scaled inputs, float32 of shape (n, d) or more, inputs as they came,
         (n, d), targets and weights (n,).
     experts
-        What comes between these and `out` among its parameters.
+        What comes between these and `past` among its parameters.
+    past
+        What is known of earlier targets, (n, G).
     forest
         The trees among the experts.
     out
         Filled with the predictions.
 
     """
-    while passed := learn(Phi, X, values, truths, weights, *experts, out):
+    while passed := learn(Phi, X, values, truths, weights, *experts, past, out):
         grow_oldest(forest)
-        Phi, X, values, truths, weights, out = (part[passed:] for part in (Phi, X, values, truths, weights, out))
+        rest = Phi, X, values, truths, weights, past, out
+        Phi, X, values, truths, weights, past, out = (part[passed:] for part in rest)
 
 
 def advance_records(
@@ -57,6 +61,7 @@ def advance_records(
     scaling: Scaling,
     feature_map: FeatureMap,
     experts: tuple[Any, ...],
+    past: Array,
     forest: Forest,
     out: Array,
     nothing: float,
@@ -65,7 +70,7 @@ def advance_records(
 
     Parameters
     ----------
-    learn, experts, forest, out
+    learn, experts, past, forest, out
         As `pass_records` has them.
     values, extras, truths, weights, learnt, scaling, feature_map
         As `arrive` has them; one that is learnt with weight 0 counts for the moments only.
@@ -81,6 +86,5 @@ def advance_records(
         block = slice(start, start + BLOCK)
         scaled, columns = X[: n - start], Phi[: n - start]
         arrive(values[block], extras[block], learnt[block], scaling, feature_map, scaled, columns)
-        pass_records(
-            learn, columns, scaled, values[block], to_learn[block], weights[block], experts, forest, out[block]
-        )
+        given = columns, scaled, values[block], to_learn[block], weights[block]
+        pass_records(learn, *given, experts, past[block], forest, out[block])

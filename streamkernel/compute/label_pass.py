@@ -19,6 +19,7 @@ from streamkernel.compute.jit import jit
 from streamkernel.compute.memory import MANY, Memory, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
+from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
 from streamkernel.compute.trees import Forest, learn_trees, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -62,7 +63,8 @@ def pass_labels(
     forest_parts: tuple[Any, ...],
     memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
-    log_temperatures: Array,
+    scores_parts: tuple[Any, ...],
+    past: Array,
     out: Array,
 ) -> Any:
     """Predict, then learn, classified records, until trees are due to be grown; how many, or 0 for all and none due.
@@ -87,10 +89,12 @@ def pass_labels(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M experts: heads, linear experts, trees, neighbours; none of its own losses counts as
-        more than `WORST` in its block; updated.
-    log_temperatures
-        log tau of each head, shape (H,); updated.
+        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbours, transitions; none of its own
+        losses counts as more than `WORST` in its block; updated.
+    scores_parts
+        log tau of each head, shape (H,), and `Transitions`; updated.
+    past
+        The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
     out
         Filled: the mixture's probabilities, float64 of shape (n, K).
     """
@@ -99,10 +103,11 @@ def pass_labels(
     forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
+    log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
-    n_experts = losses.shape[0]
+    n_experts, G = losses.shape[0], past.shape[1]
     scores = np.empty((n_smooth, K))
     p = np.empty((n_experts, K))
     weights = np.empty(n_experts)
@@ -130,7 +135,9 @@ def pass_labels(
             shift(leaves[0], nothing, 0.0, p[n_smooth])
             shift(smooth, leaves[1], TREE_SMOOTHING / 10.0 / K, p[n_smooth + 1])
         if memory.span[0]:
-            neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T :])
+            neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T : n_experts - G])
+        if G:
+            predict_transition(transitions, past[r, 0], p[n_experts - 1])
         hedge_weights(losses, prior, eta, weights)
         mix(weights, p, n_experts, out[r])
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
@@ -157,6 +164,8 @@ def pass_labels(
                 v_linear,
             )
         remember(memory, X[r], float(label), sample_weights[r], 0.0)
+        if G:
+            learn_transition(transitions, past[r, 0], label, sample_weights[r])
         if T:
             for k in range(K):
                 leaf_targets[0, k] = 1.0 if k == label else 0.0

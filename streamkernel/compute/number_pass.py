@@ -65,6 +65,7 @@ def pass_numbers(
     memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
+    past: Array,
     out: Array,
 ) -> Any:
     """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
@@ -85,10 +86,14 @@ def pass_numbers(
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels. Its own losses
-        are squared errors in variances of the target, and none counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels; and, if G, of
+        the two of the last mixture. Its own losses are squared errors in variances of the target, and none counts as
+        more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
+    past
+        What a machine that knows the past of the target predicts, float64 of shape (n, G), G = 1 or 0. A last mixture
+        is of that and of all experts here mixed: as one expert among them it would be outweighed by their number.
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
@@ -101,12 +106,14 @@ def pass_numbers(
     moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
-    n_experts = losses.shape[0]
+    G = past.shape[1]
+    n_experts = losses.shape[0] - 2 * G
     first_level = n_experts - 1 - T
     n_others = n_smooth + 2 * T + 1
     scores = np.empty((n_smooth, 1))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(1), np.empty(1)
+    both, shares = np.empty(2), np.empty(2)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
     errors = np.empty(1)
     neighbours = np.empty(MANY)
@@ -124,14 +131,18 @@ def pass_numbers(
         if T:
             predict_trees(forest, values[r], leaves)
             predictions[n_smooth] = smooth + leaves[0, 0]
-            predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
+            predictions[first_level + 1] = predictions[n_smooth] + levels[1]
         if memory.span[0]:
             neighbours_of_number(
                 memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
-        hedge_weights(losses, prior, eta, weights)
+        hedge_weights(losses[:n_experts], prior[:n_experts], eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
+        if G:
+            both[0], both[1] = out[r, PREDICTION], past[r, 0]
+            hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
+            out[r, PREDICTION] = dot(shares, both)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
         if variance <= 0:
@@ -147,6 +158,12 @@ def pass_numbers(
                 mean += squared[j] / n_others
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
+        if G:
+            for g in range(2):
+                both[g] = min((y - both[g]) ** 2 / variance, WORST)
+            for g in range(2):
+                loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
+                losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
         nearer, due = near(linear_moments, y), False
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2

@@ -8,6 +8,7 @@ from river import base
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.explanation import LabelExplainer
@@ -58,6 +59,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         Inputs past this number are ignored and counted. Defaults to 1,000.
     max_classes
         Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+    lags
+        1 for an expert that counts which label followed which, for labels that take turns or stay. For labels that come
+        late, see `with_lags`. Defaults to 0.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -86,6 +90,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
 
     """
 
+    _most_lags = 1
     _machine: LabelMachine
     _targets: Classes
 
@@ -103,6 +108,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         max_classes: int = 1_000,
+        lags: int = 0,
         seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -117,13 +123,15 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.max_classes = max_classes
+        self.lags = lags
         self.seed = seed
         self._at_least("max_classes", 2)
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)
         remembered = Memory(int(memory), int(buffer_size))
-        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window), remembered)
-        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or ())
+        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window), remembered, int(lags))
+        past = TargetLags(int(lags), self._targets)
+        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or (), past)
 
     @property
     def _multiclass(self) -> bool:

@@ -5,9 +5,13 @@ from typing import Any
 from river import base
 from river.optim.losses import Squared
 
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import NumberExperts
+from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
+from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
@@ -23,6 +27,8 @@ from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
 
 _SQUARED = Squared()
+#: q of the one head among the experts that see the lags: more of them bring nothing more.
+LAGGED_DRIFT = 1e-3
 
 
 class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.MiniBatchRegressor):
@@ -60,6 +66,9 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
         Inputs past this number are ignored and counted. Defaults to 1,000.
+    lags
+        The last known targets, as many, that more experts see as inputs: for a target that follows from those before,
+        as one that is measured every hour. For labels that come late, see `with_lags`. Defaults to 0, at most 1,000.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -86,6 +95,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
 
     """
 
+    _most_lags = 1_000
     _machine: NumberMachine
     _targets: Numbers
 
@@ -102,6 +112,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         memory: int = 10_000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
+        lags: int = 0,
         seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -115,12 +126,23 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         self.memory = memory
         self.standardize = standardize
         self.max_inputs = max_inputs
+        self.lags = lags
         self.seed = seed
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        remembered = Memory(int(memory), int(buffer_size))
-        experts = NumberExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window), remembered)
-        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule or ())
+        experts = self._experts(tuple(drift_rates), int(lags > 0))
+        past, schedule = TargetLags(int(lags), self._targets), metric_schedule or ()
+        lagged = None
+        if lags:
+            again = AdaptiveFeatures(columns.kernel, columns.n_features, columns.seed)
+            core = AdaptiveCore(again, self._experts((LAGGED_DRIFT,), 0), schedule)
+            lagged = LaggedCore(core, int(lags), inputs.columns, inputs.standardize)
+        self._machine = NumberMachine(inputs, self._targets, columns, experts, schedule, past, lagged)
+
+    def _experts(self, drift_rates: tuple[float, ...], n_past: int) -> NumberExperts:
+        """Fresh experts."""
+        memory = Memory(int(self.memory), int(self.buffer_size))
+        return NumberExperts(float(self.ridge), drift_rates, int(self.n_trees), int(self.tree_window), memory, n_past)
 
     @property
     def n_clipped_targets(self) -> int:
