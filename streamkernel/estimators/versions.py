@@ -62,8 +62,12 @@ def _from_3(state: State) -> State:
 
 
 def _from_4(state: State) -> State:
-    """Version 4 had fewer experts in the adaptive machines."""
-    return {**state, "version": VERSION}
+    """Version 4 had fewer experts in the adaptive machines, and matrices to which nothing was due."""
+    new = {**state, "version": VERSION}
+    if "heads_P" in state:
+        H, _, D = array(state, "heads_P", np.float64, None, None, None).shape
+        new["heads_late"] = np.zeros((H, 0, D))
+    return new
 
 
 def _steps_of_now(old: State) -> State:

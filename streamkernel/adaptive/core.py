@@ -1,0 +1,156 @@
+"""The core of an adaptive machine: from rows of numbers to predictions, which it learns from as the targets come.
+
+After the numbers of records in the schedule, and after a change of the stream, the metric is learnt anew from the last
+records, which then pass through fresh heads.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamkernel.adaptive import metric
+from streamkernel.adaptive.change import BLOCK
+from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
+from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
+from streamkernel.state import Array, State
+
+_NO_KEYS = np.zeros(0, np.uint64)
+_RULES: Rules = {"importance": all_from_zero}
+
+
+class AdaptiveCore:
+    """Columns, experts and the metric, all of rows of numbers with d inputs.
+
+    Parameters
+    ----------
+    columns, experts
+        The parts, fresh.
+    schedule
+        Labelled records after which the metric is learnt anew.
+
+    Attributes
+    ----------
+    importance
+        Of each input as of the last metric, float64; empty before the first.
+
+    """
+
+    def __init__(
+        self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, schedule: Sequence[int]
+    ) -> None:
+        self.columns = columns
+        self.experts = experts
+        self.schedule = sorted(int(n) for n in schedule)
+        self.importance = np.zeros(0)
+
+    @property
+    def n_inputs(self) -> int:
+        """The inputs that have a place, d; 0 before the first record."""
+        return self.columns.n_inputs
+
+    def begin(self, n_inputs: int, n_outputs: int) -> None:
+        """Begin with the inputs of the first record."""
+        self.columns.begin(n_inputs)
+        linear = self.columns.n_linear if self.columns.has_linear else None
+        self.experts.begin(self.columns.n_columns, linear, n_outputs, n_inputs)
+
+    def widen(self, n_inputs: int) -> None:
+        """Give more inputs a place, as they come."""
+        while self.columns.n_inputs < n_inputs:
+            if self.columns.add_input():
+                self.experts.add_column()
+        self.experts.forest.widen(self.columns.n_inputs)
+        self.experts.memory.widen(self.columns.n_inputs)
+
+    def feature_map(self, keys: Array, extra_keys: Array = _NO_KEYS) -> FeatureMap:
+        """How scaled rows become columns: rows of the d inputs of `keys`, then those met in these rows only."""
+        return self.columns.feature_map(keys, extra_keys)
+
+    def advance(
+        self,
+        values: Array,
+        extras: Array,
+        truths: Array,
+        weights: Array,
+        learnt: Array,
+        scaling: Scaling,
+        feature_map: FeatureMap,
+        past: Array,
+    ) -> Array:
+        """Predict, then learn, rows as they came; the parameters are those of `adaptive.passing.advance_records`."""
+        return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map, past)
+
+    def end_segment(self, n_records: int, keys: Array) -> bool:
+        """End a segment at this many labelled records; whether the metric was learnt anew, as was time for.
+
+        Parameters
+        ----------
+        n_records
+            Labelled records so far: no segment goes past the end of a block of `change`, or a number of the schedule.
+        keys
+            The keys of the d inputs.
+
+        """
+        since = self.experts.change.end_block(n_records) if n_records % BLOCK == 0 else 0
+        if since:
+            self.experts.forest.keep_last(since)
+        learns = n_records in self.schedule or (since > 0 and bool(self.schedule))
+        if learns:
+            self._learn_metric(since, keys)
+        return learns
+
+    def state(self) -> State:
+        """The fields of the state."""
+        return {
+            **self.columns.state(),
+            **self.experts.state(),
+            **checked({"importance": self.importance.copy()}, _RULES),
+        }
+
+    def load_state(self, state: State, began: bool, n_outputs: int, most_inputs: int) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit, and then the core is spoilt."""
+        self.columns.load_state(state)
+        if self.columns.n_inputs > most_inputs:
+            raise state_mismatch("metric_scales")
+        self.experts.load_state(
+            state,
+            self.columns.n_columns if began else 0,
+            self.columns.n_linear if began and self.columns.has_linear else None,
+            n_outputs if began else 0,
+            self.columns.n_inputs if began else 0,
+        )
+        if began:
+            self.experts.memory.set_metric(self.columns.scales)
+        checked(state, _RULES)
+        self.importance = array(state, "importance", np.float64, None)
+        if len(self.importance) > self.columns.n_inputs:
+            raise state_mismatch("importance")
+
+    def _learn_metric(self, since: int, keys: Array) -> None:
+        """Weigh the inputs by the slopes of the slowest head, and let the last records pass through fresh heads.
+
+        Those since a change, or all that are remembered where `since` is 0.
+        """
+        X, y, w = (part[-since:] for part in self.experts.memory.rows())
+        if not len(X):  # all that came had a weight of 0
+            return
+        columns, experts = self.columns, self.experts
+        feature_map = self.feature_map(keys)
+        self.importance = metric.importance(
+            columns.of(X, keys),
+            experts.heads.W[int(np.argmin(experts.heads.drifts))],
+            feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
+        )
+        scales = metric.scales_of(self.importance)
+        bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
+        before = max(columns.d0, 1)
+        columns.set_metric(scales, bandwidth)
+        experts.memory.set_metric(scales)
+        if columns.d0 > before:
+            experts.rescale_inputs(math.sqrt(before / columns.d0))
+        experts.forget_heads()
+        experts.replay(columns.of(X, keys), y, w)
