@@ -25,7 +25,7 @@ def from_version_4(state: State, given: dict[str, Any]) -> State:
         A field that is to become another does not fit.
 
     """
-    parts = _arguments(state, given), _heads(state), _memory(state), _losses(state, given)
+    parts = _arguments(state, given), _heads(state), _trees(state), _memory(state), _losses(state, given)
     return {**state, **{name: value for part in parts for name, value in part.items()}}
 
 
@@ -38,6 +38,20 @@ def _heads(state: State) -> State:
     """Nothing was due to the matrices."""
     H, _, D = array(state, "heads_P", np.float64, None, None, None).shape
     return {"heads_late": np.zeros((H, 0, D))}
+
+
+def _trees(old: State) -> State:
+    """The trees' window stood as in its ring, and no growth was ever under way."""
+    counts = array(old, "tree_counts", np.int64, 3)
+    window = array(old, "window_rows", np.float64, None, None), array(old, "window_weights", np.float64, None)
+    targets = array(old, "window_targets", np.float64, None, None, None)
+    oldest = -int(counts[0])
+    return {
+        "tree_counts": np.append(counts, 0),
+        "window_rows": np.roll(window[0], oldest, axis=0),
+        "window_weights": np.roll(window[1], oldest),
+        "window_targets": np.roll(targets, oldest, axis=1),
+    }
 
 
 def _memory(state: State) -> State:

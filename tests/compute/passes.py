@@ -141,8 +141,9 @@ def assert_the_forest_is(state, ensembles):
     *_, forest = copied(state)
     assert len(forest.targets) == len(ensembles)
     for t, ensemble in enumerate(ensembles):
-        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown]
-        for m, tree in enumerate(ensemble.trees):
+        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
+        for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
+            m = number % forest.features.shape[1]
             features, thresholds, children, values, weights = zip(*tree, strict=True)
             n = len(tree)
             assert forest.features[t, m, :n].tolist() == list(features)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import label_pass as kernels
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.memory import LABEL_EXPERTS, UNIFORM
@@ -42,7 +41,7 @@ def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    pass_records(kernels.pass_labels, *stream[:5], arguments(matrices, others, memory, forest), forest, out)
+    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), out)
     return (*matrices, *others, *memory, *forest), out
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.memory import NUMBER_EXPERTS
@@ -43,7 +42,7 @@ def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    pass_records(kernels.pass_numbers, *stream[:5], arguments(matrices, others, memory, forest), forest, out)
+    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), out)
     return (*matrices, *others, *memory, *forest), out
 
 
