@@ -123,7 +123,8 @@ class AdaptiveCore:
             n_outputs if began else 0,
             self.columns.n_inputs if began else 0,
         )
-        self.experts.memory.set_metric(self.columns.scales)
+        if began:
+            self.experts.memory.set_metric(self.columns.scales)
         checked(state, _RULES)
         self.importance = array(state, "importance", np.float64, None)
         if len(self.importance) > self.columns.n_inputs:
@@ -135,11 +136,13 @@ class AdaptiveCore:
         Those since a change, or all that are remembered where `since` is 0.
         """
         X, y, w = (part[-since:] for part in self.experts.memory.rows())
+        if not len(X):  # all that came had a weight of 0
+            return
         columns, experts = self.columns, self.experts
         feature_map = self.feature_map(keys)
         self.importance = metric.importance(
             columns.of(X, keys),
-            experts.heads_W[int(np.argmin(experts.drifts))],
+            experts.heads.W[int(np.argmin(experts.heads.drifts))],
             feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
         )
         scales = metric.scales_of(self.importance)

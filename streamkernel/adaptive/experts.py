@@ -9,15 +9,16 @@ import numpy as np
 
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.adaptive.memory import NAMES, Memory
-from streamkernel.adaptive.passing import advance_records, pass_records
+from streamkernel.adaptive.heads import LeastSquaresHeads
+from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
-from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
+from streamkernel.compute.experts import Linear, Mixture, hedge_weights, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
+from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
-from streamkernel.compute.recursive import apply_deferred
 from streamkernel.fields import Rules, all_finite, all_from_zero, all_positive, array, checked
 from streamkernel.state import Array, State
 
@@ -46,8 +47,8 @@ class Experts(abc.ABC):
 
     Attributes
     ----------
-    heads_P, heads_W
-        float64 of shape (H, D, D), lower triangles, and (H, K, D). `heads_P` is settled whenever it is looked at.
+    heads
+        The heads.
     linear_P, linear_W
         float64 of shape (E, L, L) and (E, K, L).
     forest
@@ -58,18 +59,22 @@ class Experts(abc.ABC):
         Watches the mixture's losses.
     losses
         Discounted losses: heads, linear experts, then those that trees and memory bring; float64.
+    prior
+        Each expert's weight where all losses are alike, in those of a head, float64.
 
     """
 
     n_linear_experts = 2
-    #: What the memory says, of each span and number of neighbours.
-    neighbour_names: tuple[str, ...]
+    #: The experts that a memory brings.
+    memory_experts: tuple[str, ...]
+    #: Each one's weight where all losses are alike, in those of a head.
+    memory_prior: float
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
     linear_rates: Array
     #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
-    run: Callable[..., int]
+    run: Callable[..., None]
     #: The target of a record that is predicted only.
     nothing: float
     #: The mixture's rate.
@@ -86,23 +91,25 @@ class Experts(abc.ABC):
     ) -> None:
         self.n_past = n_past
         self.ridge = ridge
-        self.drifts = np.array(drift_rates, np.float64)
+        self.heads = LeastSquaresHeads(ridge, drift_rates)
         self.forest = TreeEnsembles(self.n_ensembles, n_trees, window)
         self.memory = memory
         self.begin(0, None, 0, 0)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
-        H = len(self.drifts)
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
-        self.heads_P = _fresh(H, n_columns, self.ridge)
-        self.heads_W = np.zeros((H, n_outputs, n_columns))
-        self.linear_P = _fresh(E, L, self.ridge)
+        self.heads.begin(n_columns, n_outputs)
+        self.linear_P = np.tile(np.eye(L) / self.ridge, (E, 1, 1))
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
         self.memory.begin(n_inputs)
-        self.losses = np.zeros(H + E + len(self.other_names))
+        others = self.other_names
+        n_first = len(self.heads.drifts) + E
+        self.losses = np.zeros(n_first + len(others))
+        asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
+        self.prior = np.array([1.0] * n_first + asked)
         self.change = Change()
 
     @property
@@ -113,27 +120,12 @@ class Experts(abc.ABC):
     @property
     def memory_names(self) -> list[str]:
         """The experts that the memory brings."""
-        return [f"{what}, {where}" for where in NAMES for what in self.neighbour_names] if self.memory.size else []
-
-    @property
-    def heads_P(self) -> Array:
-        """The heads' matrices, all they are deferred taken: neither this nor when it happens changes a bit to come."""
-        for P, deferred in zip(self._heads_P, self._deferred, strict=True):
-            if deferred.any():
-                apply_deferred(P, deferred, 1.0 / self.ridge)
-        return self._heads_P
-
-    @heads_P.setter
-    def heads_P(self, P: Array) -> None:
-        H, D, _ = P.shape
-        self._heads_P = P
-        self._deferred = np.zeros((H, D + 2))
+        return list(self.memory_experts) if self.memory.size else []
 
     def forget_heads(self) -> None:
         """The heads begin anew; linear experts and mixture go on."""
-        H, D, _ = self._heads_P.shape
-        self.heads_P = _fresh(H, D, self.ridge)
-        self.heads_W[:] = 0.0
+        _, K, D = self.heads.W.shape
+        self.heads.begin(D, K)
 
     def rescale_inputs(self, factor: float) -> None:
         """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
@@ -150,17 +142,19 @@ class Experts(abc.ABC):
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
-        self.heads_P, self.linear_P = (_bordered(P, self.ridge) for P in (self.heads_P, self.linear_P))
-        self.heads_W, self.linear_W = (
-            np.ascontiguousarray(np.pad(W, ((0, 0), (0, 0), (0, 1)))) for W in (self.heads_W, self.linear_W)
-        )
+        self.heads.add_column()
+        E, _, L = self.linear_W.shape
+        larger = np.zeros((E, L + 1, L + 1))
+        larger[:, :L, :L] = self.linear_P
+        larger[:, L, L] = 1 / self.ridge
+        self.linear_P = larger
+        self.linear_W = np.ascontiguousarray(np.pad(self.linear_W, ((0, 0), (0, 0), (0, 1))))
 
     def add_output(self) -> None:
         """One more class: its scores are 0."""
         self.forest.add_output()
-        self.heads_W, self.linear_W = (
-            np.ascontiguousarray(np.pad(W, ((0, 0), (0, 1), (0, 0)))) for W in (self.heads_W, self.linear_W)
-        )
+        self.heads.add_output()
+        self.linear_W = np.ascontiguousarray(np.pad(self.linear_W, ((0, 0), (0, 1), (0, 0))))
 
     def advance(
         self,
@@ -176,13 +170,13 @@ class Experts(abc.ABC):
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
         arrival = values, extras, truths, weights, learnt, scaling, feature_map
-        advance_records(self.run, *arrival, self._arrays, past, self.forest.arrays, out, self.nothing)
+        advance_records(self.run, *arrival, self._arrays, past, out, self.nothing)
         return out
 
     def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
         out, past = np.empty((len(values), self._width)), np.zeros((len(values), 0), truths.dtype)
-        pass_records(self.run, Phi, X, values, truths, weights, self._arrays, past, self.forest.arrays, out)
+        self.run(Phi, X, values, truths, weights, *self._arrays, past, out)
         return out
 
     def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array, past: Array) -> tuple[Any, ...]:
@@ -192,16 +186,16 @@ class Experts(abc.ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of the matrices, the trees and the memory."""
-        matrices = (self._heads_P, self._deferred, self.heads_W, self.linear_P, self.linear_W)
-        return sum(int(part.nbytes) for part in matrices) + self.forest.nbytes + self.memory.nbytes
+        linear = int(self.linear_P.nbytes) + int(self.linear_W.nbytes)
+        return self.heads.nbytes + linear + self.forest.nbytes + self.memory.nbytes
 
     @property
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
-        names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
+        names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
         names += self.other_names
         weights = np.empty(len(names))
-        hedge_weights(self.losses[: len(names)], self.eta, weights)
+        hedge_weights(self.losses[: len(names)], self.prior[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
 
     @property
@@ -209,18 +203,20 @@ class Experts(abc.ABC):
         """The weight of what knows the past of the target beside all experts here."""
         shares = np.zeros(2)
         if self.n_past:
-            hedge_weights(self.losses[-2:], self.eta, shares)
+            hedge_weights(self.losses[-2:], self.prior[-2:], self.eta, shares)
         return float(shares[1])
 
     def state(self) -> State:
         """The fields of the state."""
         own = {name: getattr(self, name).copy() for name in self._fields}
-        return {**checked(own, self.rules), **self.forest.state(), **self.memory.state(), **self.change.state()}
+        parts = self.heads, self.forest, self.memory, self.change
+        return {**checked(own, self.rules), **{name: value for part in parts for name, value in part.state().items()}}
 
     def load_state(self, state: State, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
+        self.heads.load_state(state, n_columns, n_outputs)
         self.forest.load_state(state, n_inputs, n_outputs)
         self.memory.load_state(state, n_inputs)
         self.change.load_state(state)
@@ -236,13 +232,9 @@ class Experts(abc.ABC):
     def _arrays(self) -> tuple[Any, ...]:
         """What `run` reads and writes of the experts, in plain tuples."""
         linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
-        mixture = Mixture(self.losses, self.change.block, self.eta)
-        parts = self._heads, linear, self.forest.arrays, self.memory.arrays, mixture
+        mixture = Mixture(self.losses, self.prior, self.change.block, self.eta)
+        parts = self.heads.arrays, linear, self.forest.arrays, self.memory.arrays, mixture
         return *map(tuple, parts), self._others
-
-    @property
-    def _heads(self) -> Heads:
-        return Heads(self._heads_P, self.heads_W, self._deferred, self.drifts, self.ridge)
 
     @property
     @abc.abstractmethod
@@ -256,22 +248,7 @@ class Experts(abc.ABC):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return ("heads_P", "heads_W", "linear_P", "linear_W", "losses")
-
-    def _replay(self, Phi: Array, truths: Array, weights: Array) -> None:
-        replay(Phi, truths, weights, self._heads)
-
-
-def _fresh(n: int, size: int, ridge: float) -> Array:
-    return np.tile(np.eye(size) / ridge, (n, 1, 1))
-
-
-def _bordered(P: Array, ridge: float) -> Array:
-    n, size, _ = P.shape
-    larger = np.zeros((n, size + 1, size + 1))
-    larger[:, :size, :size] = P
-    larger[:, size, size] = 1 / ridge
-    return larger
+        return ("linear_P", "linear_W", "losses")
 
 
 class LabelExperts(Experts):
@@ -280,19 +257,20 @@ class LabelExperts(Experts):
     eta = 1.0
     n_ensembles = 2
     linear_rates = _FORGETTING
-    neighbour_names = ("labels",)
+    memory_experts = LABEL_EXPERTS
+    memory_prior = 1.0
     run = staticmethod(pass_labels)
     nothing = -1
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.log_temperatures = np.full(len(self.drifts), np.log(4.0))
+        self.log_temperatures = np.full(len(self.heads.drifts), np.log(4.0))
         self.transition_counts = self._fresh_counts(n_outputs)
         self.transition_unit = np.ones(1)
 
     def add_output(self) -> None:
         super().add_output()
-        counts = self._fresh_counts(self.heads_W.shape[1])
+        counts = self._fresh_counts(self.heads.W.shape[1])
         known = len(self.transition_counts)
         counts[:known, :known] = self.transition_counts
         self.transition_counts = counts
@@ -321,7 +299,7 @@ class LabelExperts(Experts):
 
     @property
     def _width(self) -> int:
-        return int(self.heads_W.shape[1])
+        return int(self.heads.W.shape[1])
 
     @property
     def _others(self) -> tuple[Array, ...]:
@@ -329,8 +307,8 @@ class LabelExperts(Experts):
 
     def replay(self, Phi: Array, labels: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        K = self.heads_W.shape[1]
-        self._replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
+        K = self.heads.W.shape[1]
+        self.heads.replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
 
 
 class NumberExperts(Experts):
@@ -339,7 +317,8 @@ class NumberExperts(Experts):
     eta = 2.0
     n_ensembles = 1
     linear_rates = _LINEAR_DRIFTS
-    neighbour_names = ("targets", "residuals", "median residual")
+    memory_experts = NUMBER_EXPERTS
+    memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
     run = staticmethod(pass_numbers)
     nothing = math.nan
 
@@ -350,6 +329,7 @@ class NumberExperts(Experts):
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
         self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
+        self.prior = np.append(self.prior, np.ones(2 * self.n_past))
 
     def forget_heads(self) -> None:
         super().forget_heads()
@@ -381,4 +361,4 @@ class NumberExperts(Experts):
         truths = np.empty((len(Phi), 1))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
         standardise_targets(nearer, weights, self.moments, truths[:, 0])
-        self._replay(Phi, truths, weights)
+        self.heads.replay(Phi, truths, weights)

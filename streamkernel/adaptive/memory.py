@@ -1,16 +1,14 @@
-"""The memory of the last labelled records, as they were scaled on arrival: experts ask it, a metric is learnt from it."""
+"""The memory of the last labelled records as they were scaled: experts ask it, and a metric is learnt from it."""
 
 from typing import ClassVar
 
 import numpy as np
 
 from streamkernel.compute import memory
-from streamkernel.compute.memory import NEIGHBOURS
-from streamkernel.fields import Rules, all_finite, all_from_zero, array, checked, whole
+from streamkernel.compute.memory import MANY
+from streamkernel.fields import Rules, all_finite, all_positive, array, checked, whole
 from streamkernel.state import Array, State
 
-#: Where an expert looks, in the order of `neighbours_of_number`.
-NAMES = tuple(f"{k} nearest, {span} memory" for span in ("short", "long") for k in NEIGHBOURS)
 #: Numbers of the rows that experts ask, at most: records times inputs.
 LARGEST = 100_000
 
@@ -22,7 +20,7 @@ class Memory:
     ----------
     size
         Records of which neighbours are asked, at most; with many inputs fewer, so that no more than `LARGEST` numbers
-        are looked at. 0 for no such experts.
+        are looked at, or one record. 0 for no such experts.
     buffer_size
         Records of which a metric is learnt.
 
@@ -36,7 +34,7 @@ class Memory:
     rules: ClassVar[Rules] = {
         "recent_rows": all_finite,
         "recent_targets": all_finite,
-        "recent_weights": all_from_zero,
+        "recent_weights": all_positive,
         "recent_residuals": all_finite,
     }
 
@@ -55,8 +53,8 @@ class Memory:
 
     def begin(self, n_inputs: int) -> None:
         """Begin with nothing remembered."""
-        span = min(self.size, LARGEST // max(n_inputs, 1))
-        n, k = max(span, self.buffer_size), NEIGHBOURS[-1]
+        span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
+        n, k = max(span, self.buffer_size), MANY
         self.arrays = memory.Memory(
             rows=np.zeros((n_inputs, n), np.float32),
             targets=np.zeros(n),
@@ -74,6 +72,8 @@ class Memory:
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: they were absent, 0, before."""
+        if n_inputs == len(self.arrays.rows):
+            return
         rows, *others = self._parts(len(self))
         self._fill(np.pad(rows, ((0, 0), (0, n_inputs - rows.shape[1]))), *others)
 
@@ -81,10 +81,6 @@ class Memory:
         """Look at the inputs by another metric from now on, (d,)."""
         self.arrays.scales[:] = scales
         self.arrays.answered[0] = -1
-
-    def forget_residuals(self) -> None:
-        """Residuals so far are of another size."""
-        self.arrays.residuals[:] = 0.0
 
     def rows(self) -> tuple[Array, Array, Array]:
         """The last `buffer_size` rows, targets and weights, oldest first."""

@@ -16,11 +16,12 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
-from streamkernel.compute.memory import NEIGHBOURS, Memory, neighbours_of_label, remember
+from streamkernel.compute.memory import MANY, Memory, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
-from streamkernel.compute.trees import Forest, learn_trees, predict_trees
+from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.trees import Forest, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,8 +67,8 @@ def pass_labels(
     scores_parts: tuple[Any, ...],
     past: Array,
     out: Array,
-) -> Any:
-    """Predict, then learn, classified records, until trees are due to be grown; how many, or 0 for all and none due.
+) -> None:
+    """Predict, then learn, classified records.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def pass_labels(
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])
-    losses, eta = mixture.losses, mixture.eta
+    losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
     n_experts, G = losses.shape[0], past.shape[1]
@@ -115,8 +116,8 @@ def pass_labels(
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
     for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
         nothing[k] = 0.0
-    room = np.empty(K), np.empty(D)
-    neighbours = np.empty((2, NEIGHBOURS[-1]))
+    errors = np.empty(K)
+    neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -127,7 +128,7 @@ def pass_labels(
         for j in range(H, n_smooth):
             softmax_into(scores[j], 1.0, p[j])
         if T:
-            hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+            hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
             mix(weights, p, n_smooth, smooth)
             predict_trees(forest, values[r], leaves)
             for k in range(K):
@@ -138,7 +139,7 @@ def pass_labels(
             neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T : n_experts - G])
         if G:
             predict_transition(transitions, past[r, 0], p[n_experts - 1])
-        hedge_weights(losses, eta, weights)
+        hedge_weights(losses, prior, eta, weights)
         mix(weights, p, n_experts, out[r])
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
         if label < 0:
@@ -146,7 +147,7 @@ def pass_labels(
         count_loss(mixture.block, min(-np.log(out[r, label]), WORST))
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for j in range(H):
@@ -170,6 +171,4 @@ def pass_labels(
             for k in range(K):
                 leaf_targets[0, k] = 1.0 if k == label else 0.0
                 leaf_targets[1, k] = leaf_targets[0, k] - smooth[k]
-            if learn_trees(forest, values[r], leaf_targets, sample_weights[r]):
-                return r + 1
-    return 0
+            learn_trees(forest, values[r], leaf_targets, sample_weights[r])

@@ -13,19 +13,29 @@ from streamkernel.compute.moments import near
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: How many of the nearest records an expert asks; the last number is how many are found.
-NEIGHBOURS = (5, 15)
-#: Records of the short memory; the long one has all.
-SHORT = 500
+#: How many of the nearest records an expert asks; as many as MANY are found.
+FEW, MANY = 5, 15
+#: The memories searched, and how many records the short one has; the long one has all.
+SHORT, LONG = range(2)
+SHORT_SPAN = 500
 #: Weight of a neighbour: 1 / (distance + NEAREST).
 NEAREST = 0.01
+#: Squared distances past what float32 holds count as this.
+FARTHEST = float(np.finfo(np.float32).max)
 #: What a neighbours' expert for numbers adds of the median of their residuals.
 OF_MEDIAN = 0.7
 #: The uniform share of a neighbours' distribution.
 UNIFORM = 0.1
-#: Experts of each span and number of neighbours: by targets, residuals and their median; by labels.
-OF_NUMBERS = 3
-OF_LABELS = 1
+#: The experts for numbers, and for classes.
+NUMBER_EXPERTS = (
+    f"targets of {FEW} nearest, short memory",
+    f"residuals of {FEW} nearest, short memory",
+    f"targets of {FEW} nearest, long memory",
+    f"median residual of {FEW} nearest, long memory",
+    f"targets of {MANY} nearest, long memory",
+    f"median residual of {MANY} nearest, long memory",
+)
+LABEL_EXPERTS = tuple(f"labels of {k} nearest, {span} memory" for span in ("short", "long") for k in (FEW, MANY))
 #: Records whose distances stay in the first-level cache, and those that are compared at once.
 _TILE = 1024
 _COMPARED = 64
@@ -50,7 +60,7 @@ class Memory(NamedTuple):
         Room for squared distances, float32 of shape (W,).
     places, nearest
         Of the last search, in the short and in the long memory: the records found, nearest first, the newest first of
-        those as near, int64 of shape (2, k), and their squared distances, float32.
+        those as near, int64 of shape (2, MANY), and their squared distances, float32.
     asked, answered
         The scaled inputs that the last search was for, float32 of shape (d,), and after how many records, int64 of
         shape (1,); -1 for none.
@@ -85,7 +95,10 @@ def remember(memory: Memory, x: Array, target: float, weight: float, residual: f
 
 @jit
 def squared_distances(rows: Array, scales: Array, x: Array, out: Array) -> None:
-    """Squared distances of x (d,) from records, float32 of shape (d, n), into (n,); inputs are summed in order."""
+    """Squared distances of x from records, float32 of shape (d, n), into (n,); inputs are summed in order.
+
+    x has d inputs or more: no record had those past d, and they are scaled by 1.
+    """
     n, d = out.shape[0], rows.shape[0]
     for start in range(0, n, _TILE):
         tile = out[start : start + _TILE]
@@ -96,6 +109,11 @@ def squared_distances(rows: Array, scales: Array, x: Array, out: Array) -> None:
             for i in range(tile.shape[0]):
                 difference = (value - row[i]) * scale
                 tile[i] += difference * difference
+        for j in range(d, x.shape[0]):
+            if x[j] != 0:
+                square = x[j] * x[j]
+                for i in range(tile.shape[0]):
+                    tile[i] += square
 
 
 @jit
@@ -154,7 +172,10 @@ def search(memory: Memory, x: Array) -> None:
     """
     d, W = memory.rows.shape
     seen = memory.seen[0]
-    same = memory.answered[0] == seen
+    wider = False
+    for j in range(d, x.shape[0]):
+        wider = wider or x[j] != 0
+    same = memory.answered[0] == seen and not wider
     for j in range(d):
         same = same and memory.asked[j] == x[j]
     if same:
@@ -162,7 +183,7 @@ def search(memory: Memory, x: Array) -> None:
     kept = min(seen, W)
     squared_distances(memory.rows, memory.scales, x, memory.distances[:kept])
     last = seen % W  # the place after the newest record
-    spans = min(kept, memory.span[0], SHORT), min(kept, memory.span[0])
+    spans = min(kept, memory.span[0], SHORT_SPAN), min(kept, memory.span[0])
     found, newer = 0, 0
     for s in range(2):
         places, nearest = memory.places[s], memory.nearest[s]
@@ -175,18 +196,51 @@ def search(memory: Memory, x: Array) -> None:
         newer = spans[s]
     for j in range(d):
         memory.asked[j] = x[j]
-    memory.answered[0] = seen
+    memory.answered[0] = -1 if wider else seen
 
 
 @jit
 def _weigh(memory: Memory, s: int, n: int, weights: Array) -> Any:
-    """The weights of the n nearest records, and their sum."""
+    """The weights of the n nearest records, and their sum: 0 where there are none, or of next to no weight."""
     total = 0.0
     for i in range(n):
-        distance = np.sqrt(np.float64(memory.nearest[s, i]))
+        distance = np.sqrt(min(FARTHEST, np.float64(memory.nearest[s, i])))
         weights[i] = memory.weights[memory.places[s, i]] / (distance + NEAREST)
         total += weights[i]
     return total
+
+
+@jit
+def mean_target(memory: Memory, s: int, n: int, weights: Array, moments: Array, otherwise: float) -> Any:
+    """The mean target of the n nearest records, outliers drawn in by the moments of the targets; or otherwise."""
+    total = _weigh(memory, s, n, weights)
+    mean = 0.0
+    for i in range(n):
+        mean += weights[i] * near(moments, memory.targets[memory.places[s, i]])
+    return mean / total if total > 0 else otherwise
+
+
+@jit
+def mean_residual(memory: Memory, s: int, n: int, weights: Array) -> Any:
+    """The mean residual of the n nearest records, drawn to 0 as by one of weight 1."""
+    total = _weigh(memory, s, n, weights)
+    mean = 0.0
+    for i in range(n):
+        mean += weights[i] * memory.residuals[memory.places[s, i]]
+    return mean / (total + 1.0)
+
+
+@jit
+def median_residual(memory: Memory, s: int, n: int, ordered: Array) -> Any:
+    """The median residual of the n nearest records; 0 of none."""
+    for i in range(n):
+        residual = memory.residuals[memory.places[s, i]]
+        at = i
+        while at > 0 and ordered[at - 1] > residual:
+            ordered[at] = ordered[at - 1]
+            at -= 1
+        ordered[at] = residual
+    return 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2]) if n > 0 else 0.0
 
 
 @jit
@@ -202,40 +256,35 @@ def neighbours_of_number(memory: Memory, x: Array, smooth: float, moments: Array
     smooth
         The smooth mixture's prediction.
     moments
-        Of the targets, shape (8,): outliers are drawn in by them.
+        Of the targets, shape (8,).
     room
-        Of shape (2, k), float64.
+        Of shape (MANY,), float64.
     out
-        Filled: for the short and the long memory, and each of `NEIGHBOURS`, the mean of their targets, `smooth` and the
-        mean of their residuals, and `smooth` and a part of the median of these.
+        Filled, as `NUMBER_EXPERTS` are: means of targets, or `smooth` corrected by residuals.
 
     """
     search(memory, x)
-    weights, residuals = room
-    e = 0
-    for s in range(2):
-        there = min(memory.seen[0], memory.span[0])
-        if s == 0:
-            there = min(there, SHORT)
-        for k in NEIGHBOURS:
-            n = min(there, k)
-            total = _weigh(memory, s, n, weights)
-            target, residual = 0.0, 0.0
-            for i in range(n):
-                place = memory.places[s, i]
-                target += weights[i] * near(moments, memory.targets[place])
-                residual += weights[i] * memory.residuals[place]
-                at = i  # in ascending order
-                while at > 0 and residuals[at - 1] > memory.residuals[place]:
-                    residuals[at] = residuals[at - 1]
-                    at -= 1
-                residuals[at] = memory.residuals[place]
-            out[e] = target / total if n > 0 else smooth
-            out[e + 1] = smooth + residual / (total + 1.0)
-            out[e + 2] = smooth
-            if n > 0:
-                out[e + 2] += OF_MEDIAN * 0.5 * (residuals[(n - 1) // 2] + residuals[n // 2])
-            e += OF_NUMBERS
+    there = min(memory.seen[0], memory.span[0])
+    few, many = min(there, FEW), min(there, MANY)
+    out[0] = mean_target(memory, SHORT, few, room, moments, smooth)
+    out[1] = smooth + mean_residual(memory, SHORT, few, room)
+    out[2] = mean_target(memory, LONG, few, room, moments, smooth)
+    out[3] = smooth + OF_MEDIAN * median_residual(memory, LONG, few, room)
+    out[4] = mean_target(memory, LONG, many, room, moments, smooth)
+    out[5] = smooth + OF_MEDIAN * median_residual(memory, LONG, many, room)
+
+
+@jit
+def vote(memory: Memory, s: int, n: int, weights: Array, out: Array) -> None:
+    """The labels of the n nearest records as a distribution, (K,), of which a share is uniform."""
+    K = out.shape[0]
+    total = _weigh(memory, s, n, weights)
+    share = UNIFORM if total > 0 else 1.0
+    for c in range(K):
+        out[c] = share / K
+    if total > 0:
+        for i in range(n):
+            out[np.int64(memory.targets[memory.places[s, i]])] += (1.0 - share) * weights[i] / total
 
 
 @jit
@@ -249,25 +298,13 @@ def neighbours_of_label(memory: Memory, x: Array, room: Array, out: Array) -> No
     x
         The record's scaled inputs, float32.
     room
-        Of shape (2, k), float64.
+        Of shape (MANY,), float64.
     out
-        Filled: distributions, (4 or more, K): for the short and the long memory, and each of `NEIGHBOURS`.
+        Filled, as `LABEL_EXPERTS` are: distributions, of shape (4 or more, K).
 
     """
     search(memory, x)
-    weights = room[0]
-    K = out.shape[1]
-    e = 0
+    there = min(memory.seen[0], memory.span[0])
     for s in range(2):
-        there = min(memory.seen[0], memory.span[0])
-        if s == 0:
-            there = min(there, SHORT)
-        for k in NEIGHBOURS:
-            n = min(there, k)
-            total = _weigh(memory, s, n, weights)
-            share = UNIFORM if n > 0 else 1.0
-            for c in range(K):
-                out[e, c] = share / K
-            for i in range(n):
-                out[e, np.int64(memory.targets[memory.places[s, i]])] += (1.0 - share) * weights[i] / total
-            e += OF_LABELS
+        vote(memory, s, min(there, FEW), room, out[2 * s])
+        vote(memory, s, min(there, MANY), room, out[2 * s + 1])

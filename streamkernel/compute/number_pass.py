@@ -15,10 +15,11 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
-from streamkernel.compute.memory import NEIGHBOURS, Memory, neighbours_of_number, remember
+from streamkernel.compute.memory import MANY, Memory, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.trees import Forest, learn_trees, predict_trees
+from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.trees import Forest, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -67,8 +68,8 @@ def pass_numbers(
     statistics_parts: tuple[Any, ...],
     past: Array,
     out: Array,
-) -> Any:
-    """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
+) -> None:
+    """Predict, then learn, records with numbers for targets.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def pass_numbers(
     forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
-    losses, eta = mixture.losses, mixture.eta
+    losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     moments, linear_moments, levels, squared_errors = statistics_parts
     T = forest.targets.shape[0]
     n_smooth = H + E
@@ -115,8 +116,8 @@ def pass_numbers(
     truth, error = np.empty(1), np.empty(1)
     both, shares = np.empty(2), np.empty(2)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
-    room = np.empty(1), np.empty(D)
-    neighbours = np.empty((2, NEIGHBOURS[-1]))
+    errors = np.empty(1)
+    neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -126,7 +127,7 @@ def pass_numbers(
             predictions[j] = moments[MEAN] + deviation(moments) * scores[j, 0]
         for j in range(H, n_smooth):
             predictions[j] = linear_moments[MEAN] + deviation(linear_moments) * scores[j, 0]
-        hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+        hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
         if T:
             predict_trees(forest, values[r], leaves)
@@ -137,11 +138,11 @@ def pass_numbers(
                 memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
-        hedge_weights(losses[:n_experts], eta, weights)
+        hedge_weights(losses[:n_experts], prior[:n_experts], eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
         if G:
             both[0], both[1] = out[r, PREDICTION], past[r, 0]
-            hedge_weights(losses[n_experts:], eta, shares)
+            hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
             out[r, PREDICTION] = dot(shares, both)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
@@ -165,7 +166,7 @@ def pass_numbers(
                 loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
                 losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
-        nearer, due = near(linear_moments, y), False
+        nearer = near(linear_moments, y)
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
         if linear_moments[0] > 0:  # before the first target there is nothing to correct
@@ -174,11 +175,10 @@ def pass_numbers(
             if T:
                 levels[1] += rate * (nearer - predictions[n_smooth] - levels[1])
                 leaf_targets[0, 0] = nearer - smooth
-                due = learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+                learn_trees(forest, values[r], leaf_targets, sample_weights[r])
         remember(memory, X[r], y, sample_weights[r], nearer - smooth if linear_moments[0] > 0 else 0.0)
         target, is_new = take_target(linear_moments, y)
         if is_new:
-            due = False
             levels[:] = 0.0
             squared_errors[:] = 0.0
             forest.counts[:] = 0
@@ -196,7 +196,4 @@ def pass_numbers(
                 v_linear,
             )
         truth[0] = take_target(moments, nearer)[0]
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
-        if due:
-            return r + 1
-    return 0
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)

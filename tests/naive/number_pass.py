@@ -5,31 +5,33 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.experts import count_loss, hedge_weights, predict_experts, update_heads
+from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
+from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 
 
-def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles, mixture, statistics):
-    """`ensembles` is empty, or of what is left over, which learns in place."""
-    heads_P, heads_W, deferred, drifts, ridge = heads
+def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics):
+    """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
+    heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
-    losses, block, eta = mixture
+    losses, prior, block, eta = mixture
     moments, linear_moments, levels, squared_errors = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
-    for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
+    for phi, scaled, x, y, weight in zip(Phi, X, values, targets, sample_weights, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
-        smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
+        smooth = np.dot(hedge_weights(losses[: H + E], prior[: H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
-        predictions += [*corrected[1:], *(corrected + levels)]
-        mixed = np.dot(hedge_weights(losses, eta), predictions)
+        neighbours = neighbours_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
+        predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
+        mixed = np.dot(hedge_weights(losses, prior, eta), predictions)
         total, number = squared_errors
         variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
@@ -39,13 +41,16 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
-        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(squared) + 0.05)
+        others = np.delete(squared, slice(H + E + len(ensembles), H + E + len(ensembles) + len(neighbours)))
+        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(others) + 0.05)
         if len(linear_moments):
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
                 ensemble.learn(x, np.array([nearer - smooth]), weight)
+        remember(memory, scaled, y, weight, nearer - smooth if len(linear_moments) else 0)
         standardised, is_new = take_target(linear_moments, y)
         if is_new:
+            memory.forget_residuals()
             levels, squared_errors = np.zeros_like(levels), np.zeros(2)
             for ensemble in ensembles:
                 ensemble.forget()
@@ -54,12 +59,11 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
                 linear_P[e], linear_W[e], linear_phi, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
             )
         standardised, _ = take_target(moments, nearer)
-        heads = heads_P, heads_W, deferred, drifts, ridge
-        heads_P, heads_W, deferred = update_heads(heads, phi, np.array([standardised]), scores, weight)
+        heads = heads_P, heads_W, drifts, ridge
+        heads_P, heads_W = update_heads(heads, phi, np.array([standardised]), scores, weight)
     return (
         heads_P,
         heads_W,
-        deferred,
         linear_P,
         linear_W,
         levels,
@@ -72,9 +76,9 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
     )
 
 
-def advance_numbers(values, extras, targets, sample_weights, scaling, feature_map, window, *experts):
+def advance_numbers(values, extras, targets, sample_weights, scaling, feature_map, *experts):
     """The parts of the kernel one after the other, each for all records."""
     targets = np.array(targets)
-    Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, feature_map, window)
+    X, Phi, observed = arrive(values, extras, ~np.isnan(targets), scaling, feature_map)
     to_learn = np.where(np.array(sample_weights) > 0, targets, math.nan)
-    return observed, pass_numbers(Phi, values, to_learn, sample_weights, *experts)
+    return observed, pass_numbers(Phi, X, values, to_learn, sample_weights, *experts)
