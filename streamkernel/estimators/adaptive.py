@@ -70,7 +70,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
         standardize = kernel.standardizes if self.standardize is None else self.standardize
         return Inputs(self.max_inputs, standardize), AdaptiveFeatures(kernel, int(self.n_features), seed)
 
-    def with_lags(self, x: dict[Any, Any]) -> dict[Any, Any]:
+    def with_lags(self, x: dict[Any, Any], known: Sequence[Any] | None = None) -> dict[Any, Any]:
         """A record with the lags it would be predicted with now, so that it can be learnt with the same ones later.
 
         `predict_one`, `learn_one` and all others take the lags a record brings, and the last known targets for one that
@@ -81,6 +81,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
         ----------
         x
             Inputs by name.
+        known
+            Other targets to take for the last known ones, latest first. None (the default) is those learnt.
 
         Returns
         -------
@@ -103,7 +105,11 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
         """
         lags = self._machine.lags
-        return dict(x) if lags.brings(x) else {**x, **lags.of_now()}
+        if lags.brings(x):
+            return dict(x)
+        if known is None:
+            return {**x, **lags.of_now()}
+        return {**x, **dict.fromkeys(lags.names), **dict(zip(lags.names, known, strict=False))}
 
     def _left_in(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
         # A record that brings its lags must not be taken for one that brings none: that would see those of now.
