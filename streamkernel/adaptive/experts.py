@@ -69,6 +69,8 @@ class Experts(abc.ABC):
     memory_experts: tuple[str, ...]
     #: Each one's weight where all losses are alike, in those of a head.
     memory_prior: float
+    #: What the heads know of targets: attributes that are arrays, zeros at first.
+    target_statistics: tuple[str, ...] = ()
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
@@ -122,10 +124,24 @@ class Experts(abc.ABC):
         """The experts that the memory brings."""
         return list(self.memory_experts) if self.memory.size else []
 
-    def forget_heads(self) -> None:
-        """The heads begin anew; linear experts and mixture go on."""
+    @property
+    def slowest_head(self) -> Array:
+        """The coefficients of the head that drifts least, (K, D): what a metric is learnt from."""
+        return np.asarray(self.heads.W[int(np.argmin(self.heads.drifts))])
+
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing, and what they know of targets, by attribute."""
+        fresh = LeastSquaresHeads(self.ridge, tuple(self.heads.drifts))
         _, K, D = self.heads.W.shape
-        self.heads.begin(D, K)
+        fresh.begin(D, K)
+        return {"heads": fresh, **{name: np.zeros_like(getattr(self, name)) for name in self.target_statistics}}
+
+    def exchange_heads(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Go on with other heads, as `fresh_heads` has them; those so far. Linear experts and mixture stay."""
+        before = {name: getattr(self, name) for name in parts}
+        for name, part in parts.items():
+            setattr(self, name, part)
+        return before
 
     def rescale_inputs(self, factor: float) -> None:
         """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
@@ -314,6 +330,7 @@ class LabelExperts(Experts):
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
+    target_statistics = ("moments",)
     eta = 2.0
     n_ensembles = 1
     linear_rates = _LINEAR_DRIFTS
@@ -330,10 +347,6 @@ class NumberExperts(Experts):
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
         self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
         self.prior = np.append(self.prior, np.ones(2 * self.n_past))
-
-    def forget_heads(self) -> None:
-        super().forget_heads()
-        self.moments[:] = 0.0
 
     @property
     def rules(self) -> Rules:

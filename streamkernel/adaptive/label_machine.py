@@ -63,7 +63,7 @@ class LabelMachine(AdaptiveMachine):
         before = self._predict(rows, lags) if is_new else None
         encoded = self._encoded(targets)
         if is_new:
-            self.experts.add_output()
+            self.core.add_output()
             self._fast_path = None
         predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights, lags)
         result = self._result(encoded, predictions)

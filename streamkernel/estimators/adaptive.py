@@ -171,7 +171,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
     def memory_bytes(self) -> int:
         """Bytes of the experts' matrices, the trees with their window, and the memory; with lags, of both cores."""
         machine = self._machine
-        return machine.experts.nbytes + (machine.lagged.core.experts.nbytes if machine.lagged else 0)
+        return machine.core.nbytes + (machine.lagged.core.nbytes if machine.lagged else 0)
 
 
 def _shares(names: Sequence[str], importance: Array) -> dict[str, float]:
