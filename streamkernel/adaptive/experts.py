@@ -11,7 +11,7 @@ from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.passing import advance_records, pass_records
+from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.experts import Linear, Mixture, hedge_weights, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
@@ -74,7 +74,7 @@ class Experts(abc.ABC):
     #: lambda of the linear experts, or q of those for numbers.
     linear_rates: Array
     #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
-    run: Callable[..., int]
+    run: Callable[..., None]
     #: The target of a record that is predicted only.
     nothing: float
     #: The mixture's rate.
@@ -179,13 +179,13 @@ class Experts(abc.ABC):
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
         arrival = values, extras, truths, weights, learnt, scaling, feature_map
-        advance_records(self.run, *arrival, self._arrays, past, self.forest.arrays, out, self.nothing)
+        advance_records(self.run, *arrival, self._arrays, past, out, self.nothing)
         return out
 
     def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
         out, past = np.empty((len(values), self._width)), np.zeros((len(values), 0), truths.dtype)
-        pass_records(self.run, Phi, X, values, truths, weights, self._arrays, past, self.forest.arrays, out)
+        self.run(Phi, X, values, truths, weights, *self._arrays, past, out)
         return out
 
     def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array, past: Array) -> tuple[Any, ...]:

@@ -53,8 +53,7 @@ class _CorePath:
     def learn(self) -> Array:
         """Predict, then learn, the record; its prediction."""
         arrive(*self._learnt)
-        if self._experts.run(*self._learning):
-            self._experts.forest.grow()
+        self._experts.run(*self._learning)
         prediction: Array = self._learning[-1][0]
         return prediction
 

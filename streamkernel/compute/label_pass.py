@@ -20,7 +20,8 @@ from streamkernel.compute.memory import MANY, Memory, neighbours_of_label, remem
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
-from streamkernel.compute.trees import Forest, learn_trees, predict_trees
+from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.trees import Forest, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,8 +67,8 @@ def pass_labels(
     scores_parts: tuple[Any, ...],
     past: Array,
     out: Array,
-) -> Any:
-    """Predict, then learn, classified records, until trees are due to be grown; how many, or 0 for all and none due.
+) -> None:
+    """Predict, then learn, classified records.
 
     Parameters
     ----------
@@ -170,6 +171,4 @@ def pass_labels(
             for k in range(K):
                 leaf_targets[0, k] = 1.0 if k == label else 0.0
                 leaf_targets[1, k] = leaf_targets[0, k] - smooth[k]
-            if learn_trees(forest, values[r], leaf_targets, sample_weights[r]):
-                return r + 1
-    return 0
+            learn_trees(forest, values[r], leaf_targets, sample_weights[r])

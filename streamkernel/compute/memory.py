@@ -95,7 +95,10 @@ def remember(memory: Memory, x: Array, target: float, weight: float, residual: f
 
 @jit
 def squared_distances(rows: Array, scales: Array, x: Array, out: Array) -> None:
-    """Squared distances of x (d,) from records, float32 of shape (d, n), into (n,); inputs are summed in order."""
+    """Squared distances of x from records, float32 of shape (d, n), into (n,); inputs are summed in order.
+
+    x has d inputs or more: no record had those past d, and they are scaled by 1.
+    """
     n, d = out.shape[0], rows.shape[0]
     for start in range(0, n, _TILE):
         tile = out[start : start + _TILE]
@@ -106,6 +109,11 @@ def squared_distances(rows: Array, scales: Array, x: Array, out: Array) -> None:
             for i in range(tile.shape[0]):
                 difference = (value - row[i]) * scale
                 tile[i] += difference * difference
+        for j in range(d, x.shape[0]):
+            if x[j] != 0:
+                square = x[j] * x[j]
+                for i in range(tile.shape[0]):
+                    tile[i] += square
 
 
 @jit
@@ -164,7 +172,10 @@ def search(memory: Memory, x: Array) -> None:
     """
     d, W = memory.rows.shape
     seen = memory.seen[0]
-    same = memory.answered[0] == seen
+    wider = False
+    for j in range(d, x.shape[0]):
+        wider = wider or x[j] != 0
+    same = memory.answered[0] == seen and not wider
     for j in range(d):
         same = same and memory.asked[j] == x[j]
     if same:
@@ -185,7 +196,7 @@ def search(memory: Memory, x: Array) -> None:
         newer = spans[s]
     for j in range(d):
         memory.asked[j] = x[j]
-    memory.answered[0] = seen
+    memory.answered[0] = -1 if wider else seen
 
 
 @jit

@@ -18,7 +18,8 @@ from streamkernel.compute.jit import jit
 from streamkernel.compute.memory import MANY, Memory, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.trees import Forest, learn_trees, predict_trees
+from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.trees import Forest, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -67,8 +68,8 @@ def pass_numbers(
     statistics_parts: tuple[Any, ...],
     past: Array,
     out: Array,
-) -> Any:
-    """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
+) -> None:
+    """Predict, then learn, records with numbers for targets.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def pass_numbers(
                 loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
                 losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
-        nearer, due = near(linear_moments, y), False
+        nearer = near(linear_moments, y)
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
         if linear_moments[0] > 0:  # before the first target there is nothing to correct
@@ -174,11 +175,10 @@ def pass_numbers(
             if T:
                 levels[1] += rate * (nearer - predictions[n_smooth] - levels[1])
                 leaf_targets[0, 0] = nearer - smooth
-                due = learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+                learn_trees(forest, values[r], leaf_targets, sample_weights[r])
         remember(memory, X[r], y, sample_weights[r], nearer - smooth if linear_moments[0] > 0 else 0.0)
         target, is_new = take_target(linear_moments, y)
         if is_new:
-            due = False
             levels[:] = 0.0
             squared_errors[:] = 0.0
             forest.counts[:] = 0
@@ -197,6 +197,3 @@ def pass_numbers(
             )
         truth[0] = take_target(moments, nearer)[0]
         update_heads(heads, phi, truth, scores, sample_weights[r], errors)
-        if due:
-            return r + 1
-    return 0

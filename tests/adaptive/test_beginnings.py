@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -18,8 +19,9 @@ def test_a_first_record_without_inputs(kind):
     model.learn_one({}, 1)
     for i in range(30):
         model.learn_one({"a": float(rng.normal())}, i % 2)
-    # Three heads, two linear experts; two of trees, or three of trees and levels.
-    assert len(model.expert_weights) == (7 if kind is AdaptiveKernelClassifier else 8)
+    # Three heads, two linear experts; two of trees, or three of trees and levels; those of the memory.
+    n_experts = 7 + len(LABEL_EXPERTS) if kind is AdaptiveKernelClassifier else 8 + len(NUMBER_EXPERTS)
+    assert len(model.expert_weights) == n_experts
     again = pickle.loads(pickle.dumps(model))
     assert again.state_digest() == model.state_digest()
     assert again.predict_one({"a": 0.3}) == model.predict_one({"a": 0.3})

@@ -87,7 +87,7 @@ def test_saved_and_never_saved_go_on_alike(kind, n):
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
-    """To the bit, and the heads alone: linear experts, trees and mixture have heard them already."""
+    """To the bit, and the heads alone: linear experts, trees, memory and mixture have heard them already."""
     once, (Phi, X, values, y, w) = _taught(kind, 60)
     again, other = _taught(kind, 45)[0], _begun(kind)
     again.forget_heads()

@@ -11,7 +11,7 @@ import pytest
 
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
-from streamkernel.adaptive.memory import NAMES, Memory
+from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as memories
 from streamkernel.compute import trees
 from streamkernel.compute.experts import Heads, Linear
@@ -27,8 +27,7 @@ TREES, WINDOW = 3, 40
 N, INPUTS = 160, 3
 #: Records that are asked for neighbours and that are kept, and the metric of their distances.
 MEMORY, KEPT, SCALES = 70, 90, np.array([0.5, 1.5, 1.0], np.float32)
-#: Places of a memory's experts, and its arrays of float32.
-PLACES = len(NAMES)
+#: A memory's arrays of float32.
 LANES = ("rows", "scales", "distances", "nearest", "asked")
 
 
@@ -59,6 +58,11 @@ def named(matrices, rates):
     """The matrices of `heads_and_linear` as compiled code has them."""
     *heads, room, linear_P, linear_W = matrices
     return Heads(*heads, DRIFTS, RIDGE, room), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
+
+
+def prior_of(losses):
+    """Weights of experts whose losses are alike, no two the same."""
+    return np.linspace(0.2, 2, len(losses))
 
 
 def forest_of(n_ensembles, n_trees, K):
@@ -137,8 +141,9 @@ def assert_the_forest_is(state, ensembles):
     *_, forest = copied(state)
     assert len(forest.targets) == len(ensembles)
     for t, ensemble in enumerate(ensembles):
-        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown]
-        for m, tree in enumerate(ensemble.trees):
+        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
+        for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
+            m = number % forest.features.shape[1]
             features, thresholds, children, values, weights = zip(*tree, strict=True)
             n = len(tree)
             assert forest.features[t, m, :n].tolist() == list(features)

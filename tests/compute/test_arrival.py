@@ -97,7 +97,7 @@ def _advanced(stream, extras, scaling, feature_map, arguments, learn, width):
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
     advance_records(
         *(learn, stream.values, extras, *stream[3:5], learnt, scaling, feature_map),
-        *(arguments(matrices, others, memory, forest), forest, out, -1 if labelled else np.nan),
+        *(arguments(matrices, others, memory, forest), out, -1 if labelled else np.nan),
     )
     return (*matrices, *others, *memory, *forest), out
 

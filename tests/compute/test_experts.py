@@ -116,11 +116,12 @@ def test_predict_experts(D, L, K, E):
     assert np.isnan(scores[-1]).all()  # other experts' rows are theirs
 
 
-@given(st.lists(st.floats(0, 1e5), min_size=1, max_size=8), st.floats(0.1, 4))
-def test_hedge_weights(losses, eta):
+@given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(0.05, 3)), min_size=1, max_size=8), st.floats(0.1, 4))
+def test_hedge_weights(experts, eta):
+    losses, prior = (np.array(part) for part in zip(*experts, strict=True))
     weights = np.full(len(losses), np.nan)
-    kernels.hedge_weights(np.array(losses), eta, weights)
-    assert np.allclose(weights, naive.hedge_weights(losses, eta), atol=1e-12)
+    kernels.hedge_weights(losses, prior, eta, weights)
+    assert np.allclose(weights, naive.hedge_weights(losses, prior, eta), atol=1e-9)
 
 
 @given(st.integers(1, 12), st.floats(0, 4), st.integers(0, 1000))

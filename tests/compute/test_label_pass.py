@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import label_pass as kernels
 from streamkernel.compute.experts import Mixture
-from streamkernel.compute.memory import OF_LABELS, UNIFORM
+from streamkernel.compute.memory import LABEL_EXPERTS, UNIFORM
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import MEMORY, PLACES, SHAPES, TREES, Stream
+from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
 
 FORGETTING = np.array([1.0, 0.99])
 BOTH = pytest.mark.parametrize(("n_trees", "memory"), [(0, 0), (TREES, 0), (0, MEMORY), (TREES, MEMORY)])
@@ -25,7 +24,7 @@ def _stream(D, L, K, n_trees, memory, dtype=np.float32):
     labels[rng.random(len(Phi)) < 0.2] = -1
     forest = passes.forest_of(2, n_trees, K)
     matrices = passes.heads_and_linear(D, L, K)
-    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (PLACES * OF_LABELS if memory else 0)
+    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0)
     others = np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3)
     state = (*matrices, *others, *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, labels, rng.uniform(0.2, 3, len(Phi)), state)
@@ -34,14 +33,15 @@ def _stream(D, L, K, n_trees, memory, dtype=np.float32):
 def arguments(matrices, others, memory, forest):
     """The experts as `pass_labels` has them."""
     log_temperatures, losses, block = others
-    return *passes.named(matrices, FORGETTING), forest, memory, Mixture(losses, block, 1.0), log_temperatures
+    mixture = Mixture(losses, passes.prior_of(losses), block, 1.0)
+    return *passes.named(matrices, FORGETTING), forest, memory, mixture, log_temperatures
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    pass_records(kernels.pass_labels, *stream[:5], arguments(matrices, others, memory, forest), forest, out)
+    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), out)
     return (*matrices, *others, *memory, *forest), out
 
 

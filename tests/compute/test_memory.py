@@ -5,14 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.adaptive.memory import NAMES, Memory
+from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as kernels
-from streamkernel.compute.memory import FARTHEST, NEAREST, NEIGHBOURS, OF_LABELS, OF_NUMBERS, SHORT, UNIFORM
+from streamkernel.compute.memory import (
+    FARTHEST,
+    FEW,
+    LABEL_EXPERTS,
+    MANY,
+    NEAREST,
+    NUMBER_EXPERTS,
+    SHORT_SPAN,
+    UNIFORM,
+)
 from tests import naive
 
-K = NEIGHBOURS[-1]
 #: Past the short memory, and past a tile of distances.
-LONG = max(SHORT, kernels._TILE) + 300
+PAST = max(SHORT_SPAN, kernels._TILE) + 300
 _UNIT = np.float32(1)
 
 
@@ -39,7 +47,7 @@ def _records(rng, n, d, n_values=None):
 
 def _found(memory, s):
     """Places and distances of the nearest in one of the memories."""
-    n = min(int(memory.seen[0]), int(memory.span[0]), *([SHORT] if s == 0 else []), K)
+    n = min(int(memory.seen[0]), int(memory.span[0]), *([SHORT_SPAN] if s == 0 else []), MANY)
     return memory.places[s, :n].tolist(), memory.nearest[s, :n].tolist()
 
 
@@ -67,18 +75,18 @@ def test_the_nearest_of_a_ring_are_those_of_a_sort(d, span, kept, parts, n_value
     pair = _pair(d, span, kept, rng=rng)
     for n in parts:
         _remember(pair, *_records(rng, n, d, n_values))
-        for x in _records(rng, 3, d + 2, n_values)[0]:  # inputs without a place are not looked at
+        for x in _records(rng, 3, d + 2, n_values)[0]:  # two inputs that no record had
             _assert_found(pair, x)
 
 
 @pytest.mark.parametrize("d", [1, 7])
-@pytest.mark.parametrize("span", [SHORT - 1, SHORT, SHORT + 1, LONG])
+@pytest.mark.parametrize("span", [SHORT_SPAN - 1, SHORT_SPAN, SHORT_SPAN + 1, PAST])
 @pytest.mark.parametrize("n_values", [None, 2])
 def test_the_short_and_the_long_memory(d, span, n_values):
     """While the short one fills, both are one; the ring goes round more than once."""
     rng = np.random.default_rng(d)
     pair = _pair(d, span, 1, rng=rng)
-    for n in (SHORT - 3, 1, 1, 1, 1, 2, LONG - SHORT, 1, SHORT, LONG + 17):
+    for n in (SHORT_SPAN - 3, 1, 1, 1, 1, 2, PAST - SHORT_SPAN, 1, SHORT_SPAN, PAST + 17):
         _remember(pair, *_records(rng, n, d, n_values))
         for x in _records(rng, 2, d, n_values)[0]:
             _assert_found(pair, x)
@@ -91,7 +99,7 @@ def test_of_records_as_near_the_newest_are_found():
         kernels.search(pair[0], x)
         for s in range(2):
             places, distances = _found(pair[0], s)
-            assert pair[0].targets[places].tolist() == list(range(249, 249 - K, -1))
+            assert pair[0].targets[places].tolist() == list(range(249, 249 - MANY, -1))
             assert len(set(distances)) == 1
 
 
@@ -100,7 +108,7 @@ def test_insert_nearest(first, n, n_before, n_values, seed):
     """Into none, some or all that were found of newer records before."""
     rng = np.random.default_rng(seed)
     distances = (rng.integers(0, n_values, size=200) / 4).astype(np.float32)
-    places, nearest = np.full(K, -1), np.full(K, np.nan, np.float32)
+    places, nearest = np.full(MANY, -1), np.full(MANY, np.nan, np.float32)
     before = naive.insert_nearest(distances, 200 - n_before, 200, [])
     for i, (distance, place) in enumerate(before):
         nearest[i], places[i] = distance, place
@@ -118,6 +126,8 @@ def test_squared_distances(n, d):
     out = np.full(n, np.nan, np.float32)
     kernels.squared_distances(rows, scales, x, out)
     assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x).tobytes()
+    kernels.squared_distances(rows, scales, np.append(x[:d], np.float32(0)), out)
+    assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x[:d]).tobytes()
 
 
 def test_remember():
@@ -150,6 +160,14 @@ def test_a_record_that_is_asked_for_again_is_not_searched_for_again():
     assert _asked(memory, x) != expected
 
 
+def test_an_input_that_no_record_had_makes_another_question():
+    pair = _pair(2, 50, 1, rng=np.random.default_rng(0))
+    _remember(pair, *_records(np.random.default_rng(1), 80, 2))
+    x = _records(np.random.default_rng(2), 1, 2)[0][0]
+    for late in (0, 1, 1, 2, 0):
+        _assert_found(pair, np.append(x, np.float32(late)))
+
+
 @pytest.mark.parametrize("change", ["a record", "a metric"])
 def test_a_change_is_searched_for_anew(change):
     rng = np.random.default_rng(3)
@@ -173,14 +191,14 @@ def test_a_change_is_searched_for_anew(change):
 
 
 def _numbers_said(memory, x, smooth, moments):
-    out = np.full(len(NAMES) * OF_NUMBERS, np.nan)
-    kernels.neighbours_of_number(memory, x, smooth, np.array(moments.numbers), np.empty((2, K)), out)
+    out = np.full(len(NUMBER_EXPERTS), np.nan)
+    kernels.neighbours_of_number(memory, x, smooth, np.array(moments.numbers), np.empty(MANY), out)
     return out
 
 
 def _labels_said(memory, x, n_classes):
-    out = np.full((len(NAMES) * OF_LABELS, n_classes), np.nan)
-    kernels.neighbours_of_label(memory, x, np.empty((2, K)), out)
+    out = np.full((len(LABEL_EXPERTS), n_classes), np.nan)
+    kernels.neighbours_of_label(memory, x, np.empty(MANY), out)
     return out
 
 
@@ -192,14 +210,14 @@ def _moments(rng, n=60):
 
 
 #: Fewer than an expert asks, fewer and more than the short memory has.
-SEEN = pytest.mark.parametrize("n", sorted({0, 1, 2, NEIGHBOURS[0], K - 1, K + 3, SHORT - 1, LONG}))
+SEEN = pytest.mark.parametrize("n", sorted({0, 1, 2, FEW, MANY - 1, MANY + 3, SHORT_SPAN - 1, PAST}))
 
 
 @SEEN
 def test_neighbours_of_number(n):
     """Of which some are outliers."""
     rng = np.random.default_rng(n)
-    pair = _pair(3, LONG - 100, 1, rng=rng)
+    pair = _pair(3, PAST - 100, 1, rng=rng)
     X, targets, weights, residuals = _records(rng, n, 3)
     targets[::11] = 1e6
     _remember(pair, X, targets, weights, residuals)
@@ -215,7 +233,7 @@ def test_neighbours_of_number(n):
 @pytest.mark.parametrize("n_classes", [3, 9])
 def test_neighbours_of_label(n, n_classes):
     rng = np.random.default_rng(n)
-    pair = _pair(3, LONG - 100, 1, rng=rng)
+    pair = _pair(3, PAST - 100, 1, rng=rng)
     _remember(pair, *_records(rng, n, 3))
     for x in _records(rng, 5, 3)[0]:
         said = _labels_said(pair[0], x, n_classes)
@@ -224,25 +242,36 @@ def test_neighbours_of_label(n, n_classes):
         assert said.min() >= (UNIFORM if n else 1) / n_classes
 
 
-@given(st.integers(1, K), st.integers(0, 1000))
-def test_weigh(n, seed):
+@given(st.integers(0, MANY), st.integers(0, 1), st.sampled_from([2, 3, 9]), st.integers(0, 1000))
+def test_parts_of_what_they_say(n, s, n_classes, seed):
+    """Of none, of few and of all that were found."""
     rng = np.random.default_rng(seed)
-    pair = _pair(2, 40, 1, rng=rng)
+    memory, twin = pair = _pair(2, 40, 1, rng=rng)
+    moments = _moments(rng, 40)
     _remember(pair, *_records(rng, 40, 2, 3))
-    x, weights = _records(rng, 1, 2, 3)[0][0], np.empty(K)
-    kernels.search(pair[0], x)
-    total = kernels._weigh(pair[0], 1, n, weights)
-    exact = naive._weigh(naive.search(pair[1], x)[1][:n])
-    np.testing.assert_allclose(weights[:n], exact, rtol=1e-14)
-    assert total == pytest.approx(sum(exact), rel=1e-14)
+    x, room, numbers = _records(rng, 1, 2, 3)[0][0], np.empty(MANY), np.array(moments.numbers)
+    kernels.search(memory, x)
+    neighbours = naive.search(twin, x)[s][:n]
+    weights = naive._weigh(neighbours)
+    total = kernels._weigh(memory, s, n, room)
+    np.testing.assert_allclose(room[:n], weights, rtol=1e-14)
+    assert total == pytest.approx(weights.sum(), rel=1e-14)
+    for name, given_too in (("mean_target", (room, numbers, 0.3)), ("mean_residual", (room,))):
+        said = getattr(kernels, name)(memory, s, n, *given_too)
+        twin_too = (moments, 0.3) if name == "mean_target" else ()
+        assert said == pytest.approx(getattr(naive, name)(neighbours, *twin_too), rel=1e-12)
+    assert kernels.median_residual(memory, s, n, room) == pytest.approx(naive.median_residual(neighbours), rel=1e-12)
+    p = np.empty(n_classes + 1)
+    kernels.vote(memory, s, n, room, p)
+    np.testing.assert_allclose(p, naive.vote(neighbours, n_classes + 1), rtol=1e-12)
 
 
 def test_a_record_that_came_before_is_nearest_and_counts_most():
     """Distance 0 is a weight of 1 / NEAREST."""
     pair, x = _pair(1, 50, 1), np.zeros(1, np.float32)
-    _remember(pair, np.full((K, 1), 10, np.float32), np.zeros(K), np.ones(K), np.zeros(K))
+    _remember(pair, np.full((MANY, 1), 10, np.float32), np.zeros(MANY), np.ones(MANY), np.zeros(MANY))
     _remember(pair, x[None], [1.0], [1.0], [2.0])
-    share = 1 / NEAREST / (1 / NEAREST + (NEIGHBOURS[0] - 1) / (10 + NEAREST))
+    share = 1 / NEAREST / (1 / NEAREST + (FEW - 1) / (10 + NEAREST))
     assert _labels_said(pair[0], x, 2)[0, 1] == pytest.approx(UNIFORM / 2 + (1 - UNIFORM) * share)
     assert _numbers_said(pair[0], x, 0.0, naive.Moments(naive.TARGETS))[0] == pytest.approx(share)
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.experts import Mixture
-from streamkernel.compute.memory import OF_NUMBERS
+from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import MEMORY, PLACES, SHAPES, TREES, Stream
+from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
 
 LINEAR_DRIFTS = np.array([0.0, 1e-3])
 BOTH = pytest.mark.parametrize(("n_trees", "memory"), [(0, 0), (TREES, 0), (0, MEMORY), (TREES, MEMORY)])
@@ -25,7 +24,7 @@ def _stream(D, L, n_trees, memory, dtype=np.float32):
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
     matrices, T = passes.heads_and_linear(D, L, 1), len(forest.targets)
-    n_experts = 3 + len(matrices[6]) + 2 * T + 1 + (PLACES * OF_NUMBERS if memory else 0)
+    n_experts = 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0)
     sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3
     state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
@@ -35,14 +34,15 @@ def arguments(matrices, others, memory, forest):
     """The experts as `pass_numbers` has them."""
     levels, moments, linear_moments, losses, squared_errors, block = others
     statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors)
-    return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, Mixture(losses, block, 2.0), statistics
+    mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
+    return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    pass_records(kernels.pass_numbers, *stream[:5], arguments(matrices, others, memory, forest), forest, out)
+    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), out)
     return (*matrices, *others, *memory, *forest), out
 
 

@@ -16,8 +16,8 @@ def predict_experts(heads_W, linear_W, phi):
     return scores + [[_dot(w, phi[len(phi) - len(w) :]) for w in W] for W in linear_W]
 
 
-def hedge_weights(losses, eta):
-    return softmax_into(losses, -eta)
+def hedge_weights(losses, prior, eta):
+    return softmax_into(np.array(losses) - np.log(prior) / eta, -eta)
 
 
 def step_temperature(log_temperature, scores, p, label):

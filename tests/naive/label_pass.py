@@ -31,7 +31,7 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
     """`ensembles` is empty, or of the classes and of what is left over; these and `memory` learn in place."""
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, forgetting, _ = linear
-    losses, block, eta = mixture
+    losses, prior, block, eta = mixture
     linear_P, linear_W, temperatures, out = list(linear_P), list(linear_W), log_temperatures, []
     H, E, K = len(heads_W), len(linear_W), len(heads_W[0])
     for phi, scaled, x, label, weight in zip(Phi, X, values, labels, sample_weights, strict=True):
@@ -39,13 +39,13 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         p = [softmax_into(score, math.exp(t)) for score, t in zip(scores[:H], temperatures, strict=True)]
         p += [softmax_into(score, 1) for score in scores[H:]]
-        smooth = mix(hedge_weights(losses[: H + E], eta), p, H + E)
+        smooth = mix(hedge_weights(losses[: H + E], prior[: H + E], eta), p, H + E)
         if ensembles:
             classes, left_over = (ensemble.predict_experts(x) for ensemble in ensembles)
             p.append(shift(np.maximum(classes, 0), np.full(K, 0.02 / K), 0))
             p.append(shift(smooth, left_over, 0.002 / K))
         p += neighbours_of_label(memory, scaled, K) if memory.span else []
-        out.append(mix(hedge_weights(losses, eta), p, len(p)))
+        out.append(mix(hedge_weights(losses, prior, eta), p, len(p)))
         if label < 0:
             continue
         block = count_loss(block, min(-math.log(out[-1][label]), 10))

@@ -1,8 +1,10 @@
 """Twins of the memory: its last records sorted by distance and age, and what the nearest of them say."""
 
+import itertools
+
 import numpy as np
 
-from streamkernel.compute.memory import NEAREST, NEIGHBOURS, OF_MEDIAN, SHORT, UNIFORM
+from streamkernel.compute.memory import FEW, MANY, NEAREST, OF_MEDIAN, SHORT_SPAN, UNIFORM
 from tests.naive.moments import near
 
 
@@ -19,7 +21,7 @@ class Memory:
     def asked(self):
         """The records of the short and of the long memory, the newest first."""
         newest = self.records[::-1][: min(self.span, self.size)]
-        return newest[:SHORT], newest
+        return newest[:SHORT_SPAN], newest
 
 
 def remember(memory, x, target, weight, residual):
@@ -27,17 +29,17 @@ def remember(memory, x, target, weight, residual):
 
 
 def squared_distances(rows, scales, x):
-    """Inputs are summed in order, each sum rounded to the type of the rows."""
+    """Inputs are summed in order, each sum rounded to the type of the rows; what no record had was 0 then."""
     total = np.zeros(np.shape(rows)[1], np.asarray(rows).dtype)
-    for row, scale, value in zip(rows, scales, x, strict=False):
-        total += ((value - row) * scale) ** 2
+    for row, scale, value in itertools.zip_longest(rows, scales, x, fillvalue=total.dtype.type(1)):
+        total += ((value - (row if np.ndim(row) else 0)) * scale) ** 2
     return total
 
 
 def insert_nearest(distances, first, stop, found):
     """The nearest of those found, (distance, place), and of the records [first, stop), the older the lower."""
     found = [*found, *((distances[place], place) for place in range(stop - 1, first - 1, -1))]
-    return sorted(found, key=lambda pair: pair[0])[: NEIGHBOURS[-1]]  # stable: the newest first of those as near
+    return sorted(found, key=lambda pair: pair[0])[:MANY]  # stable: the newest first of those as near
 
 
 def search(memory, x):
@@ -52,31 +54,42 @@ def search(memory, x):
 
 
 def _weigh(neighbours):
-    return [weight / (np.sqrt(distance) + NEAREST) for (_, _, weight, _), distance in neighbours]
+    return np.array([weight / (np.sqrt(distance) + NEAREST) for (_, _, weight, _), distance in neighbours])
+
+
+def mean_target(neighbours, moments, otherwise):
+    targets = [near(moments, target) for (_, target, _, _), _ in neighbours]
+    return np.average(targets, weights=_weigh(neighbours)) if neighbours else otherwise
+
+
+def mean_residual(neighbours):
+    weights = _weigh(neighbours)
+    return weights @ [residual for (_, _, _, residual), _ in neighbours] / (weights.sum() + 1) if neighbours else 0
+
+
+def median_residual(neighbours):
+    return np.median([residual for (_, _, _, residual), _ in neighbours]) if neighbours else 0
 
 
 def neighbours_of_number(memory, x, smooth, moments):
-    said = []
-    for neighbours in search(memory, x):
-        for k in NEIGHBOURS:
-            weights = np.array(_weigh(neighbours[:k]))
-            targets = np.array([near(moments, target) for (_, target, _, _), _ in neighbours[:k]])
-            residuals = np.array([residual for (_, _, _, residual), _ in neighbours[:k]])
-            said += [
-                np.average(targets, weights=weights) if neighbours else smooth,
-                smooth + weights @ residuals / (weights.sum() + 1),
-                smooth + OF_MEDIAN * np.median(residuals) if neighbours else smooth,
-            ]
-    return said
+    short, long = search(memory, x)
+    return [
+        mean_target(short[:FEW], moments, smooth),
+        smooth + mean_residual(short[:FEW]),
+        mean_target(long[:FEW], moments, smooth),
+        smooth + OF_MEDIAN * median_residual(long[:FEW]),
+        mean_target(long[:MANY], moments, smooth),
+        smooth + OF_MEDIAN * median_residual(long[:MANY]),
+    ]
+
+
+def vote(neighbours, n_classes):
+    p = np.full(n_classes, (UNIFORM if neighbours else 1) / n_classes)
+    weights = _weigh(neighbours)
+    for weight, ((_, label, _, _), _) in zip(weights, neighbours, strict=True):
+        p[int(label)] += (1 - UNIFORM) * weight / weights.sum()
+    return p
 
 
 def neighbours_of_label(memory, x, n_classes):
-    said = []
-    for neighbours in search(memory, x):
-        for k in NEIGHBOURS:
-            weights = _weigh(neighbours[:k])
-            p = np.full(n_classes, (UNIFORM if neighbours else 1) / n_classes)
-            for weight, ((_, label, _, _), _) in zip(weights, neighbours, strict=False):
-                p[int(label)] += (1 - UNIFORM) * weight / sum(weights)
-            said.append(p)
-    return said
+    return [vote(neighbours[:n], n_classes) for neighbours in search(memory, x) for n in (FEW, MANY)]

@@ -15,7 +15,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
     """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
-    losses, block, eta = mixture
+    losses, prior, block, eta = mixture
     moments, linear_moments, levels, squared_errors = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
@@ -27,11 +27,11 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
-        smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
+        smooth = np.dot(hedge_weights(losses[: H + E], prior[: H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
         neighbours = neighbours_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
         predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
-        mixed = np.dot(hedge_weights(losses, eta), predictions)
+        mixed = np.dot(hedge_weights(losses, prior, eta), predictions)
         total, number = squared_errors
         variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
@@ -41,7 +41,8 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
-        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(squared) + 0.05)
+        others = np.delete(squared, slice(H + E + len(ensembles), H + E + len(ensembles) + len(neighbours)))
+        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(others) + 0.05)
         if len(linear_moments):
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
