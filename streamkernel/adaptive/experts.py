@@ -81,6 +81,8 @@ class Experts(abc.ABC):
     nothing: float
     #: The mixture's rate.
     eta: float
+    #: What outlasts other sizes of the parts.
+    _lasting: tuple[str, ...]
 
     def __init__(
         self,
@@ -156,6 +158,13 @@ class Experts(abc.ABC):
         growth[:, 0] = 1.0  # the constant
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
 
+    def resume(self, other: "Experts") -> None:
+        """Take what others of other sizes remember: the records, what moments there are, and when a change came."""
+        self.memory.resume(other.memory)
+        self.change = other.change
+        for name in self._lasting:
+            setattr(self, name, getattr(other, name))
+
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
         self.heads.add_column()
@@ -204,6 +213,11 @@ class Experts(abc.ABC):
         """Bytes of the matrices, the trees and the memory."""
         linear = int(self.linear_P.nbytes) + int(self.linear_W.nbytes)
         return self.heads.nbytes + linear + self.forest.nbytes + self.memory.nbytes
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full."""
+        return max(self.nbytes, self.nbytes - self.heads.nbytes + self.heads.state_bytes)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -276,6 +290,7 @@ class LabelExperts(Experts):
     memory_experts = LABEL_EXPERTS
     memory_prior = 1.0
     run = staticmethod(pass_labels)
+    _lasting = ("transition_counts", "transition_unit")
     nothing = -1
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -337,6 +352,7 @@ class NumberExperts(Experts):
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
     run = staticmethod(pass_numbers)
+    _lasting = ("linear_moments", "squared_errors")
     nothing = math.nan
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
