@@ -11,6 +11,7 @@ from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.passing import advance_records, pass_records
 from streamkernel.compute.arrival import FeatureMap, Scaling, Window
+from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, replay_asinh
 from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.moments import SIZE as MOMENTS
@@ -53,6 +54,8 @@ class Experts(abc.ABC):
     """
 
     n_linear_experts = 2
+    #: Scales of a target that each head learns.
+    n_scales = 1
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
@@ -76,11 +79,11 @@ class Experts(abc.ABC):
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
         self.heads_P = _fresh(H, n_columns, self.ridge)
-        self.heads_W = np.zeros((H, n_outputs, n_columns))
+        self.heads_W = np.zeros((H, n_outputs * self.n_scales, n_columns))
         self.linear_P = _fresh(E, L, self.ridge)
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
-        self.losses = np.zeros(H + E + len(self.tree_names))
+        self.losses = np.zeros(self.n_scales * H + E + len(self.tree_names))
         self.change = Change()
 
     @property
@@ -101,6 +104,11 @@ class Experts(abc.ABC):
         H, D, _ = P.shape
         self._heads_P = P
         self._deferred = np.zeros((H, D + 2))
+
+    @property
+    def slowest_head(self) -> Array:
+        """The coefficients of the head that drifts least, (K, D): what the metric is learnt from."""
+        return np.asarray(self.heads_W[int(np.argmin(self.drifts))])
 
     def forget_heads(self) -> None:
         """The heads begin anew; linear experts and mixture go on."""
@@ -132,7 +140,8 @@ class Experts(abc.ABC):
         """One more class: its scores are 0."""
         self.forest.add_output()
         self.heads_W, self.linear_W = (
-            np.ascontiguousarray(np.pad(W, ((0, 0), (0, 1), (0, 0)))) for W in (self.heads_W, self.linear_W)
+            np.ascontiguousarray(np.pad(W, ((0, 0), (0, n), (0, 0))))
+            for W, n in ((self.heads_W, self.n_scales), (self.linear_W, 1))
         )
 
     def advance(
@@ -172,7 +181,7 @@ class Experts(abc.ABC):
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
         names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
-        names += self.tree_names
+        names += [f"asinh head, drift {q:g}" for q in self.drifts if self.n_scales > 1] + self.tree_names
         weights = np.empty(len(names))
         hedge_weights(self.losses, self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
@@ -277,6 +286,7 @@ class NumberExperts(Experts):
 
     eta = 2.0
     n_ensembles = 1
+    n_scales = 2
     linear_rates = _LINEAR_DRIFTS
     run = staticmethod(pass_numbers)
     nothing = math.nan
@@ -287,10 +297,22 @@ class NumberExperts(Experts):
         self.linear_moments = np.zeros(MOMENTS)
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
+        self.asinh_moments = np.zeros(MOMENTS)
+        self.magnitudes = np.zeros(1 + MAGNITUDES)
+        self.target_bounds = np.zeros(2)
+
+    @property
+    def slowest_head(self) -> Array:
+        """Those of the scale whose heads are heard more."""
+        H, E = len(self.drifts), len(self.linear_W)
+        weights = np.array([*self.weights.values()])
+        scale = int(weights[H + E :][:H].sum() > weights[:H].sum())
+        return super().slowest_head[scale : scale + 1]
 
     def forget_heads(self) -> None:
         super().forget_heads()
-        self.moments[:] = 0.0
+        for part in (self.moments, self.asinh_moments, self.magnitudes, self.target_bounds):
+            part[:] = 0.0
 
     @property
     def rules(self) -> Rules:
@@ -302,7 +324,8 @@ class NumberExperts(Experts):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return (*super()._fields, "moments", "linear_moments", "squared_errors", "levels")
+        own = ("moments", "linear_moments", "squared_errors", "levels", "asinh_moments", "magnitudes", "target_bounds")
+        return (*super()._fields, *own)
 
     @property
     def _width(self) -> int:
@@ -310,11 +333,17 @@ class NumberExperts(Experts):
 
     @property
     def _others(self) -> tuple[Array, ...]:
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors))
+        asinh = tuple(self._asinh)
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors, asinh))
+
+    @property
+    def _asinh(self) -> AsinhStatistics:
+        return AsinhStatistics(self.asinh_moments, self.magnitudes, self.target_bounds)
 
     def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        truths = np.empty((len(Phi), 1))
+        truths = np.empty((len(Phi), 2))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
         standardise_targets(nearer, weights, self.moments, truths[:, 0])
+        replay_asinh(nearer, weights, self._asinh, truths[:, 1])
         self._replay(Phi, truths, weights)

@@ -275,7 +275,7 @@ class AdaptiveMachine(abc.ABC):
         feature_map = columns.feature_map(keys, _NO_KEYS)
         self.importance = metric.importance(
             columns.of(X, keys),
-            experts.heads_W[int(np.argmin(experts.drifts))],
+            experts.slowest_head,
             feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
         )
         scales = metric.scales_of(self.importance)

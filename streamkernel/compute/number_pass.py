@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamkernel.compute.asinh import AsinhStatistics, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from streamkernel.compute.experts import (
     DISCOUNT,
     Heads,
@@ -42,6 +43,8 @@ class TargetStatistics(NamedTuple):
         shape (1 + T,): an expert each.
     squared_errors
         The mixture's squared errors and their number, both discounted, float64 of shape (2,).
+    asinh
+        An `AsinhStatistics`, as a plain tuple: what the heads have learnt of the targets on the scale of asinh.
 
     """
 
@@ -49,6 +52,7 @@ class TargetStatistics(NamedTuple):
     linear_moments: Array
     levels: Array
     squared_errors: Array
+    asinh: Any
 
 
 @jit
@@ -75,12 +79,14 @@ def pass_numbers(
     sample_weights
         float64 of shape (n,).
     heads_parts, linear_parts
-        `Heads` and `Linear` experts of one output, as plain tuples; updated.
+        `Heads` of two outputs, the target and it on the scale of asinh, and `Linear` experts of one, as plain tuples;
+        updated.
     forest_parts
         A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
     mixture_parts
-        A `Mixture` of H + E + 2 T + 1 experts: heads, linear experts, trees, levels. Its own losses are squared errors
-        in variances of the target, and none counts as more than `WORST` in its block; updated.
+        A `Mixture` of 2 H + E + 2 T + 1 experts: heads, linear experts, heads' second outputs, trees, levels. Its own
+        losses are squared errors in variances of the target, and none counts as more than `WORST` in its block;
+        updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
     out
@@ -92,15 +98,16 @@ def pass_numbers(
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, eta = mixture.losses, mixture.eta
-    moments, linear_moments, levels, squared_errors = statistics_parts
+    moments, linear_moments, levels, squared_errors, asinh_parts = statistics_parts
+    asinh = AsinhStatistics(*asinh_parts)
     T = forest.targets.shape[0]
-    n_smooth = H + E
+    n_smooth = H + E + H
     n_experts = n_smooth + 2 * T + 1
-    scores = np.empty((n_smooth, 1))
+    scores = np.empty((H + E, 2))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
-    truth, error = np.empty(1), np.empty(1)
+    truth, error = np.empty(2), np.empty(1)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
-    room = np.empty(1), np.empty(D)
+    room = np.empty(2), np.empty(D)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -108,7 +115,8 @@ def pass_numbers(
         predict_experts(heads.W, linear.W, phi, scores)
         for j in range(H):
             predictions[j] = moments[MEAN] + deviation(moments) * scores[j, 0]
-        for j in range(H, n_smooth):
+            predictions[H + E + j] = from_asinh(asinh, scores[j, 1], deviation(moments))
+        for j in range(H, H + E):
             predictions[j] = linear_moments[MEAN] + deviation(linear_moments) * scores[j, 0]
         hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
@@ -129,7 +137,9 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
-            mean += squared[j] / n_experts
+            # Where asinh does not suit the target, its heads would make all differences between the others small.
+            if j < H + E or j >= n_smooth:
+                mean += squared[j] / (n_experts - H)
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
@@ -161,7 +171,11 @@ def pass_numbers(
                 1.0 / linear.ridge,
                 v_linear,
             )
-        truth[0] = take_target(moments, nearer)[0]
+        truth[0], is_new = take_target(moments, nearer)
+        if is_new:
+            forget_asinh(asinh)
+        keep_magnitude(asinh.magnitudes, nearer)
+        truth[1] = take_asinh(asinh, nearer)
         update_heads(heads, phi, truth, scores, sample_weights[r], room)
         if due:
             return r + 1

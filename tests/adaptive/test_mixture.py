@@ -80,6 +80,7 @@ def test_the_temperature_stays_within_its_bounds(label, bound):
 
 HEADS = ["head, drift 0", "head, drift 0.001", "head, drift 0.03"]
 LINEAR = ["linear 0", "linear 1"]
+ASINH = [f"asinh {name}" for name in HEADS]
 LABEL_TREES = ["trees", "residual trees"]
 NUMBER_TREES = ["residual trees", "level", "residual trees, level"]
 
@@ -90,9 +91,9 @@ NUMBER_TREES = ["residual trees", "level", "residual trees, level"]
         (LabelExperts, 0, 2, HEADS + LINEAR),
         (LabelExperts, 3, 2, HEADS + LINEAR + LABEL_TREES),
         (LabelExperts, 3, None, HEADS + LABEL_TREES),
-        (NumberExperts, 0, 2, [*HEADS, *LINEAR, "level"]),
-        (NumberExperts, 3, 2, HEADS + LINEAR + NUMBER_TREES),
-        (NumberExperts, 3, None, HEADS + NUMBER_TREES),
+        (NumberExperts, 0, 2, [*HEADS, *LINEAR, *ASINH, "level"]),
+        (NumberExperts, 3, 2, HEADS + LINEAR + ASINH + NUMBER_TREES),
+        (NumberExperts, 3, None, HEADS + ASINH + NUMBER_TREES),
     ],
 )
 def test_experts_begin_equal_and_the_weights_have_names(kind, n_trees, n_linear, names):

@@ -36,10 +36,10 @@ class Stream(NamedTuple):
         return Stream(*(records[rows] for records in self[:4]), state)
 
 
-def heads_and_linear(D, L, K, E=2):
-    """Matrices as they begin, for three heads and as many linear experts."""
+def heads_and_linear(D, L, K, E=2, scales=1):
+    """Matrices as they begin, for three heads that learn each output on so many scales, and as many linear experts."""
     E, L = (0, 1) if L is None else (E, L)
-    heads = np.tile(np.eye(D) / RIDGE, (3, 1, 1)), np.zeros((3, K, D)), np.zeros((3, D + 2))
+    heads = np.tile(np.eye(D) / RIDGE, (3, 1, 1)), np.zeros((3, scales * K, D)), np.zeros((3, D + 2))
     return *heads, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
+from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.moments import SIZE
 from tests import naive
@@ -23,17 +24,17 @@ def _stream(D, L, n_trees):
     targets[100:] += 20
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
-    matrices, T = passes.heads_and_linear(D, L, 1), len(forest.targets)
-    n_experts = 3 + len(matrices[3]) + 2 * T + 1
-    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3
+    matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
+    n_experts = 2 * 3 + len(matrices[3]) + 2 * T + 1
+    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, SIZE, 1 + MAGNITUDES, 2
     state = (*matrices, *(np.zeros(size) for size in sizes), *forest)
     return Stream(Phi, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
 
 
 def arguments(matrices, others, forest):
     """The experts as `pass_numbers` has them."""
-    levels, moments, linear_moments, losses, squared_errors, block = others
-    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors)
+    levels, moments, linear_moments, losses, squared_errors, block, *asinh = others
+    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, tuple(asinh))
     return *passes.named(matrices, LINEAR_DRIFTS), forest, Mixture(losses, block, 2.0), statistics
 
 

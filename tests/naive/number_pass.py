@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
+from tests.naive.asinh import Asinh, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from tests.naive.experts import count_loss, hedge_weights, predict_experts, update_heads
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
@@ -15,18 +16,21 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
     heads_P, heads_W, deferred, drifts, ridge = heads
     linear_P, linear_W, linear_drifts, _ = linear
     losses, block, eta = mixture
-    moments, linear_moments, levels, squared_errors = statistics
+    moments, linear_moments, levels, squared_errors, asinh = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
+    assert not any(map(np.any, asinh))
+    asinh = Asinh()
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
     for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
-        scores = np.array(predict_experts(heads_W, linear_W, phi))
+        scores = predict_experts(heads_W, linear_W, phi)
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
-        smooth = np.dot(hedge_weights(losses[: H + E], eta), predictions)
+        predictions += [from_asinh(asinh, score[1], moments.deviation) for score in scores[:H]]
+        smooth = np.dot(hedge_weights(losses[: 2 * H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
         predictions += [*corrected[1:], *(corrected + levels)]
         mixed = np.dot(hedge_weights(losses, eta), predictions)
@@ -39,7 +43,8 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
-        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(squared) + 0.05)
+        plain = np.delete(squared, range(H + E, 2 * H + E))
+        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(plain) + 0.05)
         if len(linear_moments):
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
@@ -51,11 +56,21 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
                 ensemble.forget()
         for e in range(E):
             linear_P[e], linear_W[e] = learn_least_squares(
-                linear_P[e], linear_W[e], linear_phi, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
+                linear_P[e],
+                linear_W[e],
+                linear_phi,
+                standardised - scores[H + e][0],
+                weight,
+                linear_drifts[e],
+                1 / ridge,
             )
-        standardised, _ = take_target(moments, nearer)
+        standardised, is_new = take_target(moments, nearer)
+        if is_new:
+            forget_asinh(asinh)
+        keep_magnitude(asinh, nearer)
+        truth = np.array([standardised, take_asinh(asinh, nearer)])
         heads = heads_P, heads_W, deferred, drifts, ridge
-        heads_P, heads_W, deferred = update_heads(heads, phi, np.array([standardised]), scores, weight)
+        heads_P, heads_W, deferred = update_heads(heads, phi, truth, scores, weight)
     return (
         heads_P,
         heads_W,
@@ -68,6 +83,7 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
         losses,
         squared_errors,
         block,
+        *asinh.numbers,
         out,
     )
 
