@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.compute.packed import RANK
+from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.fields import state_mismatch
 from streamkernel.state import State
 
@@ -105,8 +105,9 @@ class Budget:
         left = n_bytes - _beside(d, K)
         for n_features, n_heads in self._heads():
             linear = d if d <= 2 * n_features else 0
-            D = 2 * n_features + 1 + linear
-            taken = 8 * (n_heads * D * (D + K + RANK) + 2 * (linear + 1) * (linear + 1 + K))
+            heads = LeastSquaresHeads(1.0, tuple(range(n_heads)))
+            heads.begin(2 * n_features + 1 + linear, K)
+            taken = max(heads.nbytes, heads.state_bytes) + 16 * (linear + 1) * (linear + 1 + K)
             if taken <= _HEADS * left:
                 break
         trees = TreeEnsembles(n_ensembles, 0, 1)

@@ -168,6 +168,7 @@ class AdaptiveCore:
         """Begin with what another core remembers."""
         self.begin(other.n_inputs, other.experts.heads.W.shape[1])
         self.columns.set_metric(other.columns.scales.copy(), other.columns.bandwidth)
+        self.columns.d0 = other.columns.d0
         self.importance = other.importance
         self.experts.resume(other.experts)
         self.experts.memory.set_metric(self.columns.scales)
