@@ -13,6 +13,7 @@ from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
 from streamkernel.compute.experts import Linear, Mixture, hedge_weights, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
@@ -67,10 +68,14 @@ class Experts(abc.ABC):
     """
 
     n_linear_experts = 2
+    #: Scales of a target that each head learns.
+    n_scales = 1
     #: The experts that a memory brings.
     memory_experts: tuple[str, ...]
     #: Each one's weight where all losses are alike, in those of a head.
     memory_prior: float
+    #: What the heads know of targets: attributes that are arrays, zeros at first.
+    target_statistics: tuple[str, ...] = ()
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
@@ -104,13 +109,13 @@ class Experts(abc.ABC):
         """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
-        self.heads.begin(n_columns, n_outputs)
+        self.heads.begin(n_columns, n_outputs * self.n_scales)
         self.linear_P = np.tile(np.eye(L) / self.ridge, (E, 1, 1))
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
         self.memory.begin(n_inputs)
         others = self.other_names
-        n_first = len(self.heads.drifts) + E
+        n_first = self.n_scales * len(self.heads.drifts) + E
         self.losses = np.zeros(n_first + len(others))
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
         self.prior = np.array([1.0] * n_first + asked)
@@ -122,14 +127,33 @@ class Experts(abc.ABC):
         """The experts that come after the linear ones."""
 
     @property
+    def n_outputs(self) -> int:
+        """K."""
+        return int(self.heads.W.shape[1]) // self.n_scales
+
+    @property
     def memory_names(self) -> list[str]:
         """The experts that the memory brings."""
         return list(self.memory_experts) if self.memory.size else []
 
-    def forget_heads(self) -> None:
-        """The heads begin anew; linear experts and mixture go on."""
+    @property
+    def slowest_head(self) -> Array:
+        """The coefficients of the head that drifts least, (K, D): what a metric is learnt from."""
+        return np.asarray(self.heads.W[int(np.argmin(self.heads.drifts))])
+
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing, and what they know of targets, by attribute."""
+        fresh = LeastSquaresHeads(self.ridge, tuple(self.heads.drifts))
         _, K, D = self.heads.W.shape
-        self.heads.begin(D, K)
+        fresh.begin(D, K)
+        return {"heads": fresh, **{name: np.zeros_like(getattr(self, name)) for name in self.target_statistics}}
+
+    def exchange_heads(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Go on with other heads, as `fresh_heads` has them; those so far. Linear experts and mixture stay."""
+        before = {name: getattr(self, name) for name in parts}
+        for name, part in parts.items():
+            setattr(self, name, part)
+        return before
 
     def rescale_inputs(self, factor: float) -> None:
         """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
@@ -219,6 +243,7 @@ class Experts(abc.ABC):
     def names(self) -> list[str]:
         """The experts."""
         names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
+        names += [f"asinh head, drift {q:g}" for q in self.heads.drifts if self.n_scales > 1]
         return names + self.other_names
 
     @property
@@ -352,8 +377,10 @@ class LabelExperts(Experts):
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
+    target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
     eta = 2.0
     n_ensembles = 1
+    n_scales = 2
     linear_rates = _LINEAR_DRIFTS
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
@@ -369,10 +396,25 @@ class NumberExperts(Experts):
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
         self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
         self.prior = np.append(self.prior, np.ones(2 * self.n_past))
+        self.asinh_moments = np.zeros(MOMENTS)
+        self.magnitudes = np.zeros(1 + MAGNITUDES)
+        self.target_bounds = np.zeros(2)
 
-    def forget_heads(self) -> None:
-        super().forget_heads()
-        self.moments[:] = 0.0
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing but how large the last targets were."""
+        parts = super().fresh_heads()
+        n = min(MAGNITUDES, len(self.memory))
+        for y in self.memory.rows_from(n, n)[1]:
+            keep_magnitude(parts["magnitudes"], near(self.linear_moments, y))
+        return parts
+
+    @property
+    def slowest_head(self) -> Array:
+        """Those of the scale whose heads are heard more."""
+        H, E = len(self.heads.drifts), len(self.linear_W)
+        weights = np.array([*self.weights.values()])
+        scale = int(weights[H + E :][:H].sum() > weights[:H].sum())
+        return super().slowest_head[scale : scale + 1]
 
     @property
     def rules(self) -> Rules:
@@ -385,7 +427,8 @@ class NumberExperts(Experts):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return (*super()._fields, "moments", "linear_moments", "squared_errors", "levels")
+        own = ("moments", "linear_moments", "squared_errors", "levels", "asinh_moments", "magnitudes", "target_bounds")
+        return (*super()._fields, *own)
 
     @property
     def _width(self) -> int:
@@ -393,11 +436,17 @@ class NumberExperts(Experts):
 
     @property
     def _others(self) -> tuple[Array, ...]:
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors))
+        asinh = tuple(self._asinh)
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors, asinh))
+
+    @property
+    def _asinh(self) -> AsinhStatistics:
+        return AsinhStatistics(self.asinh_moments, self.magnitudes, self.target_bounds)
 
     def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        truths = np.empty((len(Phi), 1))
+        truths = np.empty((len(Phi), 2))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
         standardise_targets(nearer, weights, self.moments, truths[:, 0])
+        take_all_asinh(nearer, weights, self._asinh, truths[:, 1])
         self.heads.replay(Phi, truths, weights)

@@ -54,7 +54,7 @@ class LabelMachine(AdaptiveMachine):
         encoded = self._encoded(targets)
         if is_new:
             self._fit(self.core.n_inputs, self.targets.n_outputs)
-            self.experts.add_output()
+            self.core.add_output()
             self._fast_path = None
         predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights, lags)
         result = self._result(encoded, predictions)

@@ -177,18 +177,30 @@ class AdaptiveMachine(abc.ABC):
         begins = learnt & (after == 1)
         cuts = np.flatnonzero(arrives | joins | begins).tolist() + (np.flatnonzero(joins | relearns) + 1).tolist()
         edges = sorted({0, *cuts, len(targets)})
-        yield from (slice(start, stop) for start, stop in itertools.pairwise(edges))
+        for start, stop in itertools.pairwise(edges):
+            # Asked again after each segment: they are learnt as they are taken.
+            while self._is_relearning and (known := np.flatnonzero(learnt[start:stop])[:1]).size:
+                first, start = start, start + int(known[0]) + 1
+                yield slice(first, start)
+            if start < stop:
+                yield slice(start, stop)
 
     def _is_steady(self, targets: Sequence[Any]) -> bool:
         """Whether nothing can happen that needs a cut, which is cheap to see and mostly so."""
         n = self.n_records
         return (
             n > 0
+            and not self._is_relearning
             and self.core.n_inputs == len(self.inputs)
             and not any(n < stop < n + len(targets) for stop in self.core.schedule)
             and (n + len(targets) - 1) // BLOCK == n // BLOCK
             and not self._joins(targets).any()
         )
+
+    @property
+    def _is_relearning(self) -> bool:
+        """Whether a metric is in the making."""
+        return self.core.is_relearning or (self.lagged is not None and self.lagged.core.is_relearning)
 
     def _arrivals(self, values: Array, learnt: Array) -> Array:
         """Which records bring an input that has no place yet."""

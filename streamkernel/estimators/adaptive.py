@@ -106,7 +106,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
         cores = 1 + (self.lags > 0 and self._has_lagged_core)
         return sized(most, Budget(int(self.max_bytes) // cores, most, sized))
 
-    def with_lags(self, x: dict[Any, Any]) -> dict[Any, Any]:
+    def with_lags(self, x: dict[Any, Any], known: Sequence[Any] | None = None) -> dict[Any, Any]:
         """A record with the lags it would be predicted with now, so that it can be learnt with the same ones later.
 
         `predict_one`, `learn_one` and all others take the lags a record brings, and the last known targets for one that
@@ -117,6 +117,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
         ----------
         x
             Inputs by name.
+        known
+            Other targets to take for the last known ones, latest first. None (the default) is those learnt.
 
         Returns
         -------
@@ -139,7 +141,11 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
         """
         lags = self._machine.lags
-        return dict(x) if lags.brings(x) else {**x, **lags.of_now()}
+        if lags.brings(x):
+            return dict(x)
+        if known is None:
+            return {**x, **lags.of_now()}
+        return {**x, **dict.fromkeys(lags.names), **dict(zip(lags.names, known, strict=False))}
 
     def _left_in(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
         # A record that brings its lags must not be taken for one that brings none: that would see those of now.
@@ -201,7 +207,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
     def memory_bytes(self) -> int:
         """Bytes of the experts' matrices, the trees with their window, and the memory; with lags, of both cores."""
         machine = self._machine
-        return machine.experts.nbytes + (machine.lagged.core.experts.nbytes if machine.lagged else 0)
+        return machine.core.nbytes + (machine.lagged.core.nbytes if machine.lagged else 0)
 
 
 def _shares(names: Sequence[str], importance: Array) -> dict[str, float]:
