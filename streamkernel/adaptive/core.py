@@ -205,4 +205,7 @@ class AdaptiveCore:
         n = min(len(self.experts.memory), self.experts.memory.buffer_size)
         if n:
             X, y, w = self.experts.memory.rows_from(n, n)
+            self.experts.exchange_heads(self.experts.fresh_heads())
             self.experts.replay(self.columns.of(X, keys), y, w)
+        if other.is_relearning and n:
+            self._relearning = Relearning(self.columns, self.experts, n)

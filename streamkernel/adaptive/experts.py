@@ -236,8 +236,11 @@ class Experts(abc.ABC):
 
     @property
     def most_bytes(self) -> int:
-        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full."""
-        return max(self.nbytes, self.nbytes - self.heads.nbytes + self.heads.state_bytes)
+        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full.
+
+        Heads count twice: others are learnt for each new metric.
+        """
+        return self.nbytes - self.heads.nbytes + 2 * max(self.heads.nbytes, self.heads.state_bytes)
 
     @property
     def names(self) -> list[str]:
@@ -272,7 +275,7 @@ class Experts(abc.ABC):
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.heads.load_state(state, n_columns, n_outputs)
+        self.heads.load_state(state, n_columns, n_outputs * self.n_scales)
         self.forest.load_state(state, n_inputs, n_outputs)
         self.memory.load_state(state, n_inputs)
         self.change.load_state(state)
