@@ -115,10 +115,12 @@ class Experts(abc.ABC):
         self.forest.begin(n_inputs, n_outputs)
         self.memory.begin(n_inputs)
         others = self.other_names
-        n_first = self.n_scales * len(self.heads.drifts) + E
-        self.losses = np.zeros(n_first + len(others))
+        H = len(self.heads.drifts)
+        n_asinh = (self.n_scales - 1) * H
+        self.losses = np.zeros(H + E + n_asinh + len(others))
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
-        self.prior = np.array([1.0] * n_first + asked)
+        # Of heads on another scale, and of neighbours for numbers, most are much alike: together they count as one.
+        self.prior = np.array([1.0] * (H + E) + [1 / H] * n_asinh + asked)
         self.change = Change()
 
     @property
@@ -386,7 +388,7 @@ class NumberExperts(Experts):
     n_scales = 2
     linear_rates = _LINEAR_DRIFTS
     memory_experts = NUMBER_EXPERTS
-    memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
+    memory_prior = 1 / len(NUMBER_EXPERTS)
     run = staticmethod(pass_numbers)
     _lasting = ("linear_moments", "squared_errors")
     nothing = math.nan
