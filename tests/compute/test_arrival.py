@@ -95,9 +95,12 @@ def _advanced(stream, extras, scaling, feature_map, arguments, learn, width):
     out = np.full((len(stream.Phi), width), np.nan)
     labelled = stream.truths.dtype == np.int64
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
+    parts, past = arguments(matrices, others, memory, forest), np.zeros((len(out), 0), stream.truths.dtype)
+    if labelled:
+        parts = *parts[:-1], (parts[-1], np.zeros((0, 0)), np.ones(1))
     advance_records(
         *(learn, stream.values, extras, *stream[3:5], learnt, scaling, feature_map),
-        *(arguments(matrices, others, memory, forest), out, -1 if labelled else np.nan),
+        *(parts, past, out, -1 if labelled else np.nan),
     )
     return (*matrices, *others, *memory, *forest), out
 

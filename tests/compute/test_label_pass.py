@@ -41,7 +41,9 @@ def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), out)
+    *parts, log_temperatures = arguments(matrices, others, memory, forest)
+    no_transitions, no_past = (np.zeros((0, 0)), np.ones(1)), np.zeros((len(out), 0), np.int64)
+    kernels.pass_labels(*stream[:5], *parts, (log_temperatures, *no_transitions), no_past, out)
     return (*matrices, *others, *memory, *forest), out
 
 

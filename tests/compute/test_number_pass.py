@@ -42,7 +42,7 @@ def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), out)
+    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), np.zeros((len(out), 0)), out)
     return (*matrices, *others, *memory, *forest), out
 
 
