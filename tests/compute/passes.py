@@ -39,10 +39,11 @@ class Stream(NamedTuple):
     values: np.ndarray
     truths: np.ndarray
     weights: np.ndarray
+    past: np.ndarray
     state: tuple[np.ndarray, ...]
 
     def part(self, rows, state):
-        return Stream(*(records[rows] for records in self[:5]), state)
+        return Stream(*(records[rows] for records in self[:6]), state)
 
 
 def heads_and_linear(D, L, K, E=2):

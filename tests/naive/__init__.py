@@ -187,7 +187,7 @@ from tests.naive.structured import (
     structured_features,
     structured_scores,
 )
-from tests.naive.transition import learn_transition, predict_transition
+from tests.naive.transition import Transitions, learn_transition, predict_transition
 from tests.naive.trees import (
     Ensemble,
     add_to_histograms,

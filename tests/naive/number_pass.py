@@ -11,9 +11,7 @@ from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 
 
-def pass_numbers(
-    Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics, past=()
-):
+def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics, past):
     """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
@@ -24,9 +22,7 @@ def pass_numbers(
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
-    if len(past):
-        last, last_prior, losses, prior = losses[-2:], prior[-2:], losses[:-2], prior[:-2]
-    for r, (phi, scaled, x, y, weight) in enumerate(zip(Phi, X, values, targets, sample_weights, strict=True)):
+    for phi, scaled, x, y, weight, other in zip(Phi, X, values, targets, sample_weights, past, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
@@ -35,10 +31,11 @@ def pass_numbers(
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
         neighbours = neighbours_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
         predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
-        mixed = np.dot(hedge_weights(losses, prior, eta), predictions)
-        if len(past):
-            both = np.array([mixed, past[r, 0]])
-            mixed = np.dot(hedge_weights(last, last_prior, eta), both)
+        n = len(predictions)
+        mixed = np.dot(hedge_weights(losses[:n], prior[:n], eta), predictions)
+        both = [mixed, *other]
+        if len(both) == 2:
+            mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), both)
         total, number = squared_errors
         variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
@@ -49,10 +46,9 @@ def pass_numbers(
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
         others = np.delete(squared, slice(H + E + len(ensembles), H + E + len(ensembles) + len(neighbours)))
-        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(others) + 0.05)
-        if len(past):
-            errors = np.minimum((y - both) ** 2 / variance, 4)
-            last = 0.99 * np.array(last) + 0.4 * errors / (np.mean(errors) + 0.05)
+        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4)
+        new = [squared / (np.mean(others) + 0.05), *([of_both / (np.mean(of_both) + 0.05)] if len(both) == 2 else [])]
+        losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
         if len(linear_moments):
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
