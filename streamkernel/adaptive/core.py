@@ -4,18 +4,17 @@ After the numbers of records in the schedule, and after a change of the stream, 
 records, which then pass through fresh heads.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from streamkernel.adaptive import metric
+from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.relearning import Relearning
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
-from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)
@@ -31,21 +30,42 @@ class AdaptiveCore:
         The parts, fresh.
     schedule
         Labelled records after which the metric is learnt anew.
+    budget
+        What the parts must fit into; None where bytes do not matter.
 
     Attributes
     ----------
     importance
         Of each input as of the last metric, float64; empty before the first.
+    parts
+        Their sizes; None where bytes do not matter, and before the first record.
 
     """
 
     def __init__(
-        self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, schedule: Sequence[int]
+        self,
+        columns: AdaptiveFeatures,
+        experts: LabelExperts | NumberExperts,
+        schedule: Sequence[int],
+        budget: Budget | None = None,
     ) -> None:
         self.columns = columns
         self.experts = experts
         self.schedule = sorted(int(n) for n in schedule)
         self.importance = np.zeros(0)
+        self._relearning: Relearning | None = None
+        self.budget = budget
+        self.parts: Parts | None = None
+
+    @property
+    def is_relearning(self) -> bool:
+        """Whether a metric is in the making: no segment goes past a labelled record then."""
+        return self._relearning is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the experts, and of a metric in the making."""
+        return self.experts.nbytes + (self._relearning.nbytes if self._relearning else 0)
 
     @property
     def n_inputs(self) -> int:
@@ -63,8 +83,40 @@ class AdaptiveCore:
         while self.columns.n_inputs < n_inputs:
             if self.columns.add_input():
                 self.experts.add_column()
+            if self._relearning:
+                self._relearning.add_input()
         self.experts.forest.widen(self.columns.n_inputs)
         self.experts.memory.widen(self.columns.n_inputs)
+        if self._relearning:
+            self._relearning.find_rows()
+
+    def add_output(self) -> None:
+        """One more class."""
+        self.experts.add_output()
+        if self._relearning:
+            self._relearning.add_output()
+
+    def with_room(self, n_inputs: int, n_outputs: int, keys: Array) -> "AdaptiveCore":
+        """This core or, where its budget of bytes has no room for so many inputs or outputs, one of other sizes.
+
+        That one knows the records this one remembers, and its heads have learnt the last of them; trees and linear
+        experts begin anew.
+
+        Parameters
+        ----------
+        n_inputs, n_outputs
+            What there will be room for.
+        keys
+            The keys of the inputs that have a place.
+
+        """
+        budget, parts = self.budget, self.parts
+        if budget is None or (parts and n_inputs <= parts.n_inputs and n_outputs <= parts.n_outputs):
+            return self
+        core = budget.core(*with_room(n_inputs, n_outputs, parts))
+        if parts:
+            core._resume(self, keys)
+        return core
 
     def feature_map(self, keys: Array, extra_keys: Array = _NO_KEYS) -> FeatureMap:
         """How scaled rows become columns: rows of the d inputs of `keys`, then those met in these rows only."""
@@ -85,12 +137,13 @@ class AdaptiveCore:
         return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map, past)
 
     def end_segment(self, n_records: int, keys: Array) -> bool:
-        """End a segment at this many labelled records; whether the metric was learnt anew, as was time for.
+        """End a segment at this many labelled records; whether from now on another metric is in force.
 
         Parameters
         ----------
         n_records
-            Labelled records so far: no segment goes past the end of a block of `change`, or a number of the schedule.
+            Labelled records so far: no segment goes past the end of a block of `change`, or a number of the schedule,
+            nor past a labelled record while a metric is in the making.
         keys
             The keys of the d inputs.
 
@@ -98,17 +151,27 @@ class AdaptiveCore:
         since = self.experts.change.end_block(n_records) if n_records % BLOCK == 0 else 0
         if since:
             self.experts.forest.keep_last(since)
-        learns = n_records in self.schedule or (since > 0 and bool(self.schedule))
-        if learns:
-            self._learn_metric(since, keys)
-        return learns
+        n_rows = min(len(self.experts.memory), self.experts.memory.buffer_size)
+        # Where the stream has changed, what is in the making is of records that are past.
+        if since and self.schedule:
+            self._relearning = None
+            n_rows = min(n_rows, since)
+        # There are no rows where all that came had a weight of 0.
+        if not self._relearning and n_rows and (n_records in self.schedule or (since and self.schedule)):
+            self._relearning = Relearning(self.columns, self.experts, n_rows)
+        if not self._relearning or not self._relearning.step(keys):
+            return False
+        self.importance, self._relearning = self._relearning.importance, None
+        return True
 
     def state(self) -> State:
         """The fields of the state."""
         return {
+            **({"parts": np.array(self.parts or Parts(*[0] * len(Parts._fields)), np.int64)} if self.budget else {}),
             **self.columns.state(),
             **self.experts.state(),
             **checked({"importance": self.importance.copy()}, _RULES),
+            **(self._relearning.state() if self._relearning else {}),
         }
 
     def load_state(self, state: State, began: bool, n_outputs: int, most_inputs: int) -> None:
@@ -129,28 +192,16 @@ class AdaptiveCore:
         self.importance = array(state, "importance", np.float64, None)
         if len(self.importance) > self.columns.n_inputs:
             raise state_mismatch("importance")
+        self._relearning = Relearning.of(state, self.columns, self.experts) if Relearning.is_in(state) else None
 
-    def _learn_metric(self, since: int, keys: Array) -> None:
-        """Weigh the inputs by the slopes of the slowest head, and let the last records pass through fresh heads.
-
-        Those since a change, or all that are remembered where `since` is 0.
-        """
-        X, y, w = (part[-since:] for part in self.experts.memory.rows())
-        if not len(X):  # all that came had a weight of 0
-            return
-        columns, experts = self.columns, self.experts
-        feature_map = self.feature_map(keys)
-        self.importance = metric.importance(
-            columns.of(X, keys),
-            experts.heads.W[int(np.argmin(experts.heads.drifts))],
-            feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
-        )
-        scales = metric.scales_of(self.importance)
-        bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
-        before = max(columns.d0, 1)
-        columns.set_metric(scales, bandwidth)
-        experts.memory.set_metric(scales)
-        if columns.d0 > before:
-            experts.rescale_inputs(math.sqrt(before / columns.d0))
-        experts.forget_heads()
-        experts.replay(columns.of(X, keys), y, w)
+    def _resume(self, other: "AdaptiveCore", keys: Array) -> None:
+        """Begin with what another core remembers."""
+        self.begin(other.n_inputs, other.experts.heads.W.shape[1])
+        self.columns.set_metric(other.columns.scales.copy(), other.columns.bandwidth)
+        self.importance = other.importance
+        self.experts.resume(other.experts)
+        self.experts.memory.set_metric(self.columns.scales)
+        n = min(len(self.experts.memory), self.experts.memory.buffer_size)
+        if n:
+            X, y, w = self.experts.memory.rows_from(n, n)
+            self.experts.replay(self.columns.of(X, keys), y, w)

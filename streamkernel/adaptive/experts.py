@@ -69,6 +69,8 @@ class Experts(abc.ABC):
     memory_experts: tuple[str, ...]
     #: Each one's weight where all losses are alike, in those of a head.
     memory_prior: float
+    #: What the heads know of targets: attributes that are arrays, zeros at first.
+    target_statistics: tuple[str, ...] = ()
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
@@ -79,6 +81,8 @@ class Experts(abc.ABC):
     nothing: float
     #: The mixture's rate.
     eta: float
+    #: What outlasts other sizes of the parts.
+    _lasting: tuple[str, ...]
 
     def __init__(
         self,
@@ -122,10 +126,24 @@ class Experts(abc.ABC):
         """The experts that the memory brings."""
         return list(self.memory_experts) if self.memory.size else []
 
-    def forget_heads(self) -> None:
-        """The heads begin anew; linear experts and mixture go on."""
+    @property
+    def slowest_head(self) -> Array:
+        """The coefficients of the head that drifts least, (K, D): what a metric is learnt from."""
+        return np.asarray(self.heads.W[int(np.argmin(self.heads.drifts))])
+
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing, and what they know of targets, by attribute."""
+        fresh = LeastSquaresHeads(self.ridge, tuple(self.heads.drifts))
         _, K, D = self.heads.W.shape
-        self.heads.begin(D, K)
+        fresh.begin(D, K)
+        return {"heads": fresh, **{name: np.zeros_like(getattr(self, name)) for name in self.target_statistics}}
+
+    def exchange_heads(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Go on with other heads, as `fresh_heads` has them; those so far. Linear experts and mixture stay."""
+        before = {name: getattr(self, name) for name in parts}
+        for name, part in parts.items():
+            setattr(self, name, part)
+        return before
 
     def rescale_inputs(self, factor: float) -> None:
         """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
@@ -139,6 +157,13 @@ class Experts(abc.ABC):
         growth = 1 / np.sqrt(np.clip(self.ridge * diagonal, factor**2, 1.0))
         growth[:, 0] = 1.0  # the constant
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
+
+    def resume(self, other: "Experts") -> None:
+        """Take what others of other sizes remember: the records, what moments there are, and when a change came."""
+        self.memory.resume(other.memory)
+        self.change = other.change
+        for name in self._lasting:
+            setattr(self, name, getattr(other, name))
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
@@ -188,6 +213,11 @@ class Experts(abc.ABC):
         """Bytes of the matrices, the trees and the memory."""
         linear = int(self.linear_P.nbytes) + int(self.linear_W.nbytes)
         return self.heads.nbytes + linear + self.forest.nbytes + self.memory.nbytes
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full."""
+        return max(self.nbytes, self.nbytes - self.heads.nbytes + self.heads.state_bytes)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -260,6 +290,7 @@ class LabelExperts(Experts):
     memory_experts = LABEL_EXPERTS
     memory_prior = 1.0
     run = staticmethod(pass_labels)
+    _lasting = ("transition_counts", "transition_unit")
     nothing = -1
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -314,12 +345,14 @@ class LabelExperts(Experts):
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
+    target_statistics = ("moments",)
     eta = 2.0
     n_ensembles = 1
     linear_rates = _LINEAR_DRIFTS
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
     run = staticmethod(pass_numbers)
+    _lasting = ("linear_moments", "squared_errors")
     nothing = math.nan
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -330,10 +363,6 @@ class NumberExperts(Experts):
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
         self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
         self.prior = np.append(self.prior, np.ones(2 * self.n_past))
-
-    def forget_heads(self) -> None:
-        super().forget_heads()
-        self.moments[:] = 0.0
 
     @property
     def rules(self) -> Rules:

@@ -38,7 +38,10 @@ class LeastSquaresHeads:
         """Begin with nothing learnt."""
         H = len(self.drifts)
         self.W = np.zeros((H, n_outputs, n_columns))
-        self._take(np.tile(np.eye(n_columns) / self.ridge, (H, 1, 1)))
+        self._make_room(n_columns)
+        self._diagonals[:] = 1 / self.ridge
+        for tiles, late, diagonals in zip(self._tiles, self._late, self._diagonals, strict=True):
+            settle(tiles, late, diagonals)
 
     def add_column(self) -> None:
         """One more column: nothing is known of it."""
@@ -69,6 +72,12 @@ class LeastSquaresHeads:
         """Bytes of the matrices."""
         parts = self._tiles, self.W, self._late, self._n_late, self._diagonals, self._room
         return sum(int(part.nbytes) for part in parts)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state, at most."""
+        H, K, D = self.W.shape
+        return 8 * H * D * (D + K + RANK)
 
     def settled_P(self) -> Array:
         """The matrices with all that is due taken, lower triangles, (H, D, D); nothing is changed."""
@@ -103,14 +112,19 @@ class LeastSquaresHeads:
 
     def _take(self, P: Array) -> None:
         """Take matrices to which nothing is due, lower triangles."""
-        H, D, _ = P.shape
-        self._tiles = aligned_zeros(H, packed_size(D))
+        self._make_room(P.shape[1])
+        self._diagonals[:] = np.einsum("hii->hi", P)[:, None]
         for matrix, tiles in zip(P, self._tiles, strict=True):
             pack(matrix, tiles)
-        self._late = aligned_zeros(H, RANK, padded(D))
+
+    def _make_room(self, n_columns: int) -> None:
+        """Arrays of zeros."""
+        H = len(self.drifts)
+        self._tiles = aligned_zeros(H, packed_size(n_columns))
+        self._late = aligned_zeros(H, RANK, padded(n_columns))
         self._n_late = np.zeros(1, np.int64)
-        self._diagonals = np.ascontiguousarray(np.repeat(np.einsum("hii->hi", P)[:, None], 2, axis=1))
-        self._room = aligned_zeros(2, padded(D))
+        self._diagonals = np.zeros((H, 2, n_columns))
+        self._room = aligned_zeros(2, padded(n_columns))
 
     def _P(self) -> Array:
         """The matrices as they stand."""

@@ -1,6 +1,6 @@
 """The memory of the last labelled records as they were scaled: experts ask it, and a metric is learnt from it."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -74,23 +74,27 @@ class Memory:
         """More inputs have a place: they were absent, 0, before."""
         if n_inputs == len(self.arrays.rows):
             return
-        rows, *others = self._parts(len(self))
+        rows, *others = self._parts(len(self), len(self))
         self._fill(np.pad(rows, ((0, 0), (0, n_inputs - rows.shape[1]))), *others)
+
+    def resume(self, other: Self) -> None:
+        """Begin with the last records of another one, as many as there is room for."""
+        self._fill(*other._parts(len(other), len(other)))
 
     def set_metric(self, scales: Array) -> None:
         """Look at the inputs by another metric from now on, (d,)."""
         self.arrays.scales[:] = scales
         self.arrays.answered[0] = -1
 
-    def rows(self) -> tuple[Array, Array, Array]:
-        """The last `buffer_size` rows, targets and weights, oldest first."""
-        rows, targets, weights, _ = self._parts(min(len(self), self.buffer_size))
+    def rows_from(self, ahead: int, n: int) -> tuple[Array, Array, Array]:
+        """Rows, targets and weights of n records, oldest first, from that on with which the last `ahead` begin."""
+        rows, targets, weights, _ = self._parts(ahead, n)
         return rows, targets, weights
 
     def state(self) -> State:
         """The fields of the state."""
         names = ("recent_rows", "recent_targets", "recent_weights", "recent_residuals")
-        return checked(dict(zip(names, self._parts(len(self)), strict=True)), self.rules)
+        return checked(dict(zip(names, self._parts(len(self), len(self)), strict=True)), self.rules)
 
     def load_state(self, state: State, n_inputs: int) -> None:
         """Take the fields that `state` gave, but for the metric; ValueError where they do not fit."""
@@ -102,10 +106,10 @@ class Memory:
         whole({"n": len(y)}, "n", len(self.arrays.targets))
         self._fill(X, y, w, r)
 
-    def _parts(self, n: int) -> tuple[Array, Array, Array, Array]:
-        """The last n rows, targets, weights and residuals, oldest first."""
-        arrays, seen = self.arrays, int(self.arrays.seen[0])
-        order = np.arange(seen - n, seen) % len(arrays.targets)
+    def _parts(self, ahead: int, n: int) -> tuple[Array, Array, Array, Array]:
+        """Rows, targets, weights and residuals, as `rows_from` has them."""
+        arrays, first = self.arrays, int(self.arrays.seen[0]) - ahead
+        order = np.arange(first, first + n) % len(arrays.targets)
         rows = np.ascontiguousarray(arrays.rows[:, order].T)
         return rows, arrays.targets[order], arrays.weights[order], arrays.residuals[order]
 

@@ -25,7 +25,7 @@ def from_version_4(state: State, given: dict[str, Any]) -> State:
         A field that is to become another does not fit.
 
     """
-    parts = _arguments(state, given), _heads(state), _trees(state), _memory(state), _losses(state, given)
+    parts = _arguments(state, given), _heads(state), trees_of_now(state), _memory(state), _losses(state, given)
     return {**state, **{name: value for part in parts for name, value in part.items()}}
 
 
@@ -40,7 +40,7 @@ def _heads(state: State) -> State:
     return {"heads_late": np.zeros((H, 0, D))}
 
 
-def _trees(old: State) -> State:
+def trees_of_now(old: State) -> State:
     """The trees' window stood as in its ring, and no growth was ever under way."""
     counts = array(old, "tree_counts", np.int64, 3)
     window = array(old, "window_rows", np.float64, None, None), array(old, "window_weights", np.float64, None)
