@@ -196,7 +196,7 @@ class AdaptiveCore:
 
     def _resume(self, other: "AdaptiveCore", keys: Array) -> None:
         """Begin with what another core remembers."""
-        self.begin(other.n_inputs, other.experts.heads.W.shape[1])
+        self.begin(other.n_inputs, other.experts.n_outputs)
         self.columns.set_metric(other.columns.scales.copy(), other.columns.bandwidth)
         self.importance = other.importance
         self.experts.resume(other.experts)

@@ -46,11 +46,11 @@ class Stream(NamedTuple):
         return Stream(*(records[rows] for records in self[:6]), state)
 
 
-def heads_and_linear(D, L, K, E=2):
-    """Matrices as they begin, for three heads and as many linear experts."""
+def heads_and_linear(D, L, K, E=2, scales=1):
+    """Matrices as they begin, for three heads that learn each output on so many scales, and as many linear experts."""
     E, L = (0, 1) if L is None else (E, L)
     heads = LeastSquaresHeads(RIDGE, DRIFTS)
-    heads.begin(D, K)
+    heads.begin(D, scales * K)
     tiles, W, late, n_late, diagonals, _, _, room = heads.arrays
     return tiles, W, late, n_late, diagonals, room, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from streamkernel.compute import number_pass as kernels
+from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
@@ -25,18 +26,18 @@ def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32):
     targets[100:] += 20
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
-    matrices, T = passes.heads_and_linear(D, L, 1), len(forest.targets)
-    n_experts = 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0) + 2 * n_past
+    matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
+    n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0) + 2 * n_past
     past = 60 + 5 * rng.normal(size=(len(Phi), n_past))
-    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3
+    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, SIZE, 1 + MAGNITUDES, 2
     state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
 def arguments(matrices, others, memory, forest):
     """The experts as `pass_numbers` has them."""
-    levels, moments, linear_moments, losses, squared_errors, block = others
-    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors)
+    levels, moments, linear_moments, losses, squared_errors, block, *asinh = others
+    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, tuple(asinh))
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
     return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
 
