@@ -25,9 +25,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     """A kernel classifier that learns all a record says, at once, in bounded memory.
 
     Recursive least squares on random features, at three drift rates, two linear experts, two ensembles of trees on the
-    last records and the nearest of these, mixed by how well each did lately. The inputs are weighed by a metric that is learnt from the last
-    records. When the mixture comes to do worse than it did, the stream has changed: the metric is learnt again from the
-    records since, and the trees' window forgets those before.
+    last records and the nearest of these, mixed by how well each did lately. The inputs are weighed by a metric that is
+    learnt from the last records. When the mixture comes to do worse than it did, the stream has changed: the metric is
+    learnt again from the records since, and the trees' window forgets those before.
 
     Parameters
     ----------
