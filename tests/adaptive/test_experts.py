@@ -90,7 +90,7 @@ def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
     """To the bit, and the heads alone: linear experts, trees, memory and mixture have heard them already."""
     once, (Phi, X, values, y, w) = _taught(kind, 60)
     again, other = _taught(kind, 45)[0], _begun(kind)
-    again.forget_heads()
+    again.exchange_heads(again.fresh_heads())
     before = again.state()
     # A weight of 0 leaves a record out, whatever it says.
     again.replay(np.insert(Phi, 7, 1e9, axis=0), np.insert(y, 7, 1), np.insert(w, 7, 0))
