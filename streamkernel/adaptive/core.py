@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
@@ -29,22 +30,32 @@ class AdaptiveCore:
         The parts, fresh.
     schedule
         Labelled records after which the metric is learnt anew.
+    budget
+        What the parts must fit into; None where bytes do not matter.
 
     Attributes
     ----------
     importance
         Of each input as of the last metric, float64; empty before the first.
+    parts
+        Their sizes; None where bytes do not matter, and before the first record.
 
     """
 
     def __init__(
-        self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, schedule: Sequence[int]
+        self,
+        columns: AdaptiveFeatures,
+        experts: LabelExperts | NumberExperts,
+        schedule: Sequence[int],
+        budget: Budget | None = None,
     ) -> None:
         self.columns = columns
         self.experts = experts
         self.schedule = sorted(int(n) for n in schedule)
         self.importance = np.zeros(0)
         self._relearning: Relearning | None = None
+        self.budget = budget
+        self.parts: Parts | None = None
 
     @property
     def is_relearning(self) -> bool:
@@ -84,6 +95,28 @@ class AdaptiveCore:
         self.experts.add_output()
         if self._relearning:
             self._relearning.add_output()
+
+    def with_room(self, n_inputs: int, n_outputs: int, keys: Array) -> "AdaptiveCore":
+        """This core or, where its budget of bytes has no room for so many inputs or outputs, one of other sizes.
+
+        That one knows the records this one remembers, and its heads have learnt the last of them; trees and linear
+        experts begin anew.
+
+        Parameters
+        ----------
+        n_inputs, n_outputs
+            What there will be room for.
+        keys
+            The keys of the inputs that have a place.
+
+        """
+        budget, parts = self.budget, self.parts
+        if budget is None or (parts and n_inputs <= parts.n_inputs and n_outputs <= parts.n_outputs):
+            return self
+        core = budget.core(*with_room(n_inputs, n_outputs, parts))
+        if parts:
+            core._resume(self, keys)
+        return core
 
     def feature_map(self, keys: Array, extra_keys: Array = _NO_KEYS) -> FeatureMap:
         """How scaled rows become columns: rows of the d inputs of `keys`, then those met in these rows only."""
@@ -134,6 +167,7 @@ class AdaptiveCore:
     def state(self) -> State:
         """The fields of the state."""
         return {
+            **({"parts": np.array(self.parts or Parts(*[0] * len(Parts._fields)), np.int64)} if self.budget else {}),
             **self.columns.state(),
             **self.experts.state(),
             **checked({"importance": self.importance.copy()}, _RULES),
@@ -159,3 +193,15 @@ class AdaptiveCore:
         if len(self.importance) > self.columns.n_inputs:
             raise state_mismatch("importance")
         self._relearning = Relearning.of(state, self.columns, self.experts) if Relearning.is_in(state) else None
+
+    def _resume(self, other: "AdaptiveCore", keys: Array) -> None:
+        """Begin with what another core remembers."""
+        self.begin(other.n_inputs, other.experts.n_outputs)
+        self.columns.set_metric(other.columns.scales.copy(), other.columns.bandwidth)
+        self.importance = other.importance
+        self.experts.resume(other.experts)
+        self.experts.memory.set_metric(self.columns.scales)
+        n = min(len(self.experts.memory), self.experts.memory.buffer_size)
+        if n:
+            X, y, w = self.experts.memory.rows_from(n, n)
+            self.experts.replay(self.columns.of(X, keys), y, w)

@@ -13,6 +13,7 @@ from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
 from streamkernel.compute.experts import Linear, Mixture, hedge_weights, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
@@ -65,6 +66,8 @@ class Experts(abc.ABC):
     """
 
     n_linear_experts = 2
+    #: Scales of a target that each head learns.
+    n_scales = 1
     #: The experts that a memory brings.
     memory_experts: tuple[str, ...]
     #: Each one's weight where all losses are alike, in those of a head.
@@ -81,6 +84,8 @@ class Experts(abc.ABC):
     nothing: float
     #: The mixture's rate.
     eta: float
+    #: What outlasts other sizes of the parts.
+    _lasting: tuple[str, ...]
 
     def __init__(
         self,
@@ -102,13 +107,13 @@ class Experts(abc.ABC):
         """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
-        self.heads.begin(n_columns, n_outputs)
+        self.heads.begin(n_columns, n_outputs * self.n_scales)
         self.linear_P = np.tile(np.eye(L) / self.ridge, (E, 1, 1))
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
         self.memory.begin(n_inputs)
         others = self.other_names
-        n_first = len(self.heads.drifts) + E
+        n_first = self.n_scales * len(self.heads.drifts) + E
         self.losses = np.zeros(n_first + len(others))
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
         self.prior = np.array([1.0] * n_first + asked)
@@ -118,6 +123,11 @@ class Experts(abc.ABC):
     @abc.abstractmethod
     def other_names(self) -> list[str]:
         """The experts that come after the linear ones."""
+
+    @property
+    def n_outputs(self) -> int:
+        """K."""
+        return int(self.heads.W.shape[1]) // self.n_scales
 
     @property
     def memory_names(self) -> list[str]:
@@ -155,6 +165,13 @@ class Experts(abc.ABC):
         growth = 1 / np.sqrt(np.clip(self.ridge * diagonal, factor**2, 1.0))
         growth[:, 0] = 1.0  # the constant
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
+
+    def resume(self, other: "Experts") -> None:
+        """Take what others of other sizes remember: the records, what moments there are, and when a change came."""
+        self.memory.resume(other.memory)
+        self.change = other.change
+        for name in self._lasting:
+            setattr(self, name, getattr(other, name))
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
@@ -206,10 +223,15 @@ class Experts(abc.ABC):
         return self.heads.nbytes + linear + self.forest.nbytes + self.memory.nbytes
 
     @property
+    def most_bytes(self) -> int:
+        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full."""
+        return max(self.nbytes, self.nbytes - self.heads.nbytes + self.heads.state_bytes)
+
+    @property
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
         names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
-        names += self.other_names
+        names += [f"asinh head, drift {q:g}" for q in self.heads.drifts if self.n_scales > 1] + self.other_names
         weights = np.empty(len(names))
         hedge_weights(self.losses[: len(names)], self.prior[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
@@ -276,6 +298,7 @@ class LabelExperts(Experts):
     memory_experts = LABEL_EXPERTS
     memory_prior = 1.0
     run = staticmethod(pass_labels)
+    _lasting = ("transition_counts", "transition_unit")
     nothing = -1
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -330,13 +353,15 @@ class LabelExperts(Experts):
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
-    target_statistics = ("moments",)
+    target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
     eta = 2.0
     n_ensembles = 1
+    n_scales = 2
     linear_rates = _LINEAR_DRIFTS
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
     run = staticmethod(pass_numbers)
+    _lasting = ("linear_moments", "squared_errors")
     nothing = math.nan
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -347,6 +372,25 @@ class NumberExperts(Experts):
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
         self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
         self.prior = np.append(self.prior, np.ones(2 * self.n_past))
+        self.asinh_moments = np.zeros(MOMENTS)
+        self.magnitudes = np.zeros(1 + MAGNITUDES)
+        self.target_bounds = np.zeros(2)
+
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing but how large the last targets were."""
+        parts = super().fresh_heads()
+        n = min(MAGNITUDES, len(self.memory))
+        for y in self.memory.rows_from(n, n)[1]:
+            keep_magnitude(parts["magnitudes"], near(self.linear_moments, y))
+        return parts
+
+    @property
+    def slowest_head(self) -> Array:
+        """Those of the scale whose heads are heard more."""
+        H, E = len(self.heads.drifts), len(self.linear_W)
+        weights = np.array([*self.weights.values()])
+        scale = int(weights[H + E :][:H].sum() > weights[:H].sum())
+        return super().slowest_head[scale : scale + 1]
 
     @property
     def rules(self) -> Rules:
@@ -359,7 +403,8 @@ class NumberExperts(Experts):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return (*super()._fields, "moments", "linear_moments", "squared_errors", "levels")
+        own = ("moments", "linear_moments", "squared_errors", "levels", "asinh_moments", "magnitudes", "target_bounds")
+        return (*super()._fields, *own)
 
     @property
     def _width(self) -> int:
@@ -367,11 +412,17 @@ class NumberExperts(Experts):
 
     @property
     def _others(self) -> tuple[Array, ...]:
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors))
+        asinh = tuple(self._asinh)
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors, asinh))
+
+    @property
+    def _asinh(self) -> AsinhStatistics:
+        return AsinhStatistics(self.asinh_moments, self.magnitudes, self.target_bounds)
 
     def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        truths = np.empty((len(Phi), 1))
+        truths = np.empty((len(Phi), 2))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
         standardise_targets(nearer, weights, self.moments, truths[:, 0])
+        take_all_asinh(nearer, weights, self._asinh, truths[:, 1])
         self.heads.replay(Phi, truths, weights)

@@ -73,6 +73,12 @@ class LeastSquaresHeads:
         parts = self._tiles, self.W, self._late, self._n_late, self._diagonals, self._room
         return sum(int(part.nbytes) for part in parts)
 
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state, at most."""
+        H, K, D = self.W.shape
+        return 8 * H * D * (D + K + RANK)
+
     def settled_P(self) -> Array:
         """The matrices with all that is due taken, lower triangles, (H, D, D); nothing is changed."""
         P = self._P()

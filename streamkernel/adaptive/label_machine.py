@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.experts import LabelExperts
-from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.machine import AdaptiveMachine
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch
@@ -22,18 +21,9 @@ from streamkernel.state import Array, State
 class LabelMachine(AdaptiveMachine):
     """The adaptive kernel machine of classifiers: K scores, mixed as probabilities."""
 
-    def __init__(
-        self,
-        inputs: Inputs,
-        targets: Classes,
-        columns: AdaptiveFeatures,
-        experts: LabelExperts,
-        schedule: Sequence[int],
-        lags: TargetLags,
-    ) -> None:
+    def __init__(self, inputs: Inputs, targets: Classes, core: AdaptiveCore, lags: TargetLags) -> None:
         self.targets: Classes = targets
-        self.experts: LabelExperts = experts
-        super().__init__(inputs, columns, schedule, lags)
+        super().__init__(inputs, core, lags)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         joined = set()
@@ -63,6 +53,7 @@ class LabelMachine(AdaptiveMachine):
         before = self._predict(rows, lags) if is_new else None
         encoded = self._encoded(targets)
         if is_new:
+            self._fit(self.core.n_inputs, self.targets.n_outputs)
             self.core.add_output()
             self._fast_path = None
         predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights, lags)

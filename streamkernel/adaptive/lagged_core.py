@@ -62,6 +62,10 @@ class LaggedCore:
         self._keys = np.zeros(0, np.uint64)
         self.scaler = InputScaler(_LaggedColumns(n_lags, columns, standardize), True)
 
+    def make_room(self, n_inputs: int) -> None:
+        """Take a core of other sizes where one more would not fit its budget of bytes."""
+        self.core = self.core.with_room(self.n_lags + n_inputs, 1, self.keys)
+
     def begin(self, n_inputs: int, n_outputs: int) -> None:
         """Begin with the inputs of the first record."""
         self.core.begin(self.n_lags + n_inputs, n_outputs)
@@ -127,5 +131,7 @@ class LaggedCore:
         own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
         own["n_records"] = state.get("n_records")
         self._keys = np.zeros(0, np.uint64)
+        if self.core.budget and began:
+            self.core = self.core.budget.core_of(own)
         self.core.load_state(own, began, 1, self.n_lags + len(self._columns))
         self.scaler.load_state(own)

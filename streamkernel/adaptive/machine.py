@@ -15,7 +15,6 @@ from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
-from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch, whole
@@ -34,10 +33,8 @@ class AdaptiveMachine(abc.ABC):
 
     Parameters
     ----------
-    inputs, targets, columns, experts
+    inputs, targets, core
         The parts, fresh.
-    schedule
-        Labelled records after which the metric is learnt anew.
     lags
         The last known targets, fresh.
     lagged
@@ -53,23 +50,26 @@ class AdaptiveMachine(abc.ABC):
     """
 
     targets: Classes | Numbers
-    experts: LabelExperts | NumberExperts
 
     def __init__(
         self,
         inputs: Inputs,
-        columns: AdaptiveFeatures,
-        schedule: Sequence[int],
+        core: AdaptiveCore,
         lags: TargetLags,
         lagged: LaggedCore | None = None,
     ) -> None:
         self.inputs = inputs
         self.lags = lags
         self.lagged = lagged
-        self.core = AdaptiveCore(columns, self.experts, schedule)
+        self.core = core
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, self.targets)
         self._fast_path: AdaptiveFastPath | None = None
+
+    @property
+    def experts(self) -> LabelExperts | NumberExperts:
+        """The experts of the core."""
+        return self.core.experts
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -135,6 +135,8 @@ class AdaptiveMachine(abc.ABC):
         self.n_records = whole(state, "n_records")
         self.inputs.load_state(state)
         self.targets.load_state(state)
+        if self.core.budget and self.n_records:
+            self.core = self.core.budget.core_of(state)
         self.core.load_state(state, self.n_records > 0, self.targets.n_outputs, len(self.inputs))
         self.lags.load_state(state)
         if self.lagged:
@@ -266,6 +268,7 @@ class AdaptiveMachine(abc.ABC):
         self._fast_path = None
         seen = np.flatnonzero(~np.isnan(values).all(axis=0))
         width = int(seen[-1]) + 1 if len(seen) else 0
+        self._fit(max(width, self.core.n_inputs), self.targets.n_outputs)
         if not self.n_records:
             self.core.begin(width, self.targets.n_outputs)
             if self.lagged:
@@ -273,6 +276,12 @@ class AdaptiveMachine(abc.ABC):
         self.core.widen(width)
         if self.lagged:
             self.lagged.widen(width)
+
+    def _fit(self, n_inputs: int, n_outputs: int) -> None:
+        """Take cores of other sizes where so many inputs or outputs do not fit their budgets of bytes."""
+        self.core = self.core.with_room(n_inputs, n_outputs, self._keys)
+        if self.lagged:
+            self.lagged.make_room(n_inputs)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         """Which records bring a new class."""

@@ -1,6 +1,6 @@
 """The memory of the last labelled records as they were scaled: experts ask it, and a metric is learnt from it."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class Memory:
             return
         rows, *others = self._parts(len(self), len(self))
         self._fill(np.pad(rows, ((0, 0), (0, n_inputs - rows.shape[1]))), *others)
+
+    def resume(self, other: Self) -> None:
+        """Begin with the last records of another one, as many as there is room for."""
+        self._fill(*other._parts(len(other), len(other)))
 
     def set_metric(self, scales: Array) -> None:
         """Look at the inputs by another metric from now on, (d,)."""

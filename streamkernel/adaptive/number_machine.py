@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import NumberExperts
-from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.machine import AdaptiveMachine
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
@@ -23,18 +23,16 @@ class NumberMachine(AdaptiveMachine):
     """The adaptive kernel machine of regressors: one score, a prediction with its deviation."""
 
     def __init__(
-        self,
-        inputs: Inputs,
-        targets: Numbers,
-        columns: AdaptiveFeatures,
-        experts: NumberExperts,
-        schedule: Sequence[int],
-        lags: TargetLags,
-        lagged: LaggedCore | None,
+        self, inputs: Inputs, targets: Numbers, core: AdaptiveCore, lags: TargetLags, lagged: LaggedCore | None
     ) -> None:
         self.targets: Numbers = targets
-        self.experts: NumberExperts = experts
-        super().__init__(inputs, columns, schedule, lags, lagged)
+        super().__init__(inputs, core, lags, lagged)
+
+    @property
+    def experts(self) -> NumberExperts:
+        """The experts of the core."""
+        assert isinstance(self.core.experts, NumberExperts)
+        return self.core.experts
 
     def _unknown(self, n: int) -> Array:
         return np.full(n, np.nan)

@@ -109,7 +109,7 @@ def predict_experts(heads_W: Array, linear_W: Array, phi: Array, scores: Array) 
             scores[j, k] = total
     linear = phi[D - L :]
     for e in range(E):
-        for k in range(K):
+        for k in range(linear_W.shape[1]):
             coefficients = linear_W[e, k]
             total = 0.0
             for i in range(L):

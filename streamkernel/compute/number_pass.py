@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamkernel.compute.asinh import AsinhStatistics, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from streamkernel.compute.experts import (
     DISCOUNT,
     Heads,
@@ -44,6 +45,8 @@ class TargetStatistics(NamedTuple):
         shape (1 + T,): an expert each.
     squared_errors
         The mixture's squared errors and their number, both discounted, float64 of shape (2,).
+    asinh
+        An `AsinhStatistics`, as a plain tuple: what the heads have learnt of the targets on the scale of asinh.
 
     """
 
@@ -51,6 +54,7 @@ class TargetStatistics(NamedTuple):
     linear_moments: Array
     levels: Array
     squared_errors: Array
+    asinh: Any
 
 
 @jit
@@ -81,15 +85,16 @@ def pass_numbers(
     sample_weights
         float64 of shape (n,).
     heads_parts, linear_parts
-        `Heads` and `Linear` experts of one output, as plain tuples; updated.
+        `Heads` of two outputs, the target and it on the scale of asinh, and `Linear` experts of one, as plain tuples;
+        updated.
     forest_parts
         A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
     memory_parts
         A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + 1 + T experts: heads, linear experts, trees, neighbours, levels; and, if G, of
-        the two of the last mixture. Its own losses are squared errors in variances of the target, and none counts as
-        more than `WORST` in its block; updated.
+        A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
+        neighbours, levels; and, if G, of the two of the last mixture. Its own losses are squared errors in variances of
+        the target, and none counts as more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
     past
@@ -104,19 +109,20 @@ def pass_numbers(
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
-    moments, linear_moments, levels, squared_errors = statistics_parts
+    moments, linear_moments, levels, squared_errors, asinh_parts = statistics_parts
+    asinh = AsinhStatistics(*asinh_parts)
     T = forest.targets.shape[0]
-    n_smooth = H + E
+    n_smooth = H + E + H
     G = past.shape[1]
     n_experts = losses.shape[0] - 2 * G
     first_level = n_experts - 1 - T
-    n_others = n_smooth + 2 * T + 1
-    scores = np.empty((n_smooth, 1))
+    n_others = H + E + 2 * T + 1
+    scores = np.empty((H + E, 2))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
-    truth, error = np.empty(1), np.empty(1)
+    truth, error = np.empty(2), np.empty(1)
     both, shares = np.empty(2), np.empty(2)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
-    errors = np.empty(1)
+    errors = np.empty(2)
     neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
@@ -125,7 +131,8 @@ def pass_numbers(
         predict_experts(heads.W, linear.W, phi, scores)
         for j in range(H):
             predictions[j] = moments[MEAN] + deviation(moments) * scores[j, 0]
-        for j in range(H, n_smooth):
+            predictions[H + E + j] = from_asinh(asinh, scores[j, 1], deviation(moments))
+        for j in range(H, H + E):
             predictions[j] = linear_moments[MEAN] + deviation(linear_moments) * scores[j, 0]
         hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
@@ -154,8 +161,8 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
-            # Many neighbours that are no use must not make the others look alike.
-            if not n_smooth + T <= j < first_level:
+            # Neighbours, and heads on a scale that does not suit the target, must not make the others look alike.
+            if j < H + E or n_smooth <= j < n_smooth + T or j >= first_level:
                 mean += squared[j] / n_others
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
@@ -195,5 +202,9 @@ def pass_numbers(
                 1.0 / linear.ridge,
                 v_linear,
             )
-        truth[0] = take_target(moments, nearer)[0]
+        truth[0], is_new = take_target(moments, nearer)
+        if is_new:
+            forget_asinh(asinh)
+        keep_magnitude(asinh.magnitudes, nearer)
+        truth[1] = take_asinh(asinh, nearer)
         update_heads(heads, phi, truth, scores, sample_weights[r], errors)

@@ -1,13 +1,17 @@
 """What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from streamkernel.adaptive.budget import Budget, Parts, middle
+from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import is_finite
@@ -18,6 +22,8 @@ from streamkernel.state import Array, excerpt
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_RIDGE = 1e-9
+#: What not even the smallest parts of a few inputs take.
+LEAST_BYTES = 16_384
 
 
 class AdaptiveMachineEstimator(StreamEstimator):
@@ -35,10 +41,14 @@ class AdaptiveMachineEstimator(StreamEstimator):
     standardize: bool | None
     max_inputs: int
     lags: int
+    max_bytes: int | None
     seed: int | None
-    _later_arguments: ClassVar[dict[str, Any]] = {"lags": 0}
-    #: The most lags there may be.
+    _later_arguments: ClassVar[dict[str, Any]] = {"lags": 0, "max_bytes": None}
+    #: The most lags there may be, and whether a core of its own sees them.
     _most_lags: int
+    _has_lagged_core: bool
+    #: Outputs to have room for from the beginning.
+    _fewest_outputs: int
     _machine: LabelMachine | NumberMachine
 
     def _parts(self) -> tuple[Inputs, AdaptiveFeatures]:
@@ -49,6 +59,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
         for name in ("n_trees", "memory"):
             self._at_least(name, 0)
         self._at_least("lags", 0, self._most_lags)
+        if self.max_bytes is not None:
+            self._at_least("max_bytes", LEAST_BYTES)
         if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
             raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
         rates, schedule = self.drift_rates, self.metric_schedule
@@ -70,7 +82,31 @@ class AdaptiveMachineEstimator(StreamEstimator):
         standardize = kernel.standardizes if self.standardize is None else self.standardize
         return Inputs(self.max_inputs, standardize), AdaptiveFeatures(kernel, int(self.n_features), seed)
 
-    def with_lags(self, x: dict[Any, Any]) -> dict[Any, Any]:
+    def _core(
+        self, columns: AdaptiveFeatures, rates: Sequence[float], make: Callable[..., LabelExperts | NumberExperts]
+    ) -> AdaptiveCore:
+        """A fresh core with these columns and heads of these rates; `max_bytes` may make it smaller.
+
+        `make` gives its experts: it takes ridge, drift rates, trees, their window, and the memory. Of two cores each
+        may take half of the bytes.
+        """
+        schedule = self.metric_schedule or ()
+
+        def sized(parts: Parts, budget: Budget | None = None) -> AdaptiveCore:
+            memory = Memory(parts.memory, parts.buffer_size)
+            kept = middle(rates, parts.n_heads)
+            experts = make(float(self.ridge), kept, parts.n_trees, parts.tree_window, memory)
+            again = AdaptiveFeatures(columns.kernel, parts.n_features, columns.seed)
+            return AdaptiveCore(again, experts, schedule, budget)
+
+        sizes = self.n_features, len(rates), self.n_trees, self.tree_window, self.memory, self.buffer_size
+        most = Parts(0, self._fewest_outputs, *map(int, sizes))
+        if self.max_bytes is None:
+            return sized(most)
+        cores = 1 + (self.lags > 0 and self._has_lagged_core)
+        return sized(most, Budget(int(self.max_bytes) // cores, most, sized))
+
+    def with_lags(self, x: dict[Any, Any], known: Sequence[Any] | None = None) -> dict[Any, Any]:
         """A record with the lags it would be predicted with now, so that it can be learnt with the same ones later.
 
         `predict_one`, `learn_one` and all others take the lags a record brings, and the last known targets for one that
@@ -81,6 +117,8 @@ class AdaptiveMachineEstimator(StreamEstimator):
         ----------
         x
             Inputs by name.
+        known
+            Other targets to take for the last known ones, latest first. None (the default) is those learnt.
 
         Returns
         -------
@@ -103,7 +141,11 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
         """
         lags = self._machine.lags
-        return dict(x) if lags.brings(x) else {**x, **lags.of_now()}
+        if lags.brings(x):
+            return dict(x)
+        if known is None:
+            return {**x, **lags.of_now()}
+        return {**x, **dict.fromkeys(lags.names), **dict(zip(lags.names, known, strict=False))}
 
     def _left_in(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
         # A record that brings its lags must not be taken for one that brings none: that would see those of now.

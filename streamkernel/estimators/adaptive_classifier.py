@@ -1,13 +1,13 @@
 """The recommended classifier."""
 
 import math
+from functools import partial
 from typing import Any
 
 from river import base
 
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
-from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
@@ -62,6 +62,11 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     lags
         1 for an expert that counts which label followed which, for labels that take turns or stay. For labels that come
         late, see `with_lags`. Defaults to 0.
+    max_bytes
+        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
+        arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
+        or classes come than there is room for, where trees and linear experts begin again. None (the default) is no
+        bound but the arguments.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -91,6 +96,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     """
 
     _most_lags = 1
+    _has_lagged_core = False
+    _fewest_outputs = 2
     _machine: LabelMachine
     _targets: Classes
 
@@ -109,6 +116,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         max_inputs: int = 1_000,
         max_classes: int = 1_000,
         lags: int = 0,
+        max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -124,14 +132,13 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         self.max_inputs = max_inputs
         self.max_classes = max_classes
         self.lags = lags
+        self.max_bytes = max_bytes
         self.seed = seed
         self._at_least("max_classes", 2)
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)
-        remembered = Memory(int(memory), int(buffer_size))
-        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window), remembered, int(lags))
-        past = TargetLags(int(lags), self._targets)
-        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or (), past)
+        core = self._core(columns, drift_rates, partial(LabelExperts, n_past=int(lags)))
+        self._machine = LabelMachine(inputs, self._targets, core, TargetLags(int(lags), self._targets))
 
     @property
     def _multiclass(self) -> bool:

@@ -1,15 +1,13 @@
 """The recommended regressor."""
 
+from functools import partial
 from typing import Any
 
 from river import base
 from river.optim.losses import Squared
 
-from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import NumberExperts
-from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.lagged_core import LaggedCore
-from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.moments import deviation
@@ -69,6 +67,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     lags
         The last known targets, as many, that more experts see as inputs: for a target that follows from those before,
         as one that is measured every hour. For labels that come late, see `with_lags`. Defaults to 0, at most 1,000.
+    max_bytes
+        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
+        arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
+        or classes come than there is room for, where trees and linear experts begin again. None (the default) is no
+        bound but the arguments.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -96,6 +99,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     """
 
     _most_lags = 1_000
+    _has_lagged_core = True
+    _fewest_outputs = 1
     _machine: NumberMachine
     _targets: Numbers
 
@@ -113,6 +118,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         lags: int = 0,
+        max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -127,22 +133,17 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.lags = lags
+        self.max_bytes = max_bytes
         self.seed = seed
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        experts = self._experts(tuple(drift_rates), int(lags > 0))
-        past, schedule = TargetLags(int(lags), self._targets), metric_schedule or ()
+        core = self._core(columns, drift_rates, partial(NumberExperts, n_past=int(lags > 0)))
         lagged = None
         if lags:
-            again = AdaptiveFeatures(columns.kernel, columns.n_features, columns.seed)
-            core = AdaptiveCore(again, self._experts((LAGGED_DRIFT,), 0), schedule)
-            lagged = LaggedCore(core, int(lags), inputs.columns, inputs.standardize)
-        self._machine = NumberMachine(inputs, self._targets, columns, experts, schedule, past, lagged)
-
-    def _experts(self, drift_rates: tuple[float, ...], n_past: int) -> NumberExperts:
-        """Fresh experts."""
-        memory = Memory(int(self.memory), int(self.buffer_size))
-        return NumberExperts(float(self.ridge), drift_rates, int(self.n_trees), int(self.tree_window), memory, n_past)
+            seeing = self._core(columns, (LAGGED_DRIFT,), NumberExperts)
+            lagged = LaggedCore(seeing, int(lags), inputs.columns, inputs.standardize)
+        past = TargetLags(int(lags), self._targets)
+        self._machine = NumberMachine(inputs, self._targets, core, past, lagged)
 
     @property
     def n_clipped_targets(self) -> int:

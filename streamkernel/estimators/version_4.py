@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
+from streamkernel.compute.moments import SIZE
 from streamkernel.fields import all_from_zero, array, checked
 from streamkernel.state import Array, State
 
@@ -25,7 +27,7 @@ def from_version_4(state: State, given: dict[str, Any]) -> State:
         A field that is to become another does not fit.
 
     """
-    parts = _arguments(state, given), _heads(state), _trees(state), _memory(state), _losses(state, given)
+    parts = _arguments(state, given), _heads(state), trees_of_now(state), _memory(state), _losses(state, given)
     return {**state, **{name: value for part in parts for name, value in part.items()}}
 
 
@@ -35,12 +37,17 @@ def _arguments(state: State, given: dict[str, Any]) -> State:
 
 
 def _heads(state: State) -> State:
-    """Nothing was due to the matrices."""
+    """Nothing was due to the matrices, and heads for numbers learnt them on one scale."""
     H, _, D = array(state, "heads_P", np.float64, None, None, None).shape
-    return {"heads_late": np.zeros((H, 0, D))}
+    late = {"heads_late": np.zeros((H, 0, D))}
+    if "levels" not in state:
+        return late
+    W = array(state, "heads_W", np.float64, None, None, None)
+    asinh = {"asinh_moments": np.zeros(SIZE), "magnitudes": np.zeros(1 + MAGNITUDES), "target_bounds": np.zeros(2)}
+    return {**late, "heads_W": np.pad(W, ((0, 0), (0, 1), (0, 0))), **asinh}
 
 
-def _trees(old: State) -> State:
+def trees_of_now(old: State) -> State:
     """The trees' window stood as in its ring, and no growth was ever under way."""
     counts = array(old, "tree_counts", np.int64, 3)
     window = array(old, "window_rows", np.float64, None, None), array(old, "window_weights", np.float64, None)
@@ -70,13 +77,16 @@ def _memory(state: State) -> State:
 
 
 def _losses(state: State, given: dict[str, Any]) -> State:
-    """Heads and linear experts, then trees, the memory's, which came since, and levels."""
+    """Heads and linear experts, then those on the scale of asinh, trees, the memory's, and levels."""
     losses = array(state, "losses", np.float64, None)
     n_smooth = sum(len(array(state, name, np.float64, None, None, None)) for name in ("heads_W", "linear_W"))
     n_trees = len(array(state, "tree_features", np.int32, None, None, None))
     asked = NUMBER_EXPERTS if "levels" in state else LABEL_EXPERTS
     smooth, trees, levels = np.split(losses, [n_smooth, n_smooth + n_trees])
-    return {"losses": np.concatenate([smooth, trees, _late(losses, len(asked) if given["memory"] else 0), levels])}
+    asinh = len(array(state, "heads_W", np.float64, None, None, None)) if "levels" in state else 0
+    neighbours = len(asked) if given["memory"] else 0
+    parts = smooth, _late(losses, asinh), trees, _late(losses, neighbours), levels
+    return {"losses": np.concatenate(parts)}
 
 
 def _late(losses: Array, n: int) -> Array:

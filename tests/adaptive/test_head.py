@@ -200,5 +200,13 @@ def test_fresh_heads_leave_the_linear_experts_and_the_mixture():
         for name in ("linear_P", "linear_W", "losses", *experts.forest.state(), *kept):
             assert np.array_equal(before[name], after[name])
             assert not np.array_equal(before[name], fresh[name])
-        for name in {"heads_P", "heads_W", "heads_late", "moments"} & set(fresh):
+        for name in {
+            "heads_P",
+            "heads_W",
+            "heads_late",
+            "moments",
+            "asinh_moments",
+            "magnitudes",
+            "target_bounds",
+        } & set(fresh):
             assert np.array_equal(after[name], fresh[name])

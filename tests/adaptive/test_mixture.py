@@ -81,6 +81,7 @@ def test_the_temperature_stays_within_its_bounds(label, bound):
 
 HEADS = ["head, drift 0", "head, drift 0.001", "head, drift 0.03"]
 LINEAR = ["linear 0", "linear 1"]
+ASINH = [f"asinh {name}" for name in HEADS]
 LABEL_TREES = ["trees", "residual trees"]
 
 
@@ -101,7 +102,8 @@ def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_tree
     experts.begin(4, n_linear, 2, 2)
     trees, levels = trees_and_levels
     asked = list(kind.memory_experts) if memory else []
-    names = [*HEADS, *(LINEAR if n_linear else []), *trees, *asked, *levels]
+    asinh = ASINH if kind is NumberExperts else []
+    names = [*HEADS, *(LINEAR if n_linear else []), *asinh, *trees, *asked, *levels]
     assert list(experts.weights) == names
     # Those of a memory for numbers are much alike, and count as one together.
     prior = np.array([1 / len(asked) if name in asked and kind is NumberExperts else 1 for name in names])

@@ -39,17 +39,18 @@ class Stream(NamedTuple):
     values: np.ndarray
     truths: np.ndarray
     weights: np.ndarray
+    past: np.ndarray
     state: tuple[np.ndarray, ...]
 
     def part(self, rows, state):
-        return Stream(*(records[rows] for records in self[:5]), state)
+        return Stream(*(records[rows] for records in self[:6]), state)
 
 
-def heads_and_linear(D, L, K, E=2):
-    """Matrices as they begin, for three heads and as many linear experts."""
+def heads_and_linear(D, L, K, E=2, scales=1):
+    """Matrices as they begin, for three heads that learn each output on so many scales, and as many linear experts."""
     E, L = (0, 1) if L is None else (E, L)
     heads = LeastSquaresHeads(RIDGE, DRIFTS)
-    heads.begin(D, K)
+    heads.begin(D, scales * K)
     tiles, W, late, n_late, diagonals, _, _, room = heads.arrays
     return tiles, W, late, n_late, diagonals, room, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
 

@@ -76,13 +76,13 @@ def test_any_cut_gives_the_same_bits(standardize, cuts):
 
 
 def _labels(n_trees, memory, dtype):
-    stream = test_label_pass._stream(D, L, 3, n_trees, memory, dtype)
+    stream = test_label_pass._stream(D, L, 3, n_trees, memory, int(memory > 0), dtype)
     through, twin = test_label_pass._through, naive.advance_labels
     return stream, test_label_pass.arguments, label_pass.pass_labels, through, twin, -1, (2, n_trees, 3)
 
 
 def _numbers(n_trees, memory, dtype):
-    stream = test_number_pass._stream(D, L, n_trees, memory, dtype)
+    stream = test_number_pass._stream(D, L, n_trees, memory, int(memory > 0), dtype)
     through, twin = test_number_pass._through, naive.advance_numbers
     return stream, test_number_pass.arguments, number_pass.pass_numbers, through, twin, np.nan, (1, n_trees, 1)
 
@@ -97,7 +97,7 @@ def _advanced(stream, extras, scaling, feature_map, arguments, learn, width):
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
     advance_records(
         *(learn, stream.values, extras, *stream[3:5], learnt, scaling, feature_map),
-        *(arguments(matrices, others, memory, forest), out, -1 if labelled else np.nan),
+        *(arguments(matrices, others, memory, forest), stream.past, out, -1 if labelled else np.nan),
     )
     return (*matrices, *others, *memory, *forest), out
 
@@ -136,9 +136,12 @@ def test_advance(kind, n_trees):
     ensembles, remembered = passes.ensembles_of(*ensembles), passes.memory_twin(MEMORY)
     remembered.scales = remembered.scales.astype(np.float64)
     matrices, others, _, _ = passes.copied(stream.state)
+    if twin is naive.advance_labels:
+        others = *others[:3], naive.Transitions(len(others[3]))
     observed, (*twins, predictions) = twin(
         *(stream.values, extras, *stream[3:5], (True, LIMIT, IS_NUMBER, None), feature_map[:4]),
         *arguments(matrices, others, remembered, ensembles),
+        stream.past,
     )
     state, out = _advanced(stream, extras, scaling, feature_map, arguments, advance, np.shape(predictions)[1])
     np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)

@@ -13,10 +13,12 @@ from tests.compute import passes
 from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
 
 FORGETTING = np.array([1.0, 0.99])
-BOTH = pytest.mark.parametrize(("n_trees", "memory"), [(0, 0), (TREES, 0), (0, MEMORY), (TREES, MEMORY)])
+BOTH = pytest.mark.parametrize(
+    ("n_trees", "memory", "n_past"), [(0, 0, 0), (TREES, 0, 0), (0, MEMORY, 0), (TREES, MEMORY, 0), (TREES, MEMORY, 1)]
+)
 
 
-def _stream(D, L, K, n_trees, memory, dtype=np.float32):
+def _stream(D, L, K, n_trees, memory, n_past=0, dtype=np.float32):
     """Classes that follow the inputs, so that trees have something to split; a few records have none."""
     rng = np.random.default_rng(10 * D + K)
     Phi, X, values = passes.records(rng, D)
@@ -24,35 +26,38 @@ def _stream(D, L, K, n_trees, memory, dtype=np.float32):
     labels[rng.random(len(Phi)) < 0.2] = -1
     forest = passes.forest_of(2, n_trees, K)
     matrices = passes.heads_and_linear(D, L, K)
-    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0)
-    others = np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3)
+    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0) + n_past
+    size, past = min(K, 5), rng.integers(-1, K, size=(len(Phi), n_past))
+    others = np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3), np.zeros((size, size)), np.ones(1)
     state = (*matrices, *others, *passes.memory_of(memory, dtype), *forest)
-    return Stream(Phi, X, values, labels, rng.uniform(0.2, 3, len(Phi)), state)
+    return Stream(Phi, X, values, labels, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
 def arguments(matrices, others, memory, forest):
     """The experts as `pass_labels` has them."""
-    log_temperatures, losses, block = others
+    log_temperatures, losses, block, *transitions = others
     mixture = Mixture(losses, passes.prior_of(losses), block, 1.0)
-    return *passes.named(matrices, FORGETTING), forest, memory, mixture, log_temperatures
+    return *passes.named(matrices, FORGETTING), forest, memory, mixture, (log_temperatures, *transitions)
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), out)
+    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
 
 
 @BOTH
 @pytest.mark.parametrize("K", [1, 2, 12])
 @pytest.mark.parametrize(("D", "L"), SHAPES)
-def test_pass_labels(D, L, K, n_trees, memory):
-    stream = _stream(D, L, K, n_trees, memory)
+def test_pass_labels(D, L, K, n_trees, memory, n_past):
+    stream = _stream(D, L, K, n_trees, memory, n_past)
     matrices, others, _, _ = passes.copied(stream.state)
     ensembles, remembered = passes.ensembles_of(2, n_trees, K), passes.memory_twin(memory)
-    *twins, predictions = naive.pass_labels(*stream[:5], *arguments(matrices, others, remembered, ensembles))
+    others = *others[:3], naive.Transitions(len(others[3]))
+    given = arguments(matrices, others, remembered, ensembles)
+    *twins, predictions = naive.pass_labels(*stream[:5], *given, stream.past)
     state, out = _through(stream)
     np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(out.sum(axis=1), 1, rtol=0, atol=1e-12)
@@ -63,20 +68,22 @@ def test_pass_labels(D, L, K, n_trees, memory):
 
 
 @BOTH
-def test_what_is_only_predicted_changes_nothing(n_trees, memory):
-    passes.assert_what_is_only_predicted_changes_nothing(_through, _stream(5, 3, 2, n_trees, memory), no_truth=-1)
+def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
+    passes.assert_what_is_only_predicted_changes_nothing(
+        _through, _stream(5, 3, 2, n_trees, memory, n_past), no_truth=-1
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("L", [3, None])
 @pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
-def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory):
-    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees, memory), cuts)
+def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
+    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees, memory, n_past), cuts)
 
 
 @BOTH
-def test_nothing_is_read_above_the_diagonal(n_trees, memory):
-    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, 2, n_trees, memory))
+def test_nothing_is_read_above_the_diagonal(n_trees, memory, n_past):
+    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, 2, n_trees, memory, n_past))
 
 
 @pytest.mark.parametrize(("expert", "least"), [(5, 0.02 / 1.02), (6, 0.002 / 2.002), (7, UNIFORM)])

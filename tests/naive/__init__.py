@@ -15,6 +15,15 @@ from tests.naive.anchors import (
     smallest,
 )
 from tests.naive.arrival import arrive
+from tests.naive.asinh import (
+    Asinh,
+    forget_asinh,
+    from_asinh,
+    keep_magnitude,
+    magnitude_of,
+    take_all_asinh,
+    take_asinh,
+)
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
 from tests.naive.cholesky import _add_one, _add_two, _copy_tile, add_gram, add_products, factorise, solve
 from tests.naive.draws import draw_blocks, draw_subsets
@@ -187,6 +196,7 @@ from tests.naive.structured import (
     structured_features,
     structured_scores,
 )
+from tests.naive.transition import Transitions, learn_transition, predict_transition
 from tests.naive.trees import (
     Ensemble,
     add_to_histograms,

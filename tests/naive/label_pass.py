@@ -16,6 +16,7 @@ from tests.naive.experts import (
 from tests.naive.memory import neighbours_of_label, remember
 from tests.naive.recursive import learn_newton
 from tests.naive.softmax import softmax_into
+from tests.naive.transition import learn_transition, predict_transition
 
 
 def mix(weights, p, n):
@@ -27,14 +28,15 @@ def shift(p, by, least):
     return np.array(moved) / sum(moved)
 
 
-def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles, memory, mixture, log_temperatures):
-    """`ensembles` is empty, or of the classes and of what is left over; these and `memory` learn in place."""
+def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles, memory, mixture, scores_parts, past):
+    """`ensembles` is empty, or of classes and what is left over; these, `memory` and transitions learn in place."""
+    log_temperatures, transitions = scores_parts
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, forgetting, _ = linear
     losses, prior, block, eta = mixture
     linear_P, linear_W, temperatures, out = list(linear_P), list(linear_W), log_temperatures, []
     H, E, K = len(heads_W), len(linear_W), len(heads_W[0])
-    for phi, scaled, x, label, weight in zip(Phi, X, values, labels, sample_weights, strict=True):
+    for phi, scaled, x, label, weight, before in zip(Phi, X, values, labels, sample_weights, past, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         p = [softmax_into(score, math.exp(t)) for score, t in zip(scores[:H], temperatures, strict=True)]
@@ -45,6 +47,7 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
             p.append(shift(np.maximum(classes, 0), np.full(K, 0.02 / K), 0))
             p.append(shift(smooth, left_over, 0.002 / K))
         p += neighbours_of_label(memory, scaled, K) if memory.span else []
+        p += [predict_transition(transitions, one, K) for one in before]
         out.append(mix(hedge_weights(losses, prior, eta), p, len(p)))
         if label < 0:
             continue
@@ -59,9 +62,11 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
                 linear_P[e], linear_W[e], linear_phi, p[H + e], label, weight, forgetting[e], ridge
             )
         remember(memory, scaled, label, weight, 0)
+        for one in before:
+            learn_transition(transitions, one, label, weight)
         for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
             ensemble.learn(x, target, weight)
-    return heads_P, heads_W, linear_P, linear_W, temperatures, losses, block, out
+    return heads_P, heads_W, linear_P, linear_W, temperatures, losses, block, transitions.counts, transitions.unit, out
 
 
 def advance_labels(values, extras, labels, sample_weights, scaling, feature_map, *experts):

@@ -5,33 +5,41 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
+from tests.naive.asinh import Asinh, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
 from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 
 
-def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics):
+def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics, past):
     """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
     losses, prior, block, eta = mixture
-    moments, linear_moments, levels, squared_errors = statistics
+    moments, linear_moments, levels, squared_errors, asinh = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
+    assert not any(map(np.any, asinh))
+    asinh = Asinh()
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
-    for phi, scaled, x, y, weight in zip(Phi, X, values, targets, sample_weights, strict=True):
+    for phi, scaled, x, y, weight, other in zip(Phi, X, values, targets, sample_weights, past, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
-        scores = np.array(predict_experts(heads_W, linear_W, phi))
+        scores = predict_experts(heads_W, linear_W, phi)
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
-        smooth = np.dot(hedge_weights(losses[: H + E], prior[: H + E], eta), predictions)
+        predictions += [from_asinh(asinh, score[1], moments.deviation) for score in scores[:H]]
+        smooth = np.dot(hedge_weights(losses[: 2 * H + E], prior[: 2 * H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
         neighbours = neighbours_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
         predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
-        mixed = np.dot(hedge_weights(losses, prior, eta), predictions)
+        n = len(predictions)
+        mixed = np.dot(hedge_weights(losses[:n], prior[:n], eta), predictions)
+        both = [mixed, *other]
+        if len(both) == 2:
+            mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), both)
         total, number = squared_errors
         variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
@@ -41,8 +49,11 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
-        others = np.delete(squared, slice(H + E + len(ensembles), H + E + len(ensembles) + len(neighbours)))
-        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(others) + 0.05)
+        first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
+        others = np.delete(squared, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
+        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4)
+        new = [squared / (np.mean(others) + 0.05), *([of_both / (np.mean(of_both) + 0.05)] if len(both) == 2 else [])]
+        losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
         if len(linear_moments):
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
@@ -56,11 +67,21 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
                 ensemble.forget()
         for e in range(E):
             linear_P[e], linear_W[e] = learn_least_squares(
-                linear_P[e], linear_W[e], linear_phi, standardised - scores[H + e], weight, linear_drifts[e], 1 / ridge
+                linear_P[e],
+                linear_W[e],
+                linear_phi,
+                standardised - scores[H + e][0],
+                weight,
+                linear_drifts[e],
+                1 / ridge,
             )
-        standardised, _ = take_target(moments, nearer)
+        standardised, is_new = take_target(moments, nearer)
+        if is_new:
+            forget_asinh(asinh)
+        keep_magnitude(asinh, nearer)
+        truth = np.array([standardised, take_asinh(asinh, nearer)])
         heads = heads_P, heads_W, drifts, ridge
-        heads_P, heads_W = update_heads(heads, phi, np.array([standardised]), scores, weight)
+        heads_P, heads_W = update_heads(heads, phi, truth, scores, weight)
     return (
         heads_P,
         heads_W,
@@ -72,6 +93,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         losses,
         squared_errors,
         block,
+        *asinh.numbers,
         out,
     )
 
