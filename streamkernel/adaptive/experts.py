@@ -254,7 +254,7 @@ class Experts(abc.ABC):
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.heads.load_state(state, n_columns, n_outputs)
+        self.heads.load_state(state, n_columns, n_outputs * self.n_scales)
         self.forest.load_state(state, n_inputs, n_outputs)
         self.memory.load_state(state, n_inputs)
         self.change.load_state(state)
