@@ -18,8 +18,8 @@ def test_a_first_record_without_inputs(kind):
     model.learn_one({}, 1)
     for i in range(30):
         model.learn_one({"a": float(rng.normal())}, i % 2)
-    # Three heads, two linear experts; two of trees, or three of trees and levels.
-    assert len(model.expert_weights) == (7 if kind is AdaptiveKernelClassifier else 8)
+    # Three heads, two linear experts; two of trees, or three on the scale of asinh and three of trees and levels.
+    assert len(model.expert_weights) == (7 if kind is AdaptiveKernelClassifier else 11)
     again = pickle.loads(pickle.dumps(model))
     assert again.state_digest() == model.state_digest()
     assert again.predict_one({"a": 0.3}) == model.predict_one({"a": 0.3})
