@@ -1,4 +1,4 @@
-"""Our estimators against River's, record for record: progressive validation on sixteen streams and more.
+"""Our estimators against River's and CapyMOA's, record for record: progressive validation on sixteen streams and more.
 
     python -m benchmarks.accuracy [--data DIR] [--quick] [--seeds N] [--limit SECONDS] [--streams A,B] [--models A,B]
                                   [--jobs N] [--out DIR] [--fresh]
@@ -6,7 +6,8 @@
 Every run is kept in accuracy.jsonl as it ends, so that the benchmark can be interrupted and continued: a run that is
 there with the same settings and the same code is not repeated. The tables (accuracy.md) and the rank plot
 (accuracy.png) are made of that file. --streams also takes the groups sixteen, hard and files. --quick reads 1,000
-records and runs the fast models only, into out/accuracy-quick.
+records and runs the fast models only, into out/accuracy-quick. CapyMOA is the extra `peers`, and needs Java; the models
+of a library that is not there are skipped, as are the streams whose files are not in --data.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from pathlib import Path
 from benchmarks import peers, streams
 from benchmarks.peers import Model
 from benchmarks.progressive import Result, evaluate
+from benchmarks.published import published
 from benchmarks.scoreboard import report
 from benchmarks.streams import Stream
 
@@ -107,7 +109,14 @@ def choose(options: argparse.Namespace) -> tuple[list[Stream], list[Model]]:
     chosen = [stream for stream in found.values() if stream.name in names or stream.group in names]
     if missing := [stream.name for stream in chosen if not stream.there]:
         print(f"skipped, no such file in --data: {', '.join(missing)}")
-    return [stream for stream in chosen if stream.there], [model for name, model in known.items() if name in models]
+    asked = [model for name, model in known.items() if name in models]
+    reasons: dict[str, list[str]] = {}
+    for model in asked:
+        reasons.setdefault(model.missing, []).append(model.name)
+    for reason, named in reasons.items():
+        if reason:
+            print(f"skipped, {reason}: {', '.join(named)}")
+    return [stream for stream in chosen if stream.there], [model for model in asked if not model.missing]
 
 
 def main() -> None:
@@ -162,7 +171,8 @@ def main() -> None:
             pool.shutdown(wait=False, cancel_futures=True)  # an interrupted benchmark does not run on
             raise
     command = f"python -m benchmarks.accuracy {'--quick' if options.quick else '--data DIR'}"
-    report(out, list(catalogue(options.data).values()), kept(path), n_records, command)
+    known = list(catalogue(options.data).values())
+    report(out, known, kept(path), n_records, command, published(options.data, known))
 
 
 if __name__ == "__main__":

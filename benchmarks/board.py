@@ -9,7 +9,8 @@ from benchmarks import peers
 from benchmarks.progressive import Result
 from benchmarks.streams import Stream
 
-POINTS, SHARE = 0.005, 0.02  # what counts as level: half a point of accuracy, 2% of the error
+# What counts as level, in accuracy and as a share of the error: beside a linear model, and beside the best.
+FAR, NEAR = (0.005, 0.02), (0.003, 0.01)
 DIVERGED = "diverged"
 
 
@@ -83,20 +84,21 @@ def board(streams: Sequence[Stream], results: Sequence[Result], n_records: int |
     return cells
 
 
-def best(row: Mapping[str, Cell], ours: bool) -> tuple[str, float] | None:
-    """The model of River's, or of ours, with the lowest loss among those that reached the end."""
-    names = {model.name for model in peers.models() if model.ours is ours}
+def best(row: Mapping[str, Cell], ours: bool, lags: bool = False) -> tuple[str, float] | None:
+    """The peer, or the model of ours, with the lowest loss among those that know as much and reached the end."""
+    names = {model.name for model in peers.models() if model.ours is ours and model.lags is lags}
     losses = {name: cell.loss for name, cell in row.items() if name in names and math.isfinite(cell.loss)}
     return min(losses.items(), key=lambda item: item[1]) if losses else None
 
 
-def level(loss: float, other: float, classes: bool) -> bool:
+def level(loss: float, other: float, classes: bool, margins: tuple[float, float] = FAR) -> bool:
     """Whether a loss is lower than another or within the margin of it."""
-    return loss <= (other + POINTS if classes else other * (1 + SHARE))
+    points, share = margins
+    return loss <= (other + points if classes else other * (1 + share))
 
 
-def verdict(cell: Cell, rival: float) -> str:
-    """How a model of ours stands against the best of River."""
+def verdict(cell: Cell, rival: float, margins: tuple[float, float] = FAR) -> str:
+    """How a model of ours stands against a loss of others."""
     if cell.loss < rival:
         return "best"
-    return "level" if level(cell.loss, rival, cell.stream.n_classes > 0) else "behind"
+    return "level" if level(cell.loss, rival, cell.stream.n_classes > 0, margins) else "behind"

@@ -4,14 +4,14 @@ import math
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from benchmarks.peers import Model
 from benchmarks.report import processor
-from benchmarks.streams import Pair, Stream
+from benchmarks.streams import Pair, Stream, with_lags
 
 CHUNK = 20  # records between two looks at the clock
 CLIP = 1e-15
@@ -100,7 +100,12 @@ def evaluate(stream: Stream, model: Model, seed: int, limit: float, n_records: i
 
     Only the model's own calls are timed, in CPU seconds of the process: the machine may be shared.
     """
-    records = stream.records if model.ours else stream.encoded
+    read = stream.records if model.ours else stream.encoded
+
+    def records(limit: int | None) -> Iterator[Pair]:
+        given = read(limit)
+        return with_lags(given, stream.n_classes) if model.lags and not model.ours else given
+
     if model.ours:
         follow(model.make(seed, stream.n_classes), list(records(WARM_UP)), stream.n_classes > 0)
     learner = model.make(seed, stream.n_classes)

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -16,6 +16,7 @@ from river.datasets import synth
 Pair = tuple[dict[Any, Any], Any]
 Rows = Callable[[], Iterator[Pair]]
 
+N_LAGS = 3  # last targets that a regression's records carry where they carry any
 SIXTEEN, HARD, FILES = "sixteen", "hard", "files"
 
 
@@ -54,6 +55,23 @@ class Stream:
             for key, names in columns.items():
                 numbers.update((name, float(x.get(key) == value)) for value, name in names.items())
             yield numbers, y
+
+
+def with_lags(records: Iterable[Pair], n_classes: int) -> Iterator[Pair]:
+    """The records with the targets before them as inputs: the last three, or of classes the last one, one-hot.
+
+    What is not known yet is 0; a class has a column in the order in which classes come. A record's names become
+    strings, for River's forests sort them.
+    """
+    last = [0.0] * (n_classes or N_LAGS)
+    columns: dict[Any, int] = {}
+    for x, y in records:
+        yield {str(key): value for key, value in x.items()} | {f"lag {i}": value for i, value in enumerate(last, 1)}, y
+        if n_classes:
+            last = [0.0] * n_classes
+            last[columns.setdefault(y, len(columns))] = 1.0
+        else:
+            last = [float(y), *last[:-1]]
 
 
 def ordinal(moment: dt.date) -> float:
@@ -133,6 +151,19 @@ def text(path: Path, header: bool) -> Iterator[Pair]:
             yield dict(enumerate(inputs)), target
 
 
+#: Archives of SAMLB's that are whole and keep their name: records and classes.
+NAMED_BY_THEIR_FILES = (
+    ("moving_squares", 200_000, 4),
+    ("synth_RandomRBFDrift", 100_000, 4),
+    ("synth_agrawal", 100_000, 2),
+    ("MetroTraffic", 48_204, 0),
+    ("bike12", 17_379, 0),
+    ("cps88wages", 28_155, 0),
+    ("elevators", 16_599, 0),
+    ("kings_county", 21_613, 0),
+)
+
+
 def from_files(folder: Path) -> list[Stream]:
     """The streams that are read from files of a folder, whether they are there or not."""
     known: list[tuple[str, int, int, str, Callable[[Path], Iterator[Pair]]]] = [
@@ -143,6 +174,7 @@ def from_files(folder: Path) -> list[Stream]:
         ("House8L", 22_784, 0, "House8L.npz", npz),
         ("bike", 17_379, 0, "uci_bike.csv.gz", partial(text, header=False)),
         ("fried", 40_768, 0, "fried.csv", partial(text, header=True)),
+        *((name, size, classes, f"{name}.npz", npz) for name, size, classes in NAMED_BY_THEIR_FILES),
     ]
     return [
         Stream(name, FILES, n_records, n_classes, partial(read, folder / file), folder / file)

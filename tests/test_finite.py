@@ -30,6 +30,7 @@ from streamkernel.losses import EpsilonInsensitive, Log, Quantile, Softmax, Squa
 from streamkernel.records.classes import Classes
 from streamkernel.records.input_scaler import InputScaler
 from streamkernel.records.inputs import Inputs
+from tests.adaptive.experts import make_experts
 
 LARGEST = 1.7976931348623157e308
 GROWTHS = [CDSG(), DSG(), UDSG()]
@@ -155,10 +156,8 @@ def test_targets_past_the_largest_are_clipped_and_counted(kind):
 
 
 def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_field():
-    experts = LabelExperts(0.1, (0.0, 1e-3), 1, 40)
-    machine = LabelMachine(
-        Inputs(10, True), Classes(Softmax(), 10), AdaptiveFeatures(Gaussian(), 4, 1), experts, (20,), 20
-    )
+    experts = make_experts(LabelExperts, 0.1, (0.0, 1e-3), 1, 40)
+    machine = LabelMachine(Inputs(10, True), Classes(Softmax(), 10), AdaptiveFeatures(Gaussian(), 4, 1), experts, (20,))
     machine.learn([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
     for field in ("heads_W", "losses"):
         getattr(machine.experts, field).flat[0] = math.nan

@@ -9,21 +9,25 @@ import numpy as np
 
 from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.adaptive.passing import advance_records, pass_records
-from streamkernel.compute.arrival import FeatureMap, Scaling, Window
-from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, replay_asinh
-from streamkernel.compute.experts import Heads, Linear, Mixture, hedge_weights, replay, standardise_targets
+from streamkernel.adaptive.heads import LeastSquaresHeads
+from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.passing import advance_records
+from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
+from streamkernel.compute.experts import Linear, Mixture, hedge_weights, standardise_targets
 from streamkernel.compute.label_pass import pass_labels
+from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
-from streamkernel.compute.recursive import apply_deferred
-from streamkernel.fields import Rules, all_finite, array, checked
+from streamkernel.fields import Rules, all_finite, all_from_zero, all_positive, array, checked
 from streamkernel.state import Array, State
 
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
 _LINEAR_DRIFTS = np.array([0.0, 1e-3])
+#: Classes whose transitions are counted, at most: the first.
+_MOST_TRANSITIONS = 256
 
 
 class Experts(abc.ABC):
@@ -37,84 +41,117 @@ class Experts(abc.ABC):
         q of each head.
     n_trees, window
         Trees of an ensemble, 0 for none, and the records they are grown on.
+    memory
+        The last records, fresh.
+    n_past
+        1 if an expert, or a machine beside these, knows the past of the target, else 0: the last of all.
 
     Attributes
     ----------
-    heads_P, heads_W
-        float64 of shape (H, D, D), lower triangles, and (H, K, D). `heads_P` is settled whenever it is looked at.
+    heads
+        The heads.
     linear_P, linear_W
         float64 of shape (E, L, L) and (E, K, L).
     forest
         The trees.
+    memory
+        The last records, whose neighbours are experts.
     change
         Watches the mixture's losses.
     losses
-        Discounted losses: heads, linear experts, then those that trees bring; float64.
+        Discounted losses: heads, linear experts, then those that trees and memory bring; float64.
+    prior
+        Each expert's weight where all losses are alike, in those of a head, float64.
 
     """
 
     n_linear_experts = 2
     #: Scales of a target that each head learns.
     n_scales = 1
+    #: The experts that a memory brings.
+    memory_experts: tuple[str, ...]
+    #: Each one's weight where all losses are alike, in those of a head.
+    memory_prior: float
+    #: What the heads know of targets: attributes that are arrays, zeros at first.
+    target_statistics: tuple[str, ...] = ()
     #: Ensembles of trees, if there are any.
     n_ensembles: int
     #: lambda of the linear experts, or q of those for numbers.
     linear_rates: Array
     #: The compiled pass. Of the class: an instance that held it would be as large as the compiler.
-    run: Callable[..., int]
+    run: Callable[..., None]
     #: The target of a record that is predicted only.
     nothing: float
     #: The mixture's rate.
     eta: float
+    #: What outlasts other sizes of the parts.
+    _lasting: tuple[str, ...]
 
-    def __init__(self, ridge: float, drift_rates: tuple[float, ...], n_trees: int, window: int) -> None:
+    def __init__(
+        self,
+        ridge: float,
+        drift_rates: tuple[float, ...],
+        n_trees: int,
+        window: int,
+        memory: Memory,
+        n_past: int = 0,
+    ) -> None:
+        self.n_past = n_past
         self.ridge = ridge
-        self.drifts = np.array(drift_rates, np.float64)
+        self.heads = LeastSquaresHeads(ridge, drift_rates)
         self.forest = TreeEnsembles(self.n_ensembles, n_trees, window)
+        self.memory = memory
         self.begin(0, None, 0, 0)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Begin with nothing learnt; None linear columns, now or later, is no linear experts."""
-        H = len(self.drifts)
         E = 0 if n_linear is None else self.n_linear_experts
         L = (n_linear or 0) + 1
-        self.heads_P = _fresh(H, n_columns, self.ridge)
-        self.heads_W = np.zeros((H, n_outputs * self.n_scales, n_columns))
-        self.linear_P = _fresh(E, L, self.ridge)
+        self.heads.begin(n_columns, n_outputs * self.n_scales)
+        self.linear_P = np.tile(np.eye(L) / self.ridge, (E, 1, 1))
         self.linear_W = np.zeros((E, n_outputs, L))
         self.forest.begin(n_inputs, n_outputs)
-        self.losses = np.zeros(self.n_scales * H + E + len(self.tree_names))
+        self.memory.begin(n_inputs)
+        others = self.other_names
+        n_first = self.n_scales * len(self.heads.drifts) + E
+        self.losses = np.zeros(n_first + len(others))
+        asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
+        self.prior = np.array([1.0] * n_first + asked)
         self.change = Change()
 
     @property
     @abc.abstractmethod
-    def tree_names(self) -> list[str]:
+    def other_names(self) -> list[str]:
         """The experts that come after the linear ones."""
 
     @property
-    def heads_P(self) -> Array:
-        """The heads' matrices, all they are deferred taken: neither this nor when it happens changes a bit to come."""
-        for P, deferred in zip(self._heads_P, self._deferred, strict=True):
-            if deferred.any():
-                apply_deferred(P, deferred, 1.0 / self.ridge)
-        return self._heads_P
+    def n_outputs(self) -> int:
+        """K."""
+        return int(self.heads.W.shape[1]) // self.n_scales
 
-    @heads_P.setter
-    def heads_P(self, P: Array) -> None:
-        H, D, _ = P.shape
-        self._heads_P = P
-        self._deferred = np.zeros((H, D + 2))
+    @property
+    def memory_names(self) -> list[str]:
+        """The experts that the memory brings."""
+        return list(self.memory_experts) if self.memory.size else []
 
     @property
     def slowest_head(self) -> Array:
-        """The coefficients of the head that drifts least, (K, D): what the metric is learnt from."""
-        return np.asarray(self.heads_W[int(np.argmin(self.drifts))])
+        """The coefficients of the head that drifts least, (K, D): what a metric is learnt from."""
+        return np.asarray(self.heads.W[int(np.argmin(self.heads.drifts))])
 
-    def forget_heads(self) -> None:
-        """The heads begin anew; linear experts and mixture go on."""
-        H, D, _ = self._heads_P.shape
-        self.heads_P = _fresh(H, D, self.ridge)
-        self.heads_W[:] = 0.0
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing, and what they know of targets, by attribute."""
+        fresh = LeastSquaresHeads(self.ridge, tuple(self.heads.drifts))
+        _, K, D = self.heads.W.shape
+        fresh.begin(D, K)
+        return {"heads": fresh, **{name: np.zeros_like(getattr(self, name)) for name in self.target_statistics}}
+
+    def exchange_heads(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """Go on with other heads, as `fresh_heads` has them; those so far. Linear experts and mixture stay."""
+        before = {name: getattr(self, name) for name in parts}
+        for name, part in parts.items():
+            setattr(self, name, part)
+        return before
 
     def rescale_inputs(self, factor: float) -> None:
         """The inputs' columns become `factor` <= 1 times what they were, under linear experts that go on.
@@ -129,20 +166,28 @@ class Experts(abc.ABC):
         growth[:, 0] = 1.0  # the constant
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
 
+    def resume(self, other: "Experts") -> None:
+        """Take what others of other sizes remember: the records, what moments there are, and when a change came."""
+        self.memory.resume(other.memory)
+        self.change = other.change
+        for name in self._lasting:
+            setattr(self, name, getattr(other, name))
+
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
-        self.heads_P, self.linear_P = (_bordered(P, self.ridge) for P in (self.heads_P, self.linear_P))
-        self.heads_W, self.linear_W = (
-            np.ascontiguousarray(np.pad(W, ((0, 0), (0, 0), (0, 1)))) for W in (self.heads_W, self.linear_W)
-        )
+        self.heads.add_column()
+        E, _, L = self.linear_W.shape
+        larger = np.zeros((E, L + 1, L + 1))
+        larger[:, :L, :L] = self.linear_P
+        larger[:, L, L] = 1 / self.ridge
+        self.linear_P = larger
+        self.linear_W = np.ascontiguousarray(np.pad(self.linear_W, ((0, 0), (0, 0), (0, 1))))
 
     def add_output(self) -> None:
         """One more class: its scores are 0."""
         self.forest.add_output()
-        self.heads_W, self.linear_W = (
-            np.ascontiguousarray(np.pad(W, ((0, 0), (0, n), (0, 0))))
-            for W, n in ((self.heads_W, self.n_scales), (self.linear_W, 1))
-        )
+        self.heads.add_output()
+        self.linear_W = np.ascontiguousarray(np.pad(self.linear_W, ((0, 0), (0, 1), (0, 0))))
 
     def advance(
         self,
@@ -153,49 +198,65 @@ class Experts(abc.ABC):
         learnt: Array,
         scaling: Scaling,
         feature_map: FeatureMap,
-        window: Window,
+        past: Array,
     ) -> Array:
         """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
         out = np.empty((len(values), self._width))
-        arrival = values, extras, truths, weights, learnt, scaling, feature_map, window
-        advance_records(self.run, *arrival, self._arrays, self.forest.arrays, out, self.nothing)
+        arrival = values, extras, truths, weights, learnt, scaling, feature_map
+        advance_records(self.run, *arrival, self._arrays, past, out, self.nothing)
         return out
 
-    def learn(self, Phi: Array, values: Array, truths: Array, weights: Array) -> Array:
+    def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
         """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
-        out = np.empty((len(values), self._width))
-        pass_records(self.run, Phi, values, truths, weights, self._arrays, self.forest.arrays, out)
+        out, past = np.empty((len(values), self._width)), np.zeros((len(values), 0), truths.dtype)
+        self.run(Phi, X, values, truths, weights, *self._arrays, past, out)
         return out
 
-    def bind(self, Phi: Array, values: Array, truths: Array, weights: Array) -> tuple[Any, ...]:
+    def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array, past: Array) -> tuple[Any, ...]:
         """The arguments of `run`, of which the last is filled with the predictions."""
-        return Phi, values, truths, weights, *self._arrays, np.empty((len(values), self._width))
+        return Phi, X, values, truths, weights, *self._arrays, past, np.empty((len(values), self._width))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the matrices and the trees."""
-        matrices = (self._heads_P, self._deferred, self.heads_W, self.linear_P, self.linear_W)
-        return sum(int(part.nbytes) for part in matrices) + self.forest.nbytes
+        """Bytes of the matrices, the trees and the memory."""
+        linear = int(self.linear_P.nbytes) + int(self.linear_W.nbytes)
+        return self.heads.nbytes + linear + self.forest.nbytes + self.memory.nbytes
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full."""
+        return max(self.nbytes, self.nbytes - self.heads.nbytes + self.heads.state_bytes)
 
     @property
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
-        names = [f"head, drift {q:g}" for q in self.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
-        names += [f"asinh head, drift {q:g}" for q in self.drifts if self.n_scales > 1] + self.tree_names
+        names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
+        names += [f"asinh head, drift {q:g}" for q in self.heads.drifts if self.n_scales > 1] + self.other_names
         weights = np.empty(len(names))
-        hedge_weights(self.losses, self.eta, weights)
+        hedge_weights(self.losses[: len(names)], self.prior[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
+
+    @property
+    def lagged_share(self) -> float:
+        """The weight of what knows the past of the target beside all experts here."""
+        shares = np.zeros(2)
+        if self.n_past:
+            hedge_weights(self.losses[-2:], self.prior[-2:], self.eta, shares)
+        return float(shares[1])
 
     def state(self) -> State:
         """The fields of the state."""
         own = {name: getattr(self, name).copy() for name in self._fields}
-        return {**checked(own, self.rules), **self.forest.state(), **self.change.state()}
+        parts = self.heads, self.forest, self.memory, self.change
+        return {**checked(own, self.rules), **{name: value for part in parts for name, value in part.state().items()}}
 
     def load_state(self, state: State, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.begin(n_columns, n_linear, n_outputs, n_inputs)
+        self.heads.load_state(state, n_columns, n_outputs * self.n_scales)
         self.forest.load_state(state, n_inputs, n_outputs)
+        self.memory.load_state(state, n_inputs)
         self.change.load_state(state)
         for name in self._fields:
             setattr(self, name, array(state, name, np.float64, *getattr(self, name).shape))
@@ -209,17 +270,14 @@ class Experts(abc.ABC):
     def _arrays(self) -> tuple[Any, ...]:
         """What `run` reads and writes of the experts, in plain tuples."""
         linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
-        mixture = Mixture(self.losses, self.change.block, self.eta)
-        return *map(tuple, (self._heads, linear, self.forest.arrays, mixture)), self._others
-
-    @property
-    def _heads(self) -> Heads:
-        return Heads(self._heads_P, self.heads_W, self._deferred, self.drifts, self.ridge)
+        mixture = Mixture(self.losses, self.prior, self.change.block, self.eta)
+        parts = self.heads.arrays, linear, self.forest.arrays, self.memory.arrays, mixture
+        return *map(tuple, parts), self._others
 
     @property
     @abc.abstractmethod
-    def _others(self) -> Array | tuple[Array, ...]:
-        """What `run` reads and writes beside heads, linear experts, trees and mixture."""
+    def _others(self) -> tuple[Array, ...]:
+        """What `run` reads and writes beside heads, linear experts, trees, memory and mixture."""
 
     @property
     @abc.abstractmethod
@@ -228,22 +286,7 @@ class Experts(abc.ABC):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return ("heads_P", "heads_W", "linear_P", "linear_W", "losses")
-
-    def _replay(self, Phi: Array, truths: Array, weights: Array) -> None:
-        replay(Phi, truths, weights, self._heads)
-
-
-def _fresh(n: int, size: int, ridge: float) -> Array:
-    return np.tile(np.eye(size) / ridge, (n, 1, 1))
-
-
-def _bordered(P: Array, ridge: float) -> Array:
-    n, size, _ = P.shape
-    larger = np.zeros((n, size + 1, size + 1))
-    larger[:, :size, :size] = P
-    larger[:, size, size] = 1 / ridge
-    return larger
+        return ("linear_P", "linear_W", "losses")
 
 
 class LabelExperts(Experts):
@@ -252,43 +295,73 @@ class LabelExperts(Experts):
     eta = 1.0
     n_ensembles = 2
     linear_rates = _FORGETTING
+    memory_experts = LABEL_EXPERTS
+    memory_prior = 1.0
     run = staticmethod(pass_labels)
+    _lasting = ("transition_counts", "transition_unit")
     nothing = -1
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.log_temperatures = np.full(len(self.drifts), np.log(4.0))
+        self.log_temperatures = np.full(len(self.heads.drifts), np.log(4.0))
+        self.transition_counts = self._fresh_counts(n_outputs)
+        self.transition_unit = np.ones(1)
+
+    def add_output(self) -> None:
+        super().add_output()
+        counts = self._fresh_counts(self.heads.W.shape[1])
+        known = len(self.transition_counts)
+        counts[:known, :known] = self.transition_counts
+        self.transition_counts = counts
+
+    def _fresh_counts(self, n_outputs: int) -> Array:
+        n = min(n_outputs, _MOST_TRANSITIONS) if self.n_past else 0
+        return np.zeros((n, n))
 
     @property
-    def tree_names(self) -> list[str]:
-        return ["trees", "residual trees"] if self.forest.n_trees else []
+    def other_names(self) -> list[str]:
+        trees = ["trees", "residual trees"] if self.forest.n_trees else []
+        return trees + self.memory_names + ["transition"] * self.n_past
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + int(self.transition_counts.nbytes)
+
+    @property
+    def rules(self) -> Rules:
+        return {**super().rules, "transition_counts": all_from_zero, "transition_unit": all_positive}
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return (*super()._fields, "log_temperatures")
+        own = ("log_temperatures", "transition_counts", "transition_unit")
+        return (*super()._fields, *own[: 3 if self.n_past else 1])
 
     @property
     def _width(self) -> int:
-        return int(self.heads_W.shape[1])
+        return int(self.heads.W.shape[1])
 
     @property
-    def _others(self) -> Array:
-        return self.log_temperatures
+    def _others(self) -> tuple[Array, ...]:
+        return self.log_temperatures, self.transition_counts, self.transition_unit
 
     def replay(self, Phi: Array, labels: Array, weights: Array) -> None:
         """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        K = self.heads_W.shape[1]
-        self._replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
+        K = self.heads.W.shape[1]
+        self.heads.replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
 
 
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
+    target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
     eta = 2.0
     n_ensembles = 1
     n_scales = 2
     linear_rates = _LINEAR_DRIFTS
+    memory_experts = NUMBER_EXPERTS
+    memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
     run = staticmethod(pass_numbers)
+    _lasting = ("linear_moments", "squared_errors")
     nothing = math.nan
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -297,30 +370,36 @@ class NumberExperts(Experts):
         self.linear_moments = np.zeros(MOMENTS)
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
+        self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
+        self.prior = np.append(self.prior, np.ones(2 * self.n_past))
         self.asinh_moments = np.zeros(MOMENTS)
         self.magnitudes = np.zeros(1 + MAGNITUDES)
         self.target_bounds = np.zeros(2)
 
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing but how large the last targets were."""
+        parts = super().fresh_heads()
+        n = min(MAGNITUDES, len(self.memory))
+        for y in self.memory.rows_from(n, n)[1]:
+            keep_magnitude(parts["magnitudes"], near(self.linear_moments, y))
+        return parts
+
     @property
     def slowest_head(self) -> Array:
         """Those of the scale whose heads are heard more."""
-        H, E = len(self.drifts), len(self.linear_W)
+        H, E = len(self.heads.drifts), len(self.linear_W)
         weights = np.array([*self.weights.values()])
         scale = int(weights[H + E :][:H].sum() > weights[:H].sum())
         return super().slowest_head[scale : scale + 1]
-
-    def forget_heads(self) -> None:
-        super().forget_heads()
-        for part in (self.moments, self.asinh_moments, self.magnitudes, self.target_bounds):
-            part[:] = 0.0
 
     @property
     def rules(self) -> Rules:
         return {**super().rules, "moments": are_moments, "linear_moments": are_moments}
 
     @property
-    def tree_names(self) -> list[str]:
-        return ["residual trees", "level", "residual trees, level"] if self.forest.n_trees else ["level"]
+    def other_names(self) -> list[str]:
+        trees = ["residual trees"] if self.forest.n_trees else []
+        return [*trees, *self.memory_names, *["level", "residual trees, level"][: 1 + len(trees)]]
 
     @property
     def _fields(self) -> tuple[str, ...]:
@@ -345,5 +424,5 @@ class NumberExperts(Experts):
         truths = np.empty((len(Phi), 2))
         nearer = np.array([near(self.linear_moments, y) for y in targets])
         standardise_targets(nearer, weights, self.moments, truths[:, 0])
-        replay_asinh(nearer, weights, self._asinh, truths[:, 1])
-        self._replay(Phi, truths, weights)
+        take_all_asinh(nearer, weights, self._asinh, truths[:, 1])
+        self.heads.replay(Phi, truths, weights)

@@ -5,16 +5,68 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
-from streamkernel.compute.arrival import FeatureMap, Scaling, Window, arrive
+from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.lagged_core import LaggedCore
+from streamkernel.adaptive.target_lags import TargetLags
+from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
+from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.records.plain import PlainRecords
 from streamkernel.state import Array
 
 _LEARNT, _NOT_LEARNT = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 
 
+class _CorePath:
+    """A compiled pass of one record through a core, with its arguments.
+
+    Parameters
+    ----------
+    core
+        Where it passes.
+    scaling, feature_map
+        As `arrive` has them.
+    values, truth, past
+        Where the record is found: inputs (1, d), its target (1,), and what is known of earlier targets, (1, G).
+    unknown
+        The target of a record that is predicted only, shape (1,).
+
+    """
+
+    def __init__(
+        self,
+        core: AdaptiveCore,
+        scaling: Scaling,
+        feature_map: FeatureMap,
+        values: Array,
+        truth: Array,
+        past: Array,
+        unknown: Array,
+    ) -> None:
+        self._experts = experts = core.experts
+        extras, weights = np.zeros((1, 0)), np.ones(1)
+        X, Phi = np.empty(values.shape, feature_map.W.dtype), np.empty((1, core.columns.n_columns))
+        self._learnt = values, extras, _LEARNT, scaling, feature_map, X, Phi
+        self._predicted = values, extras, _NOT_LEARNT, scaling, feature_map, X, Phi
+        self._learning = experts.bind(Phi, X, values, truth, weights, past)
+        self._predicting = experts.bind(Phi, X, values, unknown, weights, past)
+
+    def learn(self) -> Array:
+        """Predict, then learn, the record; its prediction."""
+        arrive(*self._learnt)
+        self._experts.run(*self._learning)
+        prediction: Array = self._learning[-1][0]
+        return prediction
+
+    def predict(self) -> Array:
+        """The prediction of the record."""
+        arrive(*self._predicted)
+        self._experts.run(*self._predicting)
+        prediction: Array = self._predicting[-1][0]
+        return prediction
+
+
 class AdaptiveFastPath:
-    """A compiled pass of one record with its arguments; it holds until one of these arrays is another.
+    """The way of one record through the cores; it holds until one of their arrays is another.
 
     Parameters
     ----------
@@ -22,12 +74,12 @@ class AdaptiveFastPath:
         The inputs in the order of their columns, all of them.
     unknown
         The target of a record that is predicted only, shape (1,).
-    experts
-        Where it passes.
-    n_columns
-        D.
-    scaling, feature_map, window
-        As `arrive` has them.
+    core, scaling, feature_map
+        The plain core, and as `arrive` has them.
+    lags
+        The last known targets.
+    lagged
+        The core that sees them, if there is one.
 
     """
 
@@ -35,37 +87,51 @@ class AdaptiveFastPath:
         self,
         names: tuple[Any, ...],
         unknown: Array,
-        experts: LabelExperts | NumberExperts,
-        n_columns: int,
+        core: AdaptiveCore,
         scaling: Scaling,
         feature_map: FeatureMap,
-        window: Window,
+        lags: TargetLags,
+        lagged: LaggedCore | None,
     ) -> None:
         self._records = PlainRecords(names)
         self._truth = unknown.copy()
-        self._experts = experts
-        values, extras, weights, Phi = self._records.values, np.zeros((1, 0)), np.ones(1), np.empty((1, n_columns))
-        rest = scaling, feature_map, window, Phi
-        self._learnt = values, extras, self._truth, weights, _LEARNT, *rest
-        self._predicted = values, extras, unknown, weights, _NOT_LEARNT, *rest
-        self._learning = experts.bind(Phi, values, self._truth, weights)
-        self._predicting = experts.bind(Phi, values, unknown, weights)
+        self._lags = lags
+        self._past = np.zeros((1, core.experts.n_past), unknown.dtype)
+        self._path = _CorePath(core, scaling, feature_map, self._records.values, self._truth, self._past, unknown)
+        self._lagged = lagged
+        if lagged:
+            self._given = np.zeros((1, len(lags) + len(names)))
+            arrays = self._given, self._truth, np.zeros((1, 0)), unknown
+            self._lagged_path = _CorePath(lagged.core, lagged.scaling(), lagged.feature_map(), *arrays)
 
     def learn(self, x: Mapping[Any, Any], truth: float) -> bool:
         """Predict, then learn, a record of known numbers; False, and nothing has happened, if it is another."""
         if not self._records.read_one(x):
             return False
         self._truth[0] = truth
-        arrive(*self._learnt)
-        if self._experts.run(*self._learning):
-            self._experts.forest.grow()
+        self._look_back()
+        if self._lagged:
+            self._past[0, 0] = self._lagged_path.learn()[PREDICTION]
+        self._path.learn()
+        self._lags.take_one(truth)
         return True
 
     def predict(self, x: Mapping[Any, Any]) -> list[float] | None:
         """The prediction of a record of known numbers; None of another."""
         if not self._records.read_one(x):
             return None
-        arrive(*self._predicted)
-        self._experts.run(*self._predicting)
-        prediction: list[float] = self._predicting[-1][0].tolist()
+        self._look_back()
+        if self._lagged:
+            self._past[0, 0] = self._lagged_path.predict()[PREDICTION]
+        prediction: list[float] = self._path.predict().tolist()
         return prediction
+
+    def _look_back(self) -> None:
+        """Take the lags of now."""
+        if self._lagged:
+            n = len(self._lags)
+            self._given[0, :n] = self._lags.last
+            self._given[0, n:] = self._lagged.bounded(self._records.values[0])
+        elif self._lags.names:
+            last = self._lags.last[0]
+            self._past[0, 0] = -1 if last != last else last

@@ -88,12 +88,24 @@ class AdaptiveFeatures:
         self.n_linear += linear
         return linear
 
+    def under(self, scales: Array, bandwidth: float) -> "AdaptiveFeatures":
+        """The same features under another metric."""
+        other = AdaptiveFeatures(self.kernel, self.n_features, self.seed)
+        other.n_inputs, other.n_linear = self.n_inputs, self.n_linear
+        other.set_metric(scales, bandwidth)
+        return other
+
     def set_metric(self, scales: Array, bandwidth: float) -> None:
         """Look at the inputs by another metric from now on."""
         self.scales = scales
         self.bandwidth = bandwidth
         self.d0 = self.n_inputs
         self._forget_draws()
+
+    def follow(self, other: "AdaptiveFeatures") -> None:
+        """Look at the inputs as the same features under another metric do, whose frequencies are drawn already."""
+        self.scales, self.bandwidth, self.d0 = other.scales, other.bandwidth, other.d0
+        self._W, self._keys, self._feature_map = other._W, other._keys, None
 
     def frequencies(self, keys: Array) -> Array:
         """Frequencies in turns for scaled inputs, float32 of shape (d, F)."""

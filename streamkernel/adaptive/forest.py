@@ -4,7 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamkernel.compute import tree_growth, trees
+from streamkernel.compute.binning import BINS, SAMPLED
+from streamkernel.compute.splits import LANES, lanes
+from streamkernel.compute.tree_growth import TRIED
+from streamkernel.compute.tree_schedule import spread
+from streamkernel.compute.trees import FIRST, GROWING, GROWN, SEEN, SINCE, Forest
 from streamkernel.fields import (
     Rules,
     all_finite,
@@ -16,11 +20,10 @@ from streamkernel.fields import (
     none_missing,
     state_mismatch,
 )
-from streamkernel.state import State
+from streamkernel.state import Array, State
 
 #: Nodes of a tree.
 NODES = 511
-_FIELDS = tuple(name for name in trees.Forest._fields if name not in ("rows", "targets", "weights"))
 
 
 class TreeEnsembles:
@@ -61,40 +64,38 @@ class TreeEnsembles:
     def begin(self, n_inputs: int, n_outputs: int) -> None:
         """Begin with nothing learnt."""
         T, M = self.n_ensembles if self.n_trees else 0, self.n_trees
-        window = self.window if self.n_trees else 0
-        self.arrays = trees.Forest(
-            rows=np.zeros((window, n_inputs)),
-            targets=np.zeros((T, window, n_outputs)),
-            weights=np.zeros(window),
-            counts=np.zeros(3, np.int64),
-            features=np.full((T, M, NODES), -1, np.int32),
-            thresholds=np.zeros((T, M, NODES)),
-            children=np.zeros((T, M, NODES), np.int32),
-            values=np.zeros((T, M, NODES, n_outputs)),
-            node_weights=np.zeros((T, M, NODES)),
+        window = self.window if M else 0
+        # What comes while a tree is grown has a place of its own: the records it is grown on stay.
+        capacity = window + spread(window, M) if M else 0
+        slots = M + 1 if M else 0
+        self.arrays = Forest(
+            rows=np.zeros((capacity, n_inputs)),
+            targets=np.zeros((T, capacity, n_outputs)),
+            weights=np.zeros(capacity),
+            counts=np.zeros(4, np.int64),
+            **_no_trees(T, slots, n_outputs),
+            **_nothing_grown(window, n_inputs, n_outputs),
         )
-
-    def grow(self) -> None:
-        """Grow the oldest tree of each ensemble anew on the records of the window."""
-        tree_growth.grow_oldest(self.arrays)
 
     def widen(self, n_inputs: int) -> None:
         """More inputs have a place: not observed in the records of the window."""
         more = n_inputs - self.arrays.rows.shape[1]
-        rows = np.pad(self.arrays.rows, ((0, 0), (0, more)), constant_values=np.nan)
-        self.arrays = self.arrays._replace(rows=rows)
+        if more:
+            rows = np.pad(self.arrays.rows, ((0, 0), (0, more)), constant_values=np.nan)
+            self._grow_anew(rows=rows)
 
     def keep_last(self, n: int) -> None:
-        """Forget all of the window but the last n records."""
+        """Forget all of the window but the last n records; a growth on more is given up, and the next is due."""
         arrays = self.arrays
-        window, seen = len(arrays.rows), int(arrays.counts[0])
-        if n >= min(seen, window):
+        if n >= min(int(arrays.counts[SEEN]), self.window):
             return
-        order = np.arange(seen - n, seen) % window
-        arrays.rows[:n] = arrays.rows[order]
-        arrays.targets[:, :n] = arrays.targets[:, order]
-        arrays.weights[:n] = arrays.weights[order]
-        arrays.counts[0] = n
+        places = self._places(n)
+        arrays.rows[:n] = arrays.rows[places]
+        arrays.targets[:, :n] = arrays.targets[:, places]
+        arrays.weights[:n] = arrays.weights[places]
+        if arrays.counts[GROWING]:
+            arrays.counts[SINCE] = self.window
+        arrays.counts[SEEN], arrays.counts[GROWING] = n, 0
 
     def add_output(self) -> None:
         """One more class: none of the records so far was of it."""
@@ -102,7 +103,24 @@ class TreeEnsembles:
             np.concatenate([part, np.zeros((*part.shape[:-1], 1))], axis=-1)
             for part in (self.arrays.targets, self.arrays.values)
         )
-        self.arrays = self.arrays._replace(targets=targets, values=values)
+        self._grow_anew(targets=targets, values=values)
+
+    def _grow_anew(self, **arrays: Array) -> None:
+        """Take arrays of another shape; what is done of a growth is done again by the records that are left for it."""
+        changed = self.arrays._replace(**arrays)
+        (_, n_inputs), n_outputs = changed.rows.shape, changed.targets.shape[2]
+        self.arrays = changed._replace(**_nothing_grown(len(changed.codes), n_inputs, n_outputs))
+
+    def _places(self, n: int) -> Array:
+        """Where the last n records stand, oldest first."""
+        seen, capacity = int(self.arrays.counts[SEEN]), len(self.arrays.rows)
+        return np.arange(seen - n, seen) % max(capacity, 1)
+
+    def _slots(self) -> tuple[Array, Array]:
+        """Where in the state the trees in force stand, and where in `arrays`."""
+        grown = int(self.arrays.counts[GROWN])
+        numbers = np.arange(max(grown - self.n_trees, 0), grown) if self.n_trees else np.zeros(0, np.int64)
+        return numbers % max(self.n_trees, 1), numbers % (self.n_trees + 1)
 
     @property
     def nbytes(self) -> int:
@@ -110,33 +128,51 @@ class TreeEnsembles:
         return sum(int(part.nbytes) for part in self.arrays)
 
     def state(self) -> State:
-        """The fields of the state."""
-        n = min(int(self.arrays.counts[0]), len(self.arrays.rows))
-        return checked(
-            {
-                "window_rows": self.arrays.rows[:n].copy(),
-                "window_targets": self.arrays.targets[:, :n].copy(),
-                "window_weights": self.arrays.weights[:n].copy(),
-                **{f"tree_{name}": getattr(self.arrays, name).copy() for name in _FIELDS},
-            },
-            self.rules,
-        )
+        """The fields of the state: the window, oldest first, and the trees in force."""
+        arrays, (theirs, mine) = self.arrays, self._slots()
+        window = self._places(self._n_kept())
+        fields = {
+            "window_rows": arrays.rows[window],
+            "window_targets": arrays.targets[:, window],
+            "window_weights": arrays.weights[window],
+            "tree_counts": arrays.counts.copy(),
+        }
+        for name, trees in _no_trees(len(arrays.targets), self.n_trees, arrays.targets.shape[2]).items():
+            trees[:, theirs] = getattr(arrays, name)[:, mine]
+            fields[f"tree_{name}"] = trees
+        return checked(fields, self.rules)
 
     def load_state(self, state: State, n_inputs: int, n_outputs: int) -> None:
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.begin(n_inputs, n_outputs)
-        mine = self.arrays
-        for name in _FIELDS:
-            own = getattr(mine, name)
-            own[:] = array(state, f"tree_{name}", own.dtype.type, *own.shape)
-        if (mine.counts < 0).any():
+        arrays = self.arrays
+        arrays.counts[:] = array(state, "tree_counts", np.int64, len(arrays.counts))
+        if not self._may_be(arrays.counts):
             raise state_mismatch("tree_counts")
-        n = min(int(mine.counts[0]), len(mine.rows))
-        mine.rows[:n] = array(state, "window_rows", np.float64, n, n_inputs)
-        mine.targets[:, :n] = array(state, "window_targets", np.float64, len(mine.targets), n, n_outputs)
-        mine.weights[:n] = array(state, "window_weights", np.float64, n)
+        theirs, mine = self._slots()
+        for name, trees in _no_trees(len(arrays.targets), self.n_trees, n_outputs).items():
+            kept = array(state, f"tree_{name}", trees.dtype.type, *trees.shape)
+            getattr(arrays, name)[:, mine] = kept[:, theirs]
+        n = self._n_kept()
+        window = self._places(n)
+        arrays.rows[window] = array(state, "window_rows", np.float64, n, n_inputs)
+        arrays.targets[:, window] = array(state, "window_targets", np.float64, len(arrays.targets), n, n_outputs)
+        arrays.weights[window] = array(state, "window_weights", np.float64, n)
         self._check_trees(n_inputs)
+
+    def _n_kept(self) -> int:
+        """Records that may still be asked for: of the window, and of that of a growth under way."""
+        seen, since, _, growing = map(int, self.arrays.counts)
+        return growing + since if growing else min(seen, len(self.arrays.codes))
+
+    def _may_be(self, counts: Array) -> bool:
+        """Whether a growth that is under way has its window, and records left to end in."""
+        seen, since, _, growing = counts.tolist()
+        if min(counts) < 0 or not growing:
+            return bool(min(counts) >= 0)
+        within = FIRST <= growing <= self.window and growing + since <= seen
+        return bool(self.n_trees and within and since < spread(growing, self.n_trees))
 
     def _check_trees(self, n_inputs: int) -> None:
         """A tree must lead from its root to a leaf, whatever a file says."""
@@ -147,3 +183,30 @@ class TreeEnsembles:
         inner = features >= 0
         if (inner & ((children <= later) | (children >= NODES - 1))).any():
             raise state_mismatch("tree_children")
+
+
+def _no_trees(n_ensembles: int, n_trees: int, n_outputs: int) -> dict[str, Array]:
+    shape = n_ensembles, n_trees, NODES
+    return {
+        "features": np.full(shape, -1, np.int32),
+        "thresholds": np.zeros(shape),
+        "children": np.zeros(shape, np.int32),
+        "values": np.zeros((*shape, n_outputs)),
+        "node_weights": np.zeros(shape),
+    }
+
+
+def _nothing_grown(window: int, n_inputs: int, n_outputs: int) -> dict[str, Array]:
+    """What a growth works with, nothing of it done."""
+    width = lanes(n_outputs)
+    return {
+        "progress": np.zeros(7, np.int64),
+        "columns": np.zeros((5, n_inputs), np.int64),
+        "samples": np.zeros((n_inputs, 2 * SAMPLED + 2)),
+        "cuts": np.zeros((n_inputs, BINS - 1)),
+        "codes": np.zeros((window, n_inputs), np.uint8),
+        "watched": np.zeros((window, width)),
+        "order": np.zeros((2, window), np.int64),
+        "nodes": np.zeros((NODES, 3), np.int64),
+        "histograms": np.zeros((width // LANES * min(n_inputs, TRIED) * BINS, LANES)),
+    }

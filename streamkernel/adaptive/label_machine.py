@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive.experts import LabelExperts
-from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.machine import AdaptiveMachine
+from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
@@ -21,18 +21,9 @@ from streamkernel.state import Array, State
 class LabelMachine(AdaptiveMachine):
     """The adaptive kernel machine of classifiers: K scores, mixed as probabilities."""
 
-    def __init__(
-        self,
-        inputs: Inputs,
-        targets: Classes,
-        columns: AdaptiveFeatures,
-        experts: LabelExperts,
-        schedule: Sequence[int],
-        buffer_size: int,
-    ) -> None:
+    def __init__(self, inputs: Inputs, targets: Classes, core: AdaptiveCore, lags: TargetLags) -> None:
         self.targets: Classes = targets
-        self.experts: LabelExperts = experts
-        super().__init__(inputs, columns, schedule, buffer_size)
+        super().__init__(inputs, core, lags)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         joined = set()
@@ -54,14 +45,18 @@ class LabelMachine(AdaptiveMachine):
     def _encoded(self, targets: Sequence[Any]) -> Encoded:
         return self.targets.admit(targets)
 
-    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+    def _past(self, lags: Array) -> Array:
+        return np.where(np.isnan(lags), -1, lags).astype(np.int64)
+
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         is_new = self.targets.is_new(targets[0])  # and then the segment is this record
-        before = self._predict(rows) if is_new else None
+        before = self._predict(rows, lags) if is_new else None
         encoded = self._encoded(targets)
         if is_new:
-            self.experts.add_output()
+            self._fit(self.core.n_inputs, self.targets.n_outputs)
+            self.core.add_output()
             self._fast_path = None
-        predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights)
+        predictions = self._pass(rows, np.where(encoded.labelled, encoded.y, -1).astype(np.int64), weights, lags)
         result = self._result(encoded, predictions)
         return result if before is None else replace(result, predictions=before)
 
@@ -73,5 +68,7 @@ class LabelMachine(AdaptiveMachine):
 
     def load_state(self, state: State) -> None:
         super().load_state(state)
-        if not np.isin(self.recent.rows()[1], np.arange(self.targets.n_outputs)).all():
+        if not np.isin(state["recent_targets"], np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("recent_targets")
+        if not np.isin(self.lags.last[~np.isnan(self.lags.last)], np.arange(self.targets.n_outputs)).all():
+            raise state_mismatch("last_targets")

@@ -1,25 +1,23 @@
 """The adaptive kernel machine: its state, and `advance`, the one way it learns.
 
-Every labelled record is learnt at once: there is no mini-batch. After the numbers of records in the schedule, and after
-a change of the stream, the metric is learnt anew from the last records, which then pass through fresh heads.
+Every labelled record is learnt at once: there is no mini-batch. Records become rows of numbers here, and segments of
+rows in which nothing changes its shape; what is predicted and learnt from these is the core's.
 """
 
 import abc
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from streamkernel.adaptive import metric
 from streamkernel.adaptive.change import BLOCK
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
-from streamkernel.adaptive.features import AdaptiveFeatures
-from streamkernel.adaptive.recent import Recent
-from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch, whole
-from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
+from streamkernel.adaptive.lagged_core import LaggedCore
+from streamkernel.adaptive.target_lags import GivenLags, TargetLags
+from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
@@ -29,36 +27,49 @@ from streamkernel.records.rows import Rows
 from streamkernel.records.targets import Encoded
 from streamkernel.state import Array, State
 
-_NO_KEYS = np.zeros(0, np.uint64)
-_RULES: Rules = {"importance": all_from_zero}
-
 
 class AdaptiveMachine(abc.ABC):
     """State and learning that classes and numbers share.
 
     Parameters
     ----------
-    inputs, targets, columns, experts
+    inputs, targets, core
         The parts, fresh.
-    schedule
-        Labelled records after which the metric is learnt anew.
-    buffer_size
-        Records it is learnt from.
+    lags
+        The last known targets, fresh.
+    lagged
+        The core that sees them, fresh; None for none.
+
+    Attributes
+    ----------
+    core
+        What predicts and learns rows of numbers.
+    n_records
+        Labelled records learnt.
 
     """
 
     targets: Classes | Numbers
-    experts: LabelExperts | NumberExperts
 
-    def __init__(self, inputs: Inputs, columns: AdaptiveFeatures, schedule: Sequence[int], buffer_size: int) -> None:
+    def __init__(
+        self,
+        inputs: Inputs,
+        core: AdaptiveCore,
+        lags: TargetLags,
+        lagged: LaggedCore | None = None,
+    ) -> None:
         self.inputs = inputs
-        self.columns = columns
-        self.schedule = sorted(int(n) for n in schedule)
-        self.recent = Recent(buffer_size)
-        self.importance = np.zeros(0)
+        self.lags = lags
+        self.lagged = lagged
+        self.core = core
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, self.targets)
         self._fast_path: AdaptiveFastPath | None = None
+
+    @property
+    def experts(self) -> LabelExperts | NumberExperts:
+        """The experts of the core."""
+        return self.core.experts
 
     def advance(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> BatchResult:
         """Predict records, then learn them, one after the other.
@@ -103,7 +114,9 @@ class AdaptiveMachine(abc.ABC):
 
     def predict(self, xs: Records) -> Array:
         """The predictions of records, (n, K), or (n, 3) of numbers; nothing is changed."""
-        parts = [self._predict(rows) for _, rows in self._encoder.encoded(xs, [None] * len(xs))]
+        xs, given = self.lags.parted(xs)
+        encoded = self._encoder.encoded(xs, [None] * len(xs))
+        parts = [self._predict(rows, given and given[part]) for part, rows in encoded]
         return parts[0] if len(parts) == 1 else np.concatenate([self._nothing(0), *parts])
 
     def state(self) -> State:
@@ -112,10 +125,9 @@ class AdaptiveMachine(abc.ABC):
             "n_records": self.n_records,
             **self.inputs.state(),
             **self.targets.state(),
-            **self.columns.state(),
-            **self.experts.state(),
-            **self.recent.state(),
-            **checked({"importance": self.importance.copy()}, _RULES),
+            **self.core.state(),
+            **self.lags.state(),
+            **(self.lagged.state() if self.lagged else {}),
         }
 
     def load_state(self, state: State) -> None:
@@ -123,28 +135,23 @@ class AdaptiveMachine(abc.ABC):
         self.n_records = whole(state, "n_records")
         self.inputs.load_state(state)
         self.targets.load_state(state)
-        self.columns.load_state(state)
-        if self.columns.n_inputs > len(self.inputs):
-            raise state_mismatch("metric_scales")
-        began = self.n_records > 0
-        self.experts.load_state(
-            state,
-            self.columns.n_columns if began else 0,
-            self.columns.n_linear if began and self.columns.has_linear else None,
-            self.targets.n_outputs if began else 0,
-            self.columns.n_inputs if began else 0,
-        )
-        self.recent.load_state(state, self.columns.n_inputs)
-        checked(state, _RULES)
-        self.importance = array(state, "importance", np.float64, None)
-        if len(self.importance) > self.columns.n_inputs:
-            raise state_mismatch("importance")
+        if self.core.budget and self.n_records:
+            self.core = self.core.budget.core_of(state)
+        self.core.load_state(state, self.n_records > 0, self.targets.n_outputs, len(self.inputs))
+        self.lags.load_state(state)
+        if self.lagged:
+            self.lagged.load_state(state, self.n_records > 0)
+            if self.lagged.core.n_inputs != (self.core.n_inputs + len(self.lags) if self.n_records else 0):
+                raise state_mismatch("lagged_metric_scales")
 
     def _results(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None) -> Iterator[BatchResult]:
         """Learn records segment by segment, as the results are taken."""
+        xs, given = self.lags.parted(xs)
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
             for segment in self._segments(rows, targets):
-                yield self._learn(rows.part(segment), targets[segment], weights[segment])
+                lags = given and given[segment]
+                yield self._learn(rows.part(segment), targets[segment], weights[segment], lags)
+            given = given and given[len(targets) :]
 
     def _joined(self, parts: Sequence[BatchResult]) -> BatchResult:
         """The results of segments one after the other; a class that was not known yet has probability 0."""
@@ -166,126 +173,115 @@ class AdaptiveMachine(abc.ABC):
         arrives = self._arrivals(rows.values, learnt)
         joins = self._joins(targets)
         after = self.n_records + np.cumsum(learnt)
-        relearns = learnt & (np.isin(after, self.schedule) | (after % BLOCK == 0))
+        relearns = learnt & (np.isin(after, self.core.schedule) | (after % BLOCK == 0))
         begins = learnt & (after == 1)
         cuts = np.flatnonzero(arrives | joins | begins).tolist() + (np.flatnonzero(joins | relearns) + 1).tolist()
         edges = sorted({0, *cuts, len(targets)})
-        yield from (slice(start, stop) for start, stop in itertools.pairwise(edges))
+        for start, stop in itertools.pairwise(edges):
+            # Asked again after each segment: they are learnt as they are taken.
+            while self._is_relearning and (known := np.flatnonzero(learnt[start:stop])[:1]).size:
+                first, start = start, start + int(known[0]) + 1
+                yield slice(first, start)
+            if start < stop:
+                yield slice(start, stop)
 
     def _is_steady(self, targets: Sequence[Any]) -> bool:
         """Whether nothing can happen that needs a cut, which is cheap to see and mostly so."""
         n = self.n_records
         return (
             n > 0
-            and self.columns.n_inputs == len(self.inputs)
-            and not any(n < stop < n + len(targets) for stop in self.schedule)
+            and not self._is_relearning
+            and self.core.n_inputs == len(self.inputs)
+            and not any(n < stop < n + len(targets) for stop in self.core.schedule)
             and (n + len(targets) - 1) // BLOCK == n // BLOCK
             and not self._joins(targets).any()
         )
 
+    @property
+    def _is_relearning(self) -> bool:
+        """Whether a metric is in the making."""
+        return self.core.is_relearning or (self.lagged is not None and self.lagged.core.is_relearning)
+
     def _arrivals(self, values: Array, learnt: Array) -> Array:
         """Which records bring an input that has no place yet."""
         arrives = np.zeros(len(values), np.bool_)
-        fresh = ~np.isnan(values[:, self.columns.n_inputs :]) & learnt[:, None]
+        fresh = ~np.isnan(values[:, self.core.n_inputs :]) & learnt[:, None]
         if fresh.size:
             arrives[np.argmax(fresh, axis=0)[fresh.any(axis=0)]] = True
         return arrives
 
-    def _predict(self, rows: Rows) -> Array:
+    def _predict(self, rows: Rows, lags: GivenLags) -> Array:
         """Let rows pass that are not learnt."""
         n = len(rows.values)
-        return self._pass(rows, self._unknown(n), np.zeros(n)) if self.n_records else self._nothing(n)
+        return self._pass(rows, self._unknown(n), np.zeros(n), lags) if self.n_records else self._nothing(n)
 
-    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+    def _learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """One segment: every record meets matrices of the same shape."""
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
-            return self._result(self._encoded(targets), self._predict(rows))
-        if not self.n_records or self.columns.n_inputs < len(self.inputs):
+            return self._result(self._encoded(targets), self._predict(rows, lags))
+        if not self.n_records or self.core.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
-        result = self._predict_then_learn(rows, targets, weights)
+        result = self._predict_then_learn(rows, targets, weights, lags)
         self._count(n_learnt)
         return result
 
     def _count(self, n_learnt: int) -> None:
-        """Count records learnt, and learn the metric where it is time."""
+        """Count records learnt, and let the cores learn their metrics where it is time."""
         self.n_records += n_learnt
-        since = self.experts.change.end_block(self.n_records) if self.n_records % BLOCK == 0 else 0
-        if since:
-            self.experts.forest.keep_last(since)
-        if self.n_records in self.schedule or (since and self.schedule):
-            self._learn_metric(since)
+        learnt = self.core.end_segment(self.n_records, self._keys)
+        if self.lagged:
+            learnt |= self.lagged.end_segment(self.n_records)
+        if learnt:
+            self._fast_path = None
+
+    @property
+    def _keys(self) -> Array:
+        """The keys of the inputs that have a place in the core."""
+        keys, width = self.inputs.columns.keys, self.core.n_inputs
+        return keys if width == len(keys) else keys[:width]
 
     def _open_fast_path(self) -> AdaptiveFastPath | None:
         """The fast path, if all columns are numbers that have a place."""
         if self._fast_path is None and self.n_records:
             names = self.inputs.columns.plain_names
-            if names and len(names) == self.columns.n_inputs:
-                self._fast_path = AdaptiveFastPath(
-                    names,
-                    self._unknown(1),
-                    self.experts,
-                    self.columns.n_columns,
-                    self.inputs.scaler.scaling(len(names)),
-                    self.columns.feature_map(self.inputs.columns.keys, _NO_KEYS),
-                    self.recent.window,
-                )
+            if names and len(names) == self.core.n_inputs:
+                scaling, feature_map = self.inputs.scaler.scaling(len(names)), self.core.feature_map(self._keys)
+                own = self.core, scaling, feature_map
+                self._fast_path = AdaptiveFastPath(names, self._unknown(1), *own, self.lags, self.lagged)
         return self._fast_path
 
-    def _pass(self, rows: Rows, y: Array, weights: Array) -> Array:
-        """Let rows through scaling, columns and experts."""
-        values, keys, width = rows.values, self.inputs.columns.keys, self.columns.n_inputs
-        if width < len(keys):
-            values, keys = np.ascontiguousarray(values[:, :width]), keys[:width]
-        return self.experts.advance(
-            values,
-            rows.extras,
-            y,
-            weights,
-            self._is_known(y),
-            self.inputs.scaler.scaling(width),
-            self.columns.feature_map(keys, rows.extra_keys),
-            self.recent.window,
-        )
+    def _pass(self, rows: Rows, y: Array, weights: Array, given: GivenLags) -> Array:
+        """Let rows through the cores."""
+        values, width, known = rows.values, self.core.n_inputs, self._is_known(y)
+        if width < values.shape[1]:
+            values = np.ascontiguousarray(values[:, :width])
+        targets = np.where(known, y, np.nan)
+        lags = self.lags.before(targets, given)
+        past = self.lagged.advance(lags, values, rows, y, weights, known) if self.lagged else self._past(lags)
+        self.lags.take(targets)
+        scaling, feature_map = self.inputs.scaler.scaling(width), self.core.feature_map(self._keys, rows.extra_keys)
+        return self.core.advance(values, rows.extras, y, weights, known, scaling, feature_map, past)
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""
         self._fast_path = None
         seen = np.flatnonzero(~np.isnan(values).all(axis=0))
         width = int(seen[-1]) + 1 if len(seen) else 0
+        self._fit(max(width, self.core.n_inputs), self.targets.n_outputs)
         if not self.n_records:
-            self.columns.begin(width)
-            linear = self.columns.n_linear if self.columns.has_linear else None
-            self.experts.begin(self.columns.n_columns, linear, self.targets.n_outputs, width)
-        while self.columns.n_inputs < width:
-            if self.columns.add_input():
-                self.experts.add_column()
-        self.experts.forest.widen(self.columns.n_inputs)
-        self.recent.widen(self.columns.n_inputs)
+            self.core.begin(width, self.targets.n_outputs)
+            if self.lagged:
+                self.lagged.begin(width, self.targets.n_outputs)
+        self.core.widen(width)
+        if self.lagged:
+            self.lagged.widen(width)
 
-    def _learn_metric(self, since: int) -> None:
-        """Weigh the inputs by the slopes of the slowest head, and let the last records pass through fresh heads.
-
-        Those since a change, or all that are remembered where `since` is 0.
-        """
-        self._fast_path = None
-        X, y, w = (part[-since:] for part in self.recent.rows())
-        columns, experts = self.columns, self.experts
-        keys = self.inputs.columns.keys[: columns.n_inputs]
-        feature_map = columns.feature_map(keys, _NO_KEYS)
-        self.importance = metric.importance(
-            columns.of(X, keys),
-            experts.slowest_head,
-            feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W)),
-        )
-        scales = metric.scales_of(self.importance)
-        bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X[-metric.NEAREST :] * scales)
-        before = max(columns.d0, 1)
-        columns.set_metric(scales, bandwidth)
-        if columns.d0 > before:
-            experts.rescale_inputs(math.sqrt(before / columns.d0))
-        experts.forget_heads()
-        experts.replay(columns.of(X, keys), y, w)
+    def _fit(self, n_inputs: int, n_outputs: int) -> None:
+        """Take cores of other sizes where so many inputs or outputs do not fit their budgets of bytes."""
+        self.core = self.core.with_room(n_inputs, n_outputs, self._keys)
+        if self.lagged:
+            self.lagged.make_room(n_inputs)
 
     def _joins(self, targets: Sequence[Any]) -> Array:
         """Which records bring a new class."""
@@ -308,7 +304,11 @@ class AdaptiveMachine(abc.ABC):
         """Encode the targets of a segment; a new label joins."""
 
     @abc.abstractmethod
-    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+    def _past(self, lags: Array) -> Array:
+        """What the plain core is given of records with these lags, (n, G), where there is no other core."""
+
+    @abc.abstractmethod
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         """Predict, then learn, the records of a segment."""
 
     @abc.abstractmethod

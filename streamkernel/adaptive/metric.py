@@ -13,12 +13,14 @@ from streamkernel.state import Array
 LEAST = 1e-3
 #: Outputs whose slopes are taken; where there are more, random sums of them.
 WATCHED = 32
+#: What is no finite number counts as this much, which makes all inputs alike.
+HUGE = float(np.finfo(np.float64).max)
 #: Records whose median distance sets the bandwidth.
 NEAREST = 200
 
 
-def importance(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Array:
-    """Mean squared slope of scores along each input, in units of their mean; at least `LEAST`.
+def energy(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Array:
+    """Squared slopes of scores along each input, summed over records.
 
     Parameters
     ----------
@@ -27,18 +29,18 @@ def importance(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Arra
     coefficients
         A head's, shape (K, D).
     feature_map
-        How the columns were made.
+        How the columns were made, with frequencies of slopes.
 
     Returns
     -------
-    float64 of shape (d,).
+    float64 of shape (d,), finite.
 
     """
     K = len(coefficients)
     if K > WATCHED:
         # The mean square of random sums of outputs is the sum of their squares.
         coefficients = np.einsum("sk,kd->sd", random_signs(np.uint64(K), WATCHED, K), coefficients)
-    energy = np.empty(len(feature_map.W))
+    squares = np.empty(len(feature_map.W))
     squared_slopes(
         Phi,
         coefficients,
@@ -46,12 +48,18 @@ def importance(Phi: Array, coefficients: Array, feature_map: FeatureMap) -> Arra
         feature_map.scales.astype(np.float64),
         feature_map.root,
         feature_map.n_linear,
-        energy,
+        squares,
     )
-    mean = energy.mean() if len(energy) else 0.0
-    if not mean > 0 or not math.isfinite(mean):
-        return np.ones(len(energy))
-    return np.asarray(np.maximum(energy / mean, LEAST))
+    return np.asarray(np.nan_to_num(squares, nan=HUGE, posinf=HUGE))
+
+
+def importance(energies: Array) -> Array:
+    """Squared slopes along each input, (d,), in units of their mean; at least `LEAST`."""
+    with np.errstate(over="ignore"):
+        mean = energies.mean() if len(energies) else 0.0
+    if not 0 < mean < math.inf or energies.max() == HUGE:
+        return np.ones(len(energies))
+    return np.asarray(np.maximum(energies / mean, LEAST))
 
 
 def scales_of(important: Array) -> Array:

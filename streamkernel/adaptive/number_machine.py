@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import NumberExperts
-from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.machine import AdaptiveMachine
+from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
 from streamkernel.records.inputs import Inputs
 from streamkernel.records.numbers import Numbers
@@ -21,17 +23,16 @@ class NumberMachine(AdaptiveMachine):
     """The adaptive kernel machine of regressors: one score, a prediction with its deviation."""
 
     def __init__(
-        self,
-        inputs: Inputs,
-        targets: Numbers,
-        columns: AdaptiveFeatures,
-        experts: NumberExperts,
-        schedule: Sequence[int],
-        buffer_size: int,
+        self, inputs: Inputs, targets: Numbers, core: AdaptiveCore, lags: TargetLags, lagged: LaggedCore | None
     ) -> None:
         self.targets: Numbers = targets
-        self.experts: NumberExperts = experts
-        super().__init__(inputs, columns, schedule, buffer_size)
+        super().__init__(inputs, core, lags, lagged)
+
+    @property
+    def experts(self) -> NumberExperts:
+        """The experts of the core."""
+        assert isinstance(self.core.experts, NumberExperts)
+        return self.core.experts
 
     def _unknown(self, n: int) -> Array:
         return np.full(n, np.nan)
@@ -45,9 +46,12 @@ class NumberMachine(AdaptiveMachine):
     def _encoded(self, targets: Sequence[Any]) -> Encoded:
         return Encoded(np.array(targets, np.float64), np.zeros((len(targets), 2)))  # None is NaN
 
-    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array) -> BatchResult:
+    def _past(self, lags: Array) -> Array:
+        return lags
+
+    def _predict_then_learn(self, rows: Rows, targets: Sequence[Any], weights: Array, lags: GivenLags) -> BatchResult:
         encoded = self._encoded(targets)
-        return self._result(encoded, self._pass(rows, encoded.y, weights))
+        return self._result(encoded, self._pass(rows, encoded.y, weights, lags))
 
     def _result(self, targets: Encoded, predictions: Array) -> BatchResult:
         # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that

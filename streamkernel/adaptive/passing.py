@@ -1,6 +1,6 @@
-"""Records through arrival and experts, block by block; between two records trees grow, when it is time.
+"""Records through arrival and experts, block by block.
 
-Growth, arrival and the pass are compiled apart: together they would be optimised, and waited for, as one.
+Arrival and the pass are compiled apart: together they would be optimised, and waited for, as one.
 """
 
 from collections.abc import Callable
@@ -8,45 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, Window, arrive
-from streamkernel.compute.tree_growth import grow_oldest
-from streamkernel.compute.trees import Forest
+from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, arrive
 from streamkernel.state import Array
 
 
-def pass_records(
-    learn: Callable[..., int],
-    Phi: Array,
-    values: Array,
-    truths: Array,
-    weights: Array,
-    experts: tuple[Any, ...],
-    forest: Forest,
-    out: Array,
-) -> None:
-    """Predict, then learn, records whose columns are known.
-
-    Parameters
-    ----------
-    learn
-        `pass_labels` or `pass_numbers`.
-    Phi, values, truths, weights
-        Of n records: feature columns (n, D), scaled inputs (n, d), targets and weights (n,).
-    experts
-        What comes between these and `out` among its parameters.
-    forest
-        The trees among the experts.
-    out
-        Filled with the predictions.
-
-    """
-    while passed := learn(Phi, values, truths, weights, *experts, out):
-        grow_oldest(forest)
-        Phi, values, truths, weights, out = (part[passed:] for part in (Phi, values, truths, weights, out))
-
-
 def advance_records(
-    learn: Callable[..., int],
+    learn: Callable[..., None],
     values: Array,
     extras: Array,
     truths: Array,
@@ -54,9 +21,8 @@ def advance_records(
     learnt: Array,
     scaling: Scaling,
     feature_map: FeatureMap,
-    window: Window,
     experts: tuple[Any, ...],
-    forest: Forest,
+    past: Array,
     out: Array,
     nothing: float,
 ) -> None:
@@ -64,29 +30,27 @@ def advance_records(
 
     Parameters
     ----------
-    learn, experts, forest, out
-        As `pass_records` has them.
-    values, extras, truths, weights, learnt, scaling, feature_map, window
-        As `arrive` has them; one that is learnt with weight 0 counts for moments and window only.
+    learn
+        `pass_labels` or `pass_numbers`.
+    values, extras, truths, weights, learnt, scaling, feature_map
+        As `arrive` has them; one that is learnt with weight 0 counts for the moments only.
+    experts
+        What comes between these and `past` among its parameters.
+    past
+        What is known of earlier targets, (n, G).
+    out
+        Filled with the predictions.
     nothing
         The truth of a record that is predicted only.
 
     """
     n = len(values)
     to_learn = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
-    Phi = np.empty((min(n, BLOCK), 2 * feature_map.W.shape[1] + 1 + feature_map.n_linear))
+    X = np.empty((min(n, BLOCK), len(feature_map.W)), feature_map.W.dtype)
+    Phi = np.empty((len(X), 2 * feature_map.W.shape[1] + 1 + feature_map.n_linear))
     for start in range(0, n, BLOCK):
         block = slice(start, start + BLOCK)
-        columns = Phi[: n - start]
-        arrive(
-            values[block],
-            extras[block],
-            truths[block],
-            weights[block],
-            learnt[block],
-            scaling,
-            feature_map,
-            window,
-            columns,
-        )
-        pass_records(learn, columns, values[block], to_learn[block], weights[block], experts, forest, out[block])
+        scaled, columns = X[: n - start], Phi[: n - start]
+        arrive(values[block], extras[block], learnt[block], scaling, feature_map, scaled, columns)
+        given = columns, scaled, values[block], to_learn[block], weights[block]
+        learn(*given, *experts, past[block], out[block])

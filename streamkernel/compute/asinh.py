@@ -88,14 +88,7 @@ def forget_asinh(asinh: AsinhStatistics) -> None:
 
 
 @jit
-def replay_asinh(targets: Array, sample_weights: Array, asinh: AsinhStatistics, out: Array) -> None:
-    """Begin anew with targets (n,), whose last ones tell the magnitude; they come standardised into (n,).
-
-    As `standardise_targets` does, it leaves out those of weight 0.
-    """
-    forget_asinh(asinh)
-    for r in range(targets.shape[0] - 1, -1, -1):
-        if sample_weights[r] > 0:
-            keep_magnitude(asinh.magnitudes, targets[r])
+def take_all_asinh(targets: Array, sample_weights: Array, asinh: AsinhStatistics, out: Array) -> None:
+    """Take targets one after the other, (n,), as `take_asinh` gives them into (n,); none of a weight of 0."""
     for r in range(targets.shape[0]):
         out[r] = take_asinh(asinh, targets[r]) if sample_weights[r] > 0 else 0.0

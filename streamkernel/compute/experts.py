@@ -26,22 +26,31 @@ class Heads(NamedTuple):
 
     Attributes
     ----------
-    P, W
-        Inverse covariances, float64 of shape (H, D, D), lower triangles, and weights, (H, K, D).
-    deferred
-        What each P is deferred, (H, D + 2), as `symmetric_product` has it.
+    tiles
+        Inverse covariances, packed, but for what is due, float64 of shape (H, packed size).
+    W
+        Weights, (H, K, D).
+    late, n_late
+        What is due to each matrix, (H, 8, padded D), and from how many records, int64 of shape (1,).
+    diagonals
+        (H, 2, D), as `late_product` has them.
     drifts
         q of each head, shape (H,).
     ridge
         rho.
+    room
+        Of shape (2, padded D), zeros to begin with.
 
     """
 
-    P: Array
+    tiles: Array
     W: Array
-    deferred: Array
+    late: Array
+    n_late: Array
+    diagonals: Array
     drifts: Array
     ridge: float
+    room: Array
 
 
 class Linear(NamedTuple):
@@ -70,7 +79,9 @@ class Mixture(NamedTuple):
     Attributes
     ----------
     losses
-        Discounted losses of the experts: heads, linear experts, then those that trees bring; float64.
+        Discounted losses of the experts: heads, linear experts, then the others; float64.
+    prior
+        Each expert's weight where all losses are alike, above 0; float64.
     block
         Number, sum and sum of squares of the mixture's own losses, where change is watched for; shape (3,).
     eta
@@ -79,6 +90,7 @@ class Mixture(NamedTuple):
     """
 
     losses: Array
+    prior: Array
     block: Array
     eta: float
 
@@ -106,14 +118,14 @@ def predict_experts(heads_W: Array, linear_W: Array, phi: Array, scores: Array) 
 
 
 @jit
-def hedge_weights(losses: Array, eta: float, weights: Array) -> None:
-    """Weights proportional to exp(-eta loss), from discounted sums of losses."""
+def hedge_weights(losses: Array, prior: Array, eta: float, weights: Array) -> None:
+    """Weights proportional to prior exp(-eta loss), from discounted sums of losses."""
     lowest = losses[0]
     for j in range(1, losses.shape[0]):
         lowest = min(lowest, losses[j])
     total = 0.0
     for j in range(losses.shape[0]):
-        weights[j] = np.exp(-eta * (losses[j] - lowest))
+        weights[j] = prior[j] * np.exp(-eta * (losses[j] - lowest))
         total += weights[j]
     for j in range(losses.shape[0]):
         weights[j] /= total
@@ -139,15 +151,13 @@ def count_loss(block: Array, loss: float) -> None:
 
 
 @jit
-def update_heads(
-    heads: Heads, phi: Array, truth: Array, scores: Array, weight: float, room: tuple[Array, Array]
-) -> None:
+def update_heads(heads: Heads, phi: Array, truth: Array, scores: Array, weight: float, errors: Array) -> None:
     """One record for each head.
 
     Parameters
     ----------
     heads
-        P, W and what is deferred are updated.
+        Updated, but for `drifts`.
     phi
         The record's columns, shape (D,).
     truth
@@ -156,30 +166,44 @@ def update_heads(
         What they were, the heads' in the first rows, shape (H or more, K).
     weight
         The record's weight, above 0.
-    room
-        Of shapes (K,) and (D,).
+    errors
+        Room, shape (K,).
 
     """
-    errors, v = room
+    x, v = heads.room[0], heads.room[1]
+    for i in range(phi.shape[0]):
+        x[i] = phi[i]
+    n_late = heads.n_late[0]
     for j in range(heads.W.shape[0]):
         for k in range(truth.shape[0]):
             errors[k] = truth[k] - scores[j, k]
         learn_least_squares_late(
-            heads.P[j], heads.W[j], heads.deferred[j], phi, errors, weight, heads.drifts[j], 1.0 / heads.ridge, v
+            heads.tiles[j],
+            heads.W[j],
+            heads.late[j],
+            n_late,
+            heads.diagonals[j],
+            x,
+            errors,
+            weight,
+            heads.drifts[j],
+            1.0 / heads.ridge,
+            v,
         )
+    heads.n_late[0] = (n_late + 1) % heads.late.shape[1]
 
 
 @jit
 def replay(Phi: Array, truths: Array, sample_weights: Array, heads: Heads) -> None:
     """Let records (n, D) with truths (n, K) come again, to the heads alone; a weight of 0 leaves one out."""
-    H, K, D = heads.W.shape
+    H, K, _ = heads.W.shape
     no_experts = np.empty((0, K, 1))
     scores = np.empty((H, K))
-    room = np.empty(K), np.empty(D)
+    errors = np.empty(K)
     for r in range(Phi.shape[0]):
         if sample_weights[r] > 0:
             predict_experts(heads.W, no_experts, Phi[r], scores)
-            update_heads(heads, Phi[r], truths[r], scores, sample_weights[r], room)
+            update_heads(heads, Phi[r], truths[r], scores, sample_weights[r], errors)
 
 
 @jit

@@ -56,6 +56,37 @@ def _prefetch(_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, index), generate
 
 
+@intrinsic
+def _add_four(_context: Any, sums: Any, place: Any, terms: Any, start: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        pointers = [_four(context, builder, signature.args[i], *arguments[i : i + 2]) for i in (0, 2)]
+        total, term = (builder.load(pointer, align=8) for pointer in pointers)
+        builder.store(builder.fadd(total, term), pointers[0], align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, place, terms, start), generate
+
+
+@intrinsic
+def _dot_four(_context: Any, a: Any, b: Any, c: Any, place: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+        factors = [
+            builder.load(_four(context, builder, signature.args[i], arguments[i], arguments[3]), align=8)
+            for i in range(3)
+        ]
+        products = builder.fmul(builder.fmul(factors[0], factors[1]), factors[2])
+        parts = [builder.extract_element(products, ir.Constant(ir.IntType(32), i)) for i in range(4)]
+        return builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
+
+    return types.float64(a, b, c, place), generate
+
+
+def _four(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, index: Any) -> Any:
+    """A pointer to the four float64 that begin at an element of an array."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), ir.VectorType(ir.DoubleType(), 4).as_pointer())
+
+
 def _calls(name: str) -> Any:
     """Code of an intrinsic of LLVM whose arguments and result are floats of one type."""
 
@@ -75,6 +106,10 @@ wide: Any = _wide
 #: Has the cache line fetched that holds an element of a contiguous array, told by its number in the array: its reader
 #: does not wait for memory. It changes no value.
 prefetch: Any = _prefetch
+#: Add four elements of a contiguous array of float64, from one told by its number in the array, to four of another.
+add_four: Any = _add_four
+#: The sum of four products of three factors each, from the same element of three contiguous arrays of float64.
+dot_four: Any = _dot_four
 #: Bits set in a uint32.
 popcount: Any = _popcount
 #: The nearest whole number, exact however large.

@@ -16,9 +16,12 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
+from streamkernel.compute.memory import MANY, Memory, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
-from streamkernel.compute.trees import Forest, learn_trees, predict_trees
+from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
+from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.trees import Forest, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,22 +55,27 @@ def shift(p: Array, by: Array, least: float, out: Array) -> None:
 @jit
 def pass_labels(
     Phi: Array,
+    X: Array,
     values: Array,
     labels: Array,
     sample_weights: Array,
     heads_parts: tuple[Any, ...],
     linear_parts: tuple[Any, ...],
     forest_parts: tuple[Any, ...],
+    memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
-    log_temperatures: Array,
+    scores_parts: tuple[Any, ...],
+    past: Array,
     out: Array,
-) -> Any:
-    """Predict, then learn, classified records, until trees are due to be grown; how many, or 0 for all and none due.
+) -> None:
+    """Predict, then learn, classified records.
 
     Parameters
     ----------
     Phi
         Columns of the records, float64 of shape (n, D).
+    X
+        Their inputs scaled, float32 of shape (n, d) at least.
     values
         Their inputs as they came, float64 of shape (n, d); NaN where not observed.
     labels
@@ -79,29 +87,37 @@ def pass_labels(
     forest_parts
         A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
         linear experts leaves over; updated.
+    memory_parts
+        A `Memory`; updated.
     mixture_parts
-        A `Mixture` of H + E + T experts; none of its own losses counts as more than `WORST` in its block; updated.
-    log_temperatures
-        log tau of each head, shape (H,); updated.
+        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbours, transitions; none of its own
+        losses counts as more than `WORST` in its block; updated.
+    scores_parts
+        log tau of each head, shape (H,), and `Transitions`; updated.
+    past
+        The classes before, int64 of shape (n, G), -1 where not known; G = 1 with an expert of transitions, else 0.
     out
         Filled: the mixture's probabilities, float64 of shape (n, K).
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
+    forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
-    losses, eta = mixture.losses, mixture.eta
+    log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])
+    losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
+    n_experts, G = losses.shape[0], past.shape[1]
     scores = np.empty((n_smooth, K))
-    p = np.empty((n_smooth + T, K))
-    weights = np.empty(n_smooth + T)
+    p = np.empty((n_experts, K))
+    weights = np.empty(n_experts)
     truth, smooth, nothing = np.empty(K), np.empty(K), np.empty(K)
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
     for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
         nothing[k] = 0.0
-    room = np.empty(K), np.empty(D)
+    errors = np.empty(K)
+    neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -112,23 +128,27 @@ def pass_labels(
         for j in range(H, n_smooth):
             softmax_into(scores[j], 1.0, p[j])
         if T:
-            hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+            hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
             mix(weights, p, n_smooth, smooth)
             predict_trees(forest, values[r], leaves)
             for k in range(K):
                 leaves[0, k] = max(leaves[0, k], 0.0) + TREE_SMOOTHING / K
             shift(leaves[0], nothing, 0.0, p[n_smooth])
             shift(smooth, leaves[1], TREE_SMOOTHING / 10.0 / K, p[n_smooth + 1])
-        hedge_weights(losses, eta, weights)
-        mix(weights, p, n_smooth + T, out[r])
+        if memory.span[0]:
+            neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T : n_experts - G])
+        if G:
+            predict_transition(transitions, past[r, 0], p[n_experts - 1])
+        hedge_weights(losses, prior, eta, weights)
+        mix(weights, p, n_experts, out[r])
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
         if label < 0:
             continue
         count_loss(mixture.block, min(-np.log(out[r, label]), WORST))
         for k in range(K):
             truth[k] = (1.0 if k == label else 0.0) - 1.0 / K
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
-        for j in range(n_smooth + T):
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)
+        for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
         for j in range(H):
             log_temperatures[j] = step_temperature(log_temperatures[j], scores[j], p[j], label)
@@ -144,10 +164,11 @@ def pass_labels(
                 linear.ridge,
                 v_linear,
             )
+        remember(memory, X[r], float(label), sample_weights[r], 0.0)
+        if G:
+            learn_transition(transitions, past[r, 0], label, sample_weights[r])
         if T:
             for k in range(K):
                 leaf_targets[0, k] = 1.0 if k == label else 0.0
                 leaf_targets[1, k] = leaf_targets[0, k] - smooth[k]
-            if learn_trees(forest, values[r], leaf_targets, sample_weights[r]):
-                return r + 1
-    return 0
+            learn_trees(forest, values[r], leaf_targets, sample_weights[r])

@@ -16,9 +16,11 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
+from streamkernel.compute.memory import MANY, Memory, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
-from streamkernel.compute.trees import Forest, learn_trees, predict_trees
+from streamkernel.compute.tree_schedule import learn_trees
+from streamkernel.compute.trees import Forest, predict_trees
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -58,22 +60,26 @@ class TargetStatistics(NamedTuple):
 @jit
 def pass_numbers(
     Phi: Array,
+    X: Array,
     values: Array,
     targets: Array,
     sample_weights: Array,
     heads_parts: tuple[Any, ...],
     linear_parts: tuple[Any, ...],
     forest_parts: tuple[Any, ...],
+    memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
+    past: Array,
     out: Array,
-) -> Any:
-    """Predict, then learn, records with numbers for targets, until trees are due, as `pass_labels` does.
+) -> None:
+    """Predict, then learn, records with numbers for targets.
 
     Parameters
     ----------
-    Phi, values
-        Columns of the records, float64 of shape (n, D), and their inputs as they came, (n, d); NaN where not observed.
+    Phi, X, values
+        Columns of the records, float64 of shape (n, D), their inputs scaled, float32 of shape (n, d) at least, and as
+        they came, (n, d); NaN where not observed.
     targets
         float64 of shape (n,); NaN is predicted and changes nothing.
     sample_weights
@@ -83,31 +89,41 @@ def pass_numbers(
         updated.
     forest_parts
         A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
+    memory_parts
+        A `Memory`; updated.
     mixture_parts
-        A `Mixture` of 2 H + E + 2 T + 1 experts: heads, linear experts, heads' second outputs, trees, levels. Its own
-        losses are squared errors in variances of the target, and none counts as more than `WORST` in its block;
-        updated.
+        A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
+        neighbours, levels; and, if G, of the two of the last mixture. Its own losses are squared errors in variances of
+        the target, and none counts as more than `WORST` in its block; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
+    past
+        What a machine that knows the past of the target predicts, float64 of shape (n, G), G = 1 or 0. A last mixture
+        is of that and of all experts here mixed: as one expert among them it would be outweighed by their number.
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, mixture = Forest(*forest_parts), Mixture(*mixture_parts)
+    forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
-    losses, eta = mixture.losses, mixture.eta
+    losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     moments, linear_moments, levels, squared_errors, asinh_parts = statistics_parts
     asinh = AsinhStatistics(*asinh_parts)
     T = forest.targets.shape[0]
     n_smooth = H + E + H
-    n_experts = n_smooth + 2 * T + 1
+    G = past.shape[1]
+    n_experts = losses.shape[0] - 2 * G
+    first_level = n_experts - 1 - T
+    n_others = H + E + 2 * T + 1
     scores = np.empty((H + E, 2))
     predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(2), np.empty(1)
+    both, shares = np.empty(2), np.empty(2)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
-    room = np.empty(2), np.empty(D)
+    errors = np.empty(2)
+    neighbours = np.empty(MANY)
     v_linear = np.empty(L)
     for r in range(Phi.shape[0]):
         phi = Phi[r]
@@ -118,15 +134,23 @@ def pass_numbers(
             predictions[H + E + j] = from_asinh(asinh, scores[j, 1], deviation(moments))
         for j in range(H, H + E):
             predictions[j] = linear_moments[MEAN] + deviation(linear_moments) * scores[j, 0]
-        hedge_weights(losses[:n_smooth], eta, weights[:n_smooth])
+        hedge_weights(losses[:n_smooth], prior[:n_smooth], eta, weights[:n_smooth])
         smooth = dot(weights[:n_smooth], predictions[:n_smooth])
         if T:
             predict_trees(forest, values[r], leaves)
             predictions[n_smooth] = smooth + leaves[0, 0]
-            predictions[n_experts - 1] = predictions[n_smooth] + levels[1]
-        predictions[n_smooth + T] = smooth + levels[0]
-        hedge_weights(losses, eta, weights)
+            predictions[first_level + 1] = predictions[n_smooth] + levels[1]
+        if memory.span[0]:
+            neighbours_of_number(
+                memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
+            )
+        predictions[first_level] = smooth + levels[0]
+        hedge_weights(losses[:n_experts], prior[:n_experts], eta, weights)
         out[r, PREDICTION] = dot(weights, predictions)
+        if G:
+            both[0], both[1] = out[r, PREDICTION], past[r, 0]
+            hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
+            out[r, PREDICTION] = dot(shares, both)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
         if variance <= 0:
@@ -137,13 +161,19 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
-            # Where asinh does not suit the target, its heads would make all differences between the others small.
-            if j < H + E or j >= n_smooth:
-                mean += squared[j] / (n_experts - H)
+            # Neighbours, and heads on a scale that does not suit the target, must not make the others look alike.
+            if j < H + E or n_smooth <= j < n_smooth + T or j >= first_level:
+                mean += squared[j] / n_others
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
+        if G:
+            for g in range(2):
+                both[g] = min((y - both[g]) ** 2 / variance, WORST)
+            for g in range(2):
+                loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
+                losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
         count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
-        nearer, due = near(linear_moments, y), False
+        nearer = near(linear_moments, y)
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
         if linear_moments[0] > 0:  # before the first target there is nothing to correct
@@ -152,13 +182,14 @@ def pass_numbers(
             if T:
                 levels[1] += rate * (nearer - predictions[n_smooth] - levels[1])
                 leaf_targets[0, 0] = nearer - smooth
-                due = learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+                learn_trees(forest, values[r], leaf_targets, sample_weights[r])
+        remember(memory, X[r], y, sample_weights[r], nearer - smooth if linear_moments[0] > 0 else 0.0)
         target, is_new = take_target(linear_moments, y)
         if is_new:
-            due = False
             levels[:] = 0.0
             squared_errors[:] = 0.0
             forest.counts[:] = 0
+            memory.residuals[:] = 0.0
         for e in range(E):
             error[0] = target - scores[H + e, 0]
             learn_least_squares(
@@ -176,7 +207,4 @@ def pass_numbers(
             forget_asinh(asinh)
         keep_magnitude(asinh.magnitudes, nearer)
         truth[1] = take_asinh(asinh, nearer)
-        update_heads(heads, phi, truth, scores, sample_weights[r], room)
-        if due:
-            return r + 1
-    return 0
+        update_heads(heads, phi, truth, scores, sample_weights[r], errors)

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from streamkernel.compute.intrinsics import multiply_add
 from streamkernel.compute.jit import jit, jit_reduction
+from streamkernel.compute.packed import packed_downdate, packed_product, place
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -161,32 +163,84 @@ def learn_least_squares(
 
 
 @jit
+def late_product(tiles: Array, late: Array, n_late: int, diagonals: Array, x: Array, v: Array) -> None:
+    """v = P x of a packed matrix from which some outer products, and on whose diagonal some drift, are still due.
+
+    Parameters
+    ----------
+    tiles
+        The packed matrix.
+    late
+        Vectors c whose c c^T are due, the first `n_late` of (8, padded D).
+    diagonals
+        Of shape (2, D): the diagonal of P, and what the matrix and the products alone would make it.
+    x
+        Shape (padded D,).
+    v
+        Filled, shape (padded D,).
+    """
+    packed_product(tiles, x, v)
+    for m in range(n_late):
+        _subtract(v, dot(late[m], x), late[m])
+    for i in range(diagonals.shape[1]):
+        v[i] += (diagonals[0, i] - diagonals[1, i]) * x[i]
+
+
+@jit
+def move_diagonal(c: Array, drift: float, largest: float, diagonals: Array) -> None:
+    """P -= c c^T, then P_ii = min(P_ii + drift, largest), of the diagonals as `late_product` has them alone."""
+    for i in range(diagonals.shape[1]):
+        diagonals[0, i] = min(multiply_add(-c[i], c[i], diagonals[0, i]) + drift, largest)
+        diagonals[1, i] = multiply_add(-c[i], c[i], diagonals[1, i])
+
+
+@jit
+def settle(tiles: Array, late: Array, diagonals: Array) -> None:
+    """Let a packed matrix take what is due, as `late_product` has it; rows of `late` that are not due are 0."""
+    packed_downdate(tiles, late)
+    for i in range(diagonals.shape[1]):
+        tiles[place(i, i)] = diagonals[1, i] = diagonals[0, i]
+    late[:] = 0.0
+
+
+@jit
 def learn_least_squares_late(
-    P: Array,
+    tiles: Array,
     W: Array,
-    deferred: Array,
-    phi: Array,
+    late: Array,
+    n_late: int,
+    diagonals: Array,
+    x: Array,
     errors: Array,
     weight: float,
     drift: float,
     largest: float,
     v: Array,
 ) -> None:
-    """As `learn_least_squares`, but the record's change of P is only noted, and made when the next one reads P.
+    """As `learn_least_squares`, but only every eighth record changes a packed P, by all that is due then.
 
-    So a large P passes through the processor once a record, not twice.
+    So a large P is read once a record, and written once in eight.
 
     Parameters
     ----------
-    deferred
-        What P is deferred, as `symmetric_product` has it, float64 of shape (D + 2,); updated.
+    tiles, late, n_late, diagonals
+        As `late_product` has them; updated, but for the number, which is one more after each record, and 0 after 8.
+    W, errors, weight, drift, largest
+        As `learn_least_squares` has them.
+    x, v
+        The record's columns, and room, shape (padded D,).
     """
-    D = v.shape[0]
-    symmetric_product(P, deferred, largest, phi, v)
-    deferred[D] = _absorb(W, phi, errors, weight, v)
-    deferred[D + 1] = drift
-    for i in range(D):
-        deferred[i] = v[i]
+    late_product(tiles, late, n_late, diagonals, x, v)
+    # Rounding can leave next to nothing below 0, whose gain would have no root.
+    gain = 1.0 / (1.0 / weight + max(dot(x, v), 0.0))
+    for k in range(W.shape[0]):
+        _subtract(W[k], -errors[k] * gain, v)
+    root = np.sqrt(gain)
+    for i in range(v.shape[0]):
+        late[n_late, i] = root * v[i]
+    move_diagonal(late[n_late], drift, largest, diagonals)
+    if n_late + 1 == late.shape[0]:
+        settle(tiles, late, diagonals)
 
 
 @jit

@@ -6,6 +6,7 @@ import numpy as np
 
 from streamkernel.compute.binning import BINS
 from streamkernel.compute.gaussians import random_signs
+from streamkernel.compute.intrinsics import add_four, dot_four, popcount
 from streamkernel.compute.jit import jit
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -14,41 +15,99 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SMALLEST = 3
 #: Outputs that a split looks at; where there are more, that many random sums of them.
 WATCHED = 8
+#: Sums that are taken together: as many float64 as go into a register.
+LANES = 4
 #: A split is better than another by this share, and explains that share of what its node's mean explains, or it is
 #: rounding: of two that part the records alike the first is taken, on every machine.
 _MARGIN = 1e-9
 
 
-@jit
-def watched(targets: Array, weights: Array, word: Any) -> Array:
-    """What splits are chosen by: targets times weights, and weights, (n, k + 1).
+def watched_sums(n_outputs: int) -> Any:
+    """The sums that splits are chosen by; two classes say the same, so that one is enough."""
+    return 1 if n_outputs == 2 else min(n_outputs, WATCHED)
 
-    Two classes say the same, so that one is enough; of many, that many random sums.
+
+def lanes(n_outputs: int) -> int:
+    """Those for the watched sums, the weight and the number of records, in whole groups."""
+    return (int(watched_sums(n_outputs)) + 1 + LANES) // LANES * LANES
+
+
+#: The same for compiled code: who makes room for the arrays does not wait for a compiler.
+n_watched = jit(watched_sums)
+
+
+@jit
+def watch(targets: Array, weights: Array, word: Any, watched: Array) -> None:
+    """What splits are chosen by.
+
+    Parameters
+    ----------
+    targets, weights
+        Of n records: float64 of shape (n, K) and (n,).
+    word
+        uint64, of which the random sums of many outputs follow.
+    watched
+        Filled: of every record its targets times its weight, or random sums of these, its weight, 1, and zeros up to
+        a multiple of `LANES`.
+
     """
     n, K = targets.shape
-    k = 1 if K == 2 else min(K, WATCHED)
-    R = np.zeros((n, k + 1))
+    k = n_watched(K)
+    watched[:n] = 0.0
     for i in range(n):
-        R[i, k] = weights[i]
+        watched[i, k] = weights[i]
+        watched[i, k + 1] = 1.0
     if K <= WATCHED:
         for i in range(n):
             for c in range(k):
-                R[i, c] = targets[i, c] * weights[i]
-        return R
+                watched[i, c] = targets[i, c] * weights[i]
+        return
     signs = random_signs(word, WATCHED, K)
     for i in range(n):
         for c in range(K):
             t = targets[i, c] * weights[i]
             if t != 0.0:
                 for s in range(WATCHED):
-                    R[i, s] += t * signs[s, c]
-    return R
+                    watched[i, s] += t * signs[s, c]
 
 
 @jit
-def explained(sums: Array) -> Any:
-    """What a mean explains of the sum of squares, from sums of targets and of weights, (k + 1,)."""
-    k = sums.shape[0] - 1
+def add_to_histograms(codes: Array, watched: Array, rows: Array, inputs: Array, histograms: Array) -> None:
+    """Add records to the sums of the intervals they are in.
+
+    Parameters
+    ----------
+    codes, watched
+        Of every record: the intervals of its inputs, uint8 of shape (n, d), and what is summed, (n, G `LANES`).
+    rows
+        The records to add.
+    inputs
+        Which inputs have a histogram, int64 of shape (m,).
+    histograms
+        float64 of shape (G m `BINS`, `LANES`), group by group, input by input; updated.
+
+    """
+    m, width = inputs.shape[0], watched.shape[1]
+    for g in range(width // LANES):
+        for i in rows:
+            for t in range(m):
+                place = (g * m + t) * BINS + codes[i, inputs[t]]
+                add_four(histograms, place * LANES, watched, i * width + g * LANES)
+
+
+@jit
+def occupied(codes: Array, rows: Array, inputs: Array, found: Array) -> None:
+    """The intervals of each of some inputs that records are in, as bits of a uint64, (m,); `found` is filled."""
+    for t in range(inputs.shape[0]):
+        found[t] = 0
+    for i in rows:
+        for t in range(inputs.shape[0]):
+            found[t] |= np.uint64(1) << np.uint64(codes[i, inputs[t]])
+
+
+@jit
+def explained(sums: Array, k: int) -> Any:
+    """What a mean explains of the sum of squares, from sums of k targets, then of the weights."""
     total = 0.0
     for c in range(k):
         total += sums[c] ** 2
@@ -62,73 +121,87 @@ def explains_more(gain: float, other: float, base: float) -> Any:
 
 
 @jit
-def best_cut(codes: Array, rows: Array, R: Array, sums: Array, base: float, totals: Array, counts: Array) -> Any:
+def best_cut(
+    histograms: Array, first: int, apart: int, found: Any, sums: Array, kept: Array, k: int, below: Array
+) -> Any:
     """Where to split a node's records by one input: the gain in explained sum of squares, and the last interval below.
 
     Parameters
     ----------
-    codes
-        The input's interval of every record of the window.
-    rows
-        The node's records.
-    R
-        Of every record of the window: its targets times its weight, and its weight, (n, k + 1).
-    sums, base
-        The node's sums of R, shape (k + 1,), and what its mean explains, as `explained` has it.
-    totals, counts
-        Zeros, shape (BINS, k + 1) and (BINS,), int64; zeros again afterwards.
+    histograms
+        As `add_to_histograms` has them; those of the input are zeros afterwards.
+    first, apart
+        Where the input's first interval stands, and how far apart those of two groups are.
+    found
+        The intervals that may have records, bits of a uint64.
+    sums, kept
+        The node's sums, and 1 for those that are watched, 0 for the others, in whole groups of `LANES`.
+    k
+        How many are watched.
+    below
+        Room, as `sums`.
 
     """
-    k = R.shape[1] - 1
-    lowest, highest = BINS, 0
-    for i in rows:
-        b = codes[i]
-        lowest, highest = min(lowest, b), max(highest, b)
-        counts[b] += 1
-    if k == 1:
-        for i in rows:
-            b = codes[i]
-            totals[b, 0] += R[i, 0]
-            totals[b, 1] += R[i, 1]
-    else:
-        for i in rows:
-            b = codes[i]
-            for c in range(k + 1):
-                totals[b, c] += R[i, c]
-    gain, cut = 0.0, -1
-    below, above = 0, rows.shape[0]
-    for b in range(lowest, highest):
-        if b > lowest:
-            for c in range(k + 1):
-                totals[b, c] += totals[b - 1, c]
-        if counts[b] == 0:
-            continue
-        below += counts[b]
-        above -= counts[b]
-        if below < SMALLEST or above < SMALLEST:
-            continue
-        left, right = 0.0, 0.0
-        for c in range(k):
-            left += totals[b, c] ** 2
-            right += (sums[c] - totals[b, c]) ** 2
-        more = left / totals[b, k] + right / (sums[k] - totals[b, k]) - base
-        if explains_more(more, gain, base):
-            gain, cut = more, b
-    for b in range(lowest, highest + 1):
-        counts[b] = 0
-        for c in range(k + 1):
-            totals[b, c] = 0.0
+    one, width = np.uint64(1), sums.shape[0]
+    gain, cut = 0.0, np.int64(-1)
+    squares = 0.0
+    for c in range(0, width, LANES):
+        squares += dot_four(kept, sums, sums, c)
+    base = squares / sums[k]
+    below[:] = 0.0
+    target, weight, number = 0.0, 0.0, 0.0
+    while found != 0:
+        b = np.int64(popcount(np.uint32(~found & (found - one))))
+        found &= found - one
+        left, both = 0.0, 0.0
+        if k == 1:
+            place = first + b
+            target += histograms[place, 0]
+            weight += histograms[place, 1]
+            number += histograms[place, 2]
+            for c in range(LANES):
+                histograms[place, c] = 0.0
+            left, both = target * target, target * sums[0]
+        else:
+            for g in range(width // LANES):
+                place = first + b + g * apart
+                add_four(below, g * LANES, histograms, place * LANES)
+                left += dot_four(kept, below, below, g * LANES)
+                both += dot_four(kept, below, sums, g * LANES)
+                for c in range(LANES):
+                    histograms[place, c] = 0.0
+            weight, number = below[k], below[k + 1]
+        if number >= SMALLEST and sums[k + 1] - number >= SMALLEST:
+            right = squares - 2.0 * both + left
+            more = left / weight + right / (sums[k] - weight) - base
+            if explains_more(more, gain, base):
+                gain, cut = more, b
     return gain, cut
 
 
 @jit
-def partition(codes: Array, cut: int, rows: Array) -> Any:
-    """Bring records up to an interval to the front, in place; returns their number."""
-    first, last = 0, rows.shape[0] - 1
-    while first <= last:
-        if codes[rows[first]] <= cut:
-            first += 1
-        else:
-            rows[first], rows[last] = rows[last], rows[first]
-            last -= 1
+def partition(codes: Array, feature: int, cut: int, rows: Array, room: Array) -> Any:
+    """Bring records up to an interval of an input to the front, all in their order; returns their number.
+
+    Parameters
+    ----------
+    codes
+        Intervals of every record's inputs, uint8 of shape (n, d).
+    feature, cut
+        The input, and the last interval of the front.
+    rows
+        The records, int64 of shape (m,); rearranged.
+    room
+        As long.
+
+    """
+    first, second = 0, 0
+    for i in rows:  # both places are written, so that there is nothing to guess for the processor
+        rows[first] = i
+        room[second] = i
+        is_first = 1 if codes[i, feature] <= cut else 0
+        first += is_first
+        second += 1 - is_first
+    for i in range(second):
+        rows[first + i] = room[i]
     return first

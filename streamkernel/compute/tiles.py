@@ -17,77 +17,18 @@ from numba.extending import intrinsic
 
 from streamkernel.compute.intrinsics import prefetch
 from streamkernel.compute.jit import jit
+from streamkernel.compute.vectors import LANES, Code
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Numbers in a vector.
-LANES = 8
 # Vectors of columns that are in registers at a time.
 _MOST = 8
-
-_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
-# Interleave two vectors by lanes, by pairs of lanes, and by halves: three such steps add up each of eight vectors.
-_FOLDS = (
-    ((0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15)),
-    ((0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)),
-    ((0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)),
-)
-
-
-class _Code:
-    """Instructions on vectors, put where a builder stands."""
-
-    def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> None:
-        self.context, self.builder, self.signature, self.arguments = context, builder, signature, arguments
-
-    def array(self, place: int) -> tuple[Any, list[Any]]:
-        """Address and shape of an array that is an argument."""
-        array = self.context.make_array(self.signature.args[place])(self.context, self.builder, self.arguments[place])
-        return array.data, cgutils.unpack_tuple(self.builder, array.shape)
-
-    def load(self, data: Any, at: Any, vector: int = 0) -> Any:
-        """A vector, so many after the number at an index."""
-        return self.builder.load(self._address(data, at, vector), align=8)
-
-    def store(self, value: Any, data: Any, at: Any, vector: int = 0) -> None:
-        self.builder.store(value, self._address(data, at, vector), align=8)
-
-    def _address(self, data: Any, at: Any, vector: int) -> Any:
-        index = self.builder.add(at, at.type(LANES * vector))
-        return self.builder.bitcast(self.builder.gep(data, [index]), _VECTOR.as_pointer())
-
-    def spread(self, number: Any) -> Any:
-        """A vector of one number."""
-        alone = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.IntType(32)(0))
-        return self.builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
-
-    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
-        """a b + c, rounded once where the machine can."""
-        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        fma = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f64")
-        return self.builder.call(fma, [a, b, c])
-
-    def zero(self) -> Any:
-        """A variable that is a vector of zeros."""
-        variable = cgutils.alloca_once(self.builder, _VECTOR)
-        self.builder.store(ir.Constant(_VECTOR, [0.0] * LANES), variable)
-        return variable
-
-    def totals(self, vectors: list[Any]) -> Any:
-        """The sums of eight vectors, as one."""
-        for folds in _FOLDS:
-            low, high = (ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(fold)) for fold in folds)
-            vectors = [
-                self.builder.fadd(self.builder.shuffle_vector(a, b, low), self.builder.shuffle_vector(a, b, high))
-                for a, b in zip(vectors[::2], vectors[1::2], strict=True)
-            ]
-        return vectors[0]
 
 
 @intrinsic
 def _row_product(_context: Any, A: Any, _i: Any, v: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder, signature, arguments)
+        code = Code(context, builder, signature, arguments)
         (rows, (_, size)), (data, _) = code.array(0), code.array(2)
         first = builder.mul(arguments[1], size)
         total = code.zero()
@@ -106,7 +47,7 @@ def _row_product(_context: Any, A: Any, _i: Any, v: Any) -> Any:
 @intrinsic
 def _add_row(_context: Any, A: Any, _i: Any, _factor: Any, _ratio: Any, base: Any, u: Any, ubar: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder, signature, arguments)
+        code = Code(context, builder, signature, arguments)
         (rows, (_, size)), base_data, u_data, ubar_data = code.array(0), *(code.array(k)[0] for k in (4, 5, 6))
         first = builder.mul(arguments[1], size)
         factor_, ratio_ = code.spread(arguments[2]), code.spread(arguments[3])
@@ -126,7 +67,7 @@ def _step_tile(
     _context: Any, tiles: Any, _block: Any, ubar: Any, _d: Any, numbers: Any, x: Any, v: Any, vbar: Any
 ) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        code = _Code(context, builder, signature, arguments)
+        code = Code(context, builder, signature, arguments)
         whole, (_, depth, width) = code.array(0)
         ubar_data, x_data, v_data, vbar_data = (code.array(k)[0] for k in (2, 5, 6, 7))
         block_ = arguments[1]
@@ -145,7 +86,7 @@ def _step_tile(
                 for k, product in enumerate(products):
                     builder.store(code.multiply_add(factor, code.load(tile, at, k), builder.load(product)), product)
             changes = []
-            none = ir.Constant(_VECTOR, [0.0] * LANES)
+            none = code.none
             for k, product in enumerate(products):
                 before = code.load(coefficients, first, k)
                 moved = code.multiply_add(slope, builder.load(product), before)

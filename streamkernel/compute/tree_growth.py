@@ -1,14 +1,30 @@
-"""The growth of a tree: split by split, breadth first, on the records of the window at once."""
+"""The growth of a tree: split by split, breadth first, on the records of a window, in small parts.
+
+Each function here does a part and counts the work in `progress`, so that a growth can be spread over the records that
+follow (`tree_schedule`). What a tree comes to does not depend on where the parts were cut.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from streamkernel.compute.binning import BINS, bin_column
+from streamkernel.compute.binning import BINS, SAMPLED, encode, find_cuts, take_sample
 from streamkernel.compute.gaussians import mix64
+from streamkernel.compute.intrinsics import add_four
 from streamkernel.compute.jit import jit
-from streamkernel.compute.splits import SMALLEST, best_cut, explained, explains_more, partition, watched
-from streamkernel.compute.trees import SHRINKAGE, Forest
+from streamkernel.compute.splits import (
+    LANES,
+    SMALLEST,
+    add_to_histograms,
+    best_cut,
+    explained,
+    explains_more,
+    n_watched,
+    occupied,
+    partition,
+    watch,
+)
+from streamkernel.compute.trees import GROWING, GROWN, SEEN, SHRINKAGE, SINCE, Forest, follow_in
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -16,133 +32,267 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DEEPEST = 10
 #: Inputs tried at a split; where there are more, a draw of them.
 TRIED = 32
+#: What `progress` has: the phase, its ensemble, how many of its records, inputs or nodes are done; how many inputs the
+#: node being split has histograms of and how many of its records are in them; the nodes there are; the work so far.
+PHASE, ENSEMBLE, DONE, ASKED, FILLED, NODES, WORK = range(7)
+#: The phases of a growth. Those from `WATCHING` to `SHRINKING` come once for every ensemble.
+SAMPLING, CUTTING, ENCODING, WATCHING, SPLITTING, SUMMING, SHRINKING, FOLLOWING = range(8)
+#: What `columns` has of each input: how many values are in its sample, whether one was not observed, its intervals; in
+#: rows as long: the inputs in the order they were last drawn, and those that have histograms.
+TAKEN, MISSING, N_BINS, DRAWN, HELD = range(5)
+#: In a node of fewer records only the intervals that these are in are looked at.
+FEW = 2 * BINS
+#: Work is counted in sums of `LANES` float64: some nanoseconds each. This much, about, is done at once.
+AT_ONCE = 4096
+#: The work for a value that is sorted, one whose interval is sought, and an interval where a cut is tried.
+SORT, ENCODE, CUT = 16, 3, 3
 
 
 @jit
-def grow(
-    codes: Array,
-    cuts: Array,
-    n_bins: Array,
-    targets: Array,
-    weights: Array,
-    word: Any,
-    features: Array,
-    thresholds: Array,
-    children: Array,
-    values: Array,
-    node_weights: Array,
-) -> None:
-    """Grow a tree on a window of records, breadth first, until its arrays are full.
+def first_of_window(counts: Array) -> Any:
+    """The number of the first record of the growth under way, of all that came."""
+    return counts[SEEN] - counts[SINCE] - counts[GROWING]
+
+
+@jit
+def sampling_step(n: int) -> Any:
+    """Each how manieth of n records is in the samples."""
+    return max(1, n // SAMPLED)
+
+
+@jit
+def prepare(forest: Forest, word: Any) -> None:
+    """Do a part of the phases before splits are sought: samples, cuts, codes, and what an ensemble's splits watch."""
+    progress, columns, n = forest.progress, forest.columns, forest.counts[GROWING]
+    phase, done, d, capacity = progress[PHASE], progress[DONE], forest.rows.shape[1], forest.rows.shape[0]
+    if phase == CUTTING:
+        if done < d:
+            sample = forest.samples[done, : 2 + columns[TAKEN, done]]
+            columns[N_BINS, done] = find_cuts(sample, columns[MISSING, done], forest.cuts[done])
+            progress[WORK] += SORT * sample.shape[0]
+        progress[DONE] += 1
+        if progress[DONE] >= d:
+            progress[PHASE], progress[DONE] = ENCODING, 0
+        return
+    K = forest.targets.shape[2]
+    a_record = d if phase == SAMPLING else (ENCODE * d if phase == ENCODING else 1 + 2 * K)
+    place = (first_of_window(forest.counts) + done) % capacity
+    m = min(max(1, AT_ONCE // max(a_record, 1)), n - done, capacity - place)
+    rows = forest.rows[place : place + m]
+    if phase == SAMPLING:
+        if done == 0:
+            for j in range(d):
+                forest.samples[j, 0], forest.samples[j, 1] = np.inf, -np.inf
+                columns[TAKEN, j], columns[MISSING, j] = 0, 0
+        take_sample(rows, done, sampling_step(n), forest.samples, columns[TAKEN : MISSING + 1])
+    elif phase == ENCODING:
+        encode(rows, forest.cuts, columns[N_BINS], forest.codes[done : done + m])
+    else:
+        t = progress[ENSEMBLE]
+        watch(
+            forest.targets[t, place : place + m],
+            forest.weights[place : place + m],
+            word,
+            forest.watched[done : done + m],
+        )
+        for i in range(done, done + m):
+            forest.order[0, i] = i
+    progress[WORK] += m * a_record
+    progress[DONE] += m
+    if progress[DONE] == n:
+        progress[PHASE], progress[DONE] = phase + 1, 0
+        if phase == WATCHING:
+            for j in range(d):
+                columns[DRAWN, j] = j
+            forest.nodes[0, 0], forest.nodes[0, 1], forest.nodes[0, 2] = 0, n, 0
+            progress[NODES], progress[FILLED] = 1, 0
+            forest.histograms[:] = 0.0  # a growth that was given up may have left something
+
+
+@jit
+def draw_inputs(columns: Array, word: Any, node: int) -> Any:
+    """Draw the inputs that are tried at a node; returns how many of them can be split, which are `HELD`."""
+    d, held = columns.shape[1], 0
+    tried = min(d, TRIED)
+    for t in range(tried):
+        if tried < d:
+            drawn = t + np.int64(mix64(word + np.uint64((node << 16) + t)) % np.uint64(d - t))
+            columns[DRAWN, t], columns[DRAWN, drawn] = columns[DRAWN, drawn], columns[DRAWN, t]
+        j = columns[DRAWN, t]
+        if columns[N_BINS, j] > 1:
+            columns[HELD, held] = j
+            held += 1
+    return held
+
+
+@jit
+def best_split(codes: Array, rows: Array, histograms: Array, held: Array, n_bins: Array, k: int, width: int) -> Any:
+    """The input, and its last interval below, that a node is split by; -1 where nothing is explained.
 
     Parameters
     ----------
-    codes, cuts, n_bins
-        Intervals of every record's inputs, uint8 of shape (d, n), their bounds, (d, BINS - 1), and number, (d,).
-    targets
-        float64 of shape (n, K).
-    weights
-        float64 of shape (n,), above 0.
-    word
-        uint64, from which draws of inputs and random sums of outputs follow.
-    features, thresholds, children, values, node_weights
-        The tree: int32, float64 and int32 of shape (N,), float64 of shape (N, K) and (N,). Filled.
+    codes, rows
+        Intervals of every record's inputs, (n, d), and the node's records.
+    histograms
+        As `add_to_histograms` has them, of the inputs `held`, shape (m,), one or more; zeros afterwards.
+    n_bins
+        Intervals of every input, (d,).
+    k, width
+        How many of the sums are watched, and of how many there is room for.
 
     """
-    d, n = codes.shape
-    K = targets.shape[1]
-    N = features.shape[0]
-    R = watched(targets, weights, word)
-    k = R.shape[1]
-    totals, counts = np.zeros((BINS, k)), np.zeros(BINS, np.int64)
-    sums = np.empty(k)
-    rows, order = np.empty(n, np.int64), np.empty(d, np.int64)
-    for i in range(n):  # `np.arange` takes longer to compile
-        rows[i] = i
-    for j in range(d):
-        order[j] = j
-    tried = min(d, TRIED)
-    starts, stops, depths = np.empty(N, np.int64), np.empty(N, np.int64), np.zeros(N, np.int64)
-    starts[0], stops[0] = 0, n
-    n_nodes, node = 1, 0
-    while node < n_nodes:
-        mine = rows[starts[node] : stops[node]]
-        features[node] = -1
-        if mine.shape[0] >= 2 * SMALLEST and depths[node] < DEEPEST and n_nodes + 2 <= N:
-            sums[:] = 0.0
-            for i in mine:
-                for c in range(k):
-                    sums[c] += R[i, c]
-            base = explained(sums)
-            gain, feature, cut = 0.0, -1, -1
-            for t in range(tried):
-                if tried < d:
-                    drawn = t + np.int64(mix64(word + np.uint64((node << 16) + t)) % np.uint64(d - t))
-                    order[t], order[drawn] = order[drawn], order[t]
-                j = order[t]
-                if n_bins[j] > 1:
-                    g, b = best_cut(codes[j], mine, R, sums, base, totals, counts)
-                    if explains_more(g, gain, base):
-                        gain, feature, cut = g, j, b
-            if feature >= 0:
-                features[node] = feature
-                thresholds[node] = cuts[feature, cut]
-                children[node] = n_nodes
-                middle = starts[node] + partition(codes[feature], cut, mine)
-                starts[n_nodes], stops[n_nodes] = starts[node], middle
-                starts[n_nodes + 1], stops[n_nodes + 1] = middle, stops[node]
-                depths[n_nodes : n_nodes + 2] = depths[node] + 1
-                n_nodes += 2
-        node += 1
-    values[:n_nodes] = 0.0
-    node_weights[:n_nodes] = 0.0
-    for node in range(n_nodes - 1, -1, -1):
-        if features[node] < 0:
-            for i in rows[starts[node] : stops[node]]:
-                node_weights[node] += weights[i]
-                for c in range(K):
-                    values[node, c] += weights[i] * targets[i, c]
+    m = held.shape[0]
+    sums, kept, below, found = np.empty(width), np.empty(width), np.empty(width), np.empty(m, np.uint64)
+    if rows.shape[0] < FEW:
+        occupied(codes, rows, held, found)
+    else:
+        for t in range(m):
+            found[t] = (np.uint64(1) << np.uint64(n_bins[held[t]])) - np.uint64(1)
+    for c in range(width):
+        sums[c], kept[c] = 0.0, 1.0 if c < k else 0.0
+    for b in range(n_bins[held[0]]):
+        for g in range(width // LANES):
+            add_four(sums, g * LANES, histograms, (g * m * BINS + b) * LANES)
+    base = explained(sums, k)
+    gain, feature, cut = 0.0, -1, -1
+    for t in range(m):
+        g, b = best_cut(histograms, t * BINS, m * BINS, found[t], sums, kept, k, below)
+        if explains_more(g, gain, base):
+            gain, feature, cut = g, held[t], b
+    return feature, cut
+
+
+@jit
+def make_leaf(forest: Forest, slot: int, node: int) -> None:
+    """Let a node be a leaf, with the sum of its records' targets times their weights for its values as yet."""
+    t, nodes, capacity, K = forest.progress[ENSEMBLE], forest.nodes, forest.rows.shape[0], forest.targets.shape[2]
+    first = first_of_window(forest.counts)
+    values, total = forest.values[t, slot, node], 0.0
+    forest.features[t, slot, node], forest.thresholds[t, slot, node], forest.children[t, slot, node] = -1, 0.0, 0
+    values[:] = 0.0
+    for i in forest.order[0, nodes[node, 0] : nodes[node, 1]]:
+        place = (first + i) % capacity
+        weight = forest.weights[place]
+        total += weight
+        for c in range(K):
+            values[c] += weight * forest.targets[t, place, c]
+    forest.node_weights[t, slot, node] = total
+    forest.progress[WORK] += (nodes[node, 1] - nodes[node, 0] + 1) * (1 + K)
+
+
+@jit
+def split_node(forest: Forest, slot: int, word: Any) -> None:
+    """Bring some more records of the next node into its histograms; where all are, split it or let it be a leaf."""
+    progress, columns, nodes = forest.progress, forest.columns, forest.nodes
+    t, node, n_nodes = progress[ENSEMBLE], progress[DONE], progress[NODES]
+    groups, k = forest.watched.shape[1] // LANES, n_watched(forest.targets.shape[2])
+    rows = forest.order[0, nodes[node, 0] : nodes[node, 1]]
+    n = rows.shape[0]
+    if progress[FILLED] == 0:
+        may = n >= 2 * SMALLEST and nodes[node, 2] < DEEPEST and n_nodes + 2 <= nodes.shape[0]
+        progress[ASKED] = draw_inputs(columns, word, node) if may else 0
+    held = columns[HELD, : progress[ASKED]]
+    m = held.shape[0]
+    if m > 0:
+        filled = progress[FILLED]
+        upto = min(n, filled + max(1, AT_ONCE // (m * groups)))
+        add_to_histograms(forest.codes, forest.watched, rows[filled:upto], held, forest.histograms)
+        progress[FILLED] = upto
+        progress[WORK] += (upto - filled) * m * groups
+        if upto < n:
+            return
+        feature, cut = best_split(forest.codes, rows, forest.histograms, held, columns[N_BINS], k, groups * LANES)
+        progress[WORK] += m * min(BINS, n) * (CUT + k)
+        if feature >= 0:
+            middle = partition(forest.codes, feature, cut, rows, forest.order[1])
+            progress[WORK] += n
+            forest.features[t, slot, node] = feature
+            forest.thresholds[t, slot, node] = forest.cuts[feature, cut]
+            forest.children[t, slot, node] = n_nodes
+            start = nodes[node, 0]
+            nodes[n_nodes, 0], nodes[n_nodes, 1] = start, start + middle
+            nodes[n_nodes + 1, 0], nodes[n_nodes + 1, 1] = start + middle, start + n
+            nodes[n_nodes, 2] = nodes[n_nodes + 1, 2] = nodes[node, 2] + 1
+            progress[NODES] += 2
         else:
-            for child in range(children[node], children[node] + 2):
-                node_weights[node] += node_weights[child]
-                for c in range(K):
-                    values[node, c] += values[child, c]
-    for c in range(K):
-        values[0, c] /= node_weights[0] + SHRINKAGE
-    for node in range(n_nodes):
+            make_leaf(forest, slot, node)
+    else:
+        make_leaf(forest, slot, node)
+    progress[FILLED] = 0
+    progress[DONE] += 1
+    if progress[DONE] == progress[NODES]:
+        progress[PHASE], progress[DONE] = SUMMING, 0
+
+
+@jit
+def sum_nodes(forest: Forest, slot: int) -> None:
+    """Let some inner nodes, from the last to the first, have the sums of their children."""
+    progress, t = forest.progress, forest.progress[ENSEMBLE]
+    features, children = forest.features[t, slot], forest.children[t, slot]
+    values, node_weights = forest.values[t, slot], forest.node_weights[t, slot]
+    K, n = values.shape[1], progress[NODES]
+    done = progress[DONE]
+    upto = min(n, done + max(1, AT_ONCE // (1 + K)))
+    for node in range(n - 1 - done, n - 1 - upto, -1):
         if features[node] >= 0:
+            child = children[node]
+            node_weights[node] = node_weights[child] + node_weights[child + 1]
+            for c in range(K):
+                values[node, c] = values[child, c] + values[child + 1, c]
+    progress[WORK] += (upto - done) * (1 + K)
+    progress[DONE] = upto
+    if upto == n:
+        progress[PHASE], progress[DONE] = SHRINKING, 0
+
+
+@jit
+def shrink_nodes(forest: Forest, slot: int) -> None:
+    """Let some nodes, from the first on, have means drawn to their parent's; nodes there are not become as at first.
+
+    An ensemble's tree is grown with the last node. Then the next one's is, or the trees follow what came meanwhile.
+    """
+    progress, t = forest.progress, forest.progress[ENSEMBLE]
+    features, thresholds, children = forest.features[t, slot], forest.thresholds[t, slot], forest.children[t, slot]
+    values, node_weights = forest.values[t, slot], forest.node_weights[t, slot]
+    N, K = values.shape
+    done = progress[DONE]
+    upto = min(N, done + max(1, AT_ONCE // (1 + K)))
+    for node in range(done, upto):
+        if node == 0:
+            for c in range(K):
+                values[0, c] /= node_weights[0] + SHRINKAGE
+        if node >= progress[NODES]:
+            features[node], thresholds[node], children[node], node_weights[node] = -1, 0.0, 0, 0.0
+            values[node] = 0.0
+        elif features[node] >= 0:
             for child in range(children[node], children[node] + 2):
                 for c in range(K):
                     values[child, c] = (values[child, c] + SHRINKAGE * values[node, c]) / (
                         node_weights[child] + SHRINKAGE
                     )
+    progress[WORK] += 2 * (upto - done) * (1 + K)
+    progress[DONE] = upto
+    if upto == N:
+        progress[DONE] = 0
+        progress[ENSEMBLE] += 1
+        progress[PHASE] = WATCHING if progress[ENSEMBLE] < forest.targets.shape[0] else FOLLOWING
 
 
-def grow_oldest(forest: Forest) -> None:
-    """Grow the oldest tree of each ensemble anew on the records of the window.
+@jit
+def catch_up(forest: Forest, slot: int) -> None:
+    """Let the trees follow some of the records that came since their growth began."""
+    progress, counts, (T, capacity, K) = forest.progress, forest.counts, forest.targets.shape
+    done, a_record = progress[DONE], T * (DEEPEST + K)
+    upto = min(counts[SINCE], done + max(1, AT_ONCE // a_record))
+    for i in range(done, upto):
+        place = (counts[SEEN] - counts[SINCE] + i) % capacity
+        for t in range(T):
+            follow_in(forest, t, slot, forest.rows[place], forest.targets[t, place], forest.weights[place])
+    progress[WORK] += (upto - done) * a_record
+    progress[DONE] = upto
 
-    Not compiled: it would be optimised as one with what it calls.
-    """
-    n = min(int(forest.counts[0]), len(forest.rows))
-    columns = np.ascontiguousarray(forest.rows[:n].T)
-    codes = np.empty(columns.shape, np.uint8)
-    cuts = np.empty((len(columns), BINS - 1))
-    n_bins = np.array([bin_column(*column) for column in zip(columns, codes, cuts, strict=True)], np.int64)
-    grown = int(forest.counts[2])
-    word = np.uint64(mix64(np.uint64(grown)))
-    m = grown % forest.features.shape[1]
-    for t in range(len(forest.targets)):
-        grow(
-            codes,
-            cuts,
-            n_bins,
-            forest.targets[t, :n],
-            forest.weights[:n],
-            word,
-            forest.features[t, m],
-            forest.thresholds[t, m],
-            forest.children[t, m],
-            forest.values[t, m],
-            forest.node_weights[t, m],
-        )
-    forest.counts[1] = 0
-    forest.counts[2] += 1
+
+@jit
+def next_slot(forest: Forest) -> Any:
+    """Where the next tree of each ensemble is grown."""
+    return forest.counts[GROWN] % forest.features.shape[1]

@@ -21,25 +21,48 @@ FIRST = 30
 SOONEST = 10
 #: A leaf follows its records at least this fast.
 SLOWEST = 0.02
+#: What `counts` has: records that came; records since the last growth began; trees grown in each ensemble; and how many
+#: records the growth under way has for its window, 0 where none is.
+SEEN, SINCE, GROWN, GROWING = range(4)
 
 
 class Forest(NamedTuple):
     """T ensembles of M trees on one window of records, each ensemble with targets of its own.
 
+    Tree number i of an ensemble stands in slot i % (M + 1): the M last are asked, and the slot left over is for the
+    next. The arrays after `node_weights` are what its growth has come to, as far as it has; as that follows from the
+    window and `counts`, it is no part of the state.
+
     Attributes
     ----------
     rows
-        The window: inputs, float64 of shape (n, d).
+        Inputs of the last records, a ring, float64 of shape (C, d): the window, and what comes while a tree is grown.
     targets
-        float64 of shape (T, n, K).
+        float64 of shape (T, C, K).
     weights
-        float64 of shape (n,).
+        float64 of shape (C,).
     counts
-        Records that came, records since the last growth, trees grown in each ensemble: int64 of shape (3,).
+        int64 of shape (4,): `SEEN`, `SINCE`, `GROWN`, `GROWING`.
     features, thresholds, children
-        int32, float64 and int32 of shape (T, M, N).
+        int32, float64 and int32 of shape (T, M + 1, N).
     values, node_weights
-        float64 of shape (T, M, N, K) and (T, M, N).
+        float64 of shape (T, M + 1, N, K) and (T, M + 1, N).
+    progress
+        Where the growth is, as `tree_growth` has it, int64 of shape (7,).
+    columns
+        Numbers of the inputs, as `tree_growth` has them, int64 of shape (5, d).
+    samples, cuts
+        Of each input: `take_sample`'s, and `find_cuts`', float64 of shape (d, ...).
+    codes
+        Of each record of the window: the intervals of its inputs, uint8 of shape (window, d).
+    watched
+        As `watch` has them, float64 of shape (window, G `LANES`).
+    order
+        The records of the window node by node, and room, int64 of shape (2, window).
+    nodes
+        Of each node: where its records begin and end in `order`, and its depth, int64 of shape (N, 3).
+    histograms
+        Of the node to be split, as `add_to_histograms` has them.
 
     """
 
@@ -52,6 +75,15 @@ class Forest(NamedTuple):
     children: Array
     values: Array
     node_weights: Array
+    progress: Array
+    columns: Array
+    samples: Array
+    cuts: Array
+    codes: Array
+    watched: Array
+    order: Array
+    nodes: Array
+    histograms: Array
 
 
 @jit
@@ -73,49 +105,22 @@ def follow(values: Array, node_weights: Array, leaf: int, target: Array, weight:
 
 
 @jit
-def predict_trees(forest: Forest, x: Array, out: Array) -> None:
-    """Each ensemble's values for a record: inputs (d,), values (T, K); zeros before the first tree."""
-    T, M = forest.features.shape[:2]
-    grown = min(forest.counts[2], M)
-    out[:] = 0.0
-    for t in range(T):
-        for m in range(grown):
-            leaf = leaf_of(x, forest.features[t, m], forest.thresholds[t, m], forest.children[t, m])
-            for c in range(out.shape[1]):
-                out[t, c] += forest.values[t, m, leaf, c] / grown
+def follow_in(forest: Forest, t: int, m: int, x: Array, target: Array, weight: float) -> None:
+    """Let the tree in slot m of ensemble t follow a record."""
+    leaf = leaf_of(x, forest.features[t, m], forest.thresholds[t, m], forest.children[t, m])
+    follow(forest.values[t, m], forest.node_weights[t, m], leaf, target, weight)
 
 
 @jit
-def learn_trees(forest: Forest, x: Array, targets: Array, weight: float) -> Any:
-    """Let the leaves follow a record and take it into the window; whether it is time to grow the oldest trees anew.
-
-    Parameters
-    ----------
-    forest
-        Updated.
-    x
-        Inputs, float64 of shape (d,).
-    targets
-        What each ensemble learns, (T, K).
-    weight
-        The record's weight, above 0.
-
-    """
-    T, M = forest.features.shape[:2]
-    counts = forest.counts
-    for t in range(T):
-        for m in range(min(counts[2], M)):
+def predict_trees(forest: Forest, x: Array, out: Array) -> None:
+    """Each ensemble's values for a record: inputs (d,), values (T, K); zeros before the first tree."""
+    T, slots = forest.features.shape[:2]
+    last = forest.counts[GROWN]
+    grown = min(last, slots - 1)
+    out[:] = 0.0
+    for i in range(last - grown, last):
+        m = i % slots
+        for t in range(T):
             leaf = leaf_of(x, forest.features[t, m], forest.thresholds[t, m], forest.children[t, m])
-            follow(forest.values[t, m], forest.node_weights[t, m], leaf, targets[t], weight)
-    window = forest.rows.shape[0]
-    place = counts[0] % window
-    for j in range(x.shape[0]):
-        forest.rows[place, j] = x[j]
-    for t in range(T):
-        for c in range(targets.shape[1]):
-            forest.targets[t, place, c] = targets[t, c]
-    forest.weights[place] = weight
-    counts[0] += 1
-    counts[1] += 1
-    n = min(counts[0], window)
-    return n >= FIRST and counts[1] >= max(SOONEST, n // M)
+            for c in range(out.shape[1]):
+                out[t, c] += forest.values[t, m, leaf, c] / grown

@@ -1,22 +1,29 @@
 """What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
+from streamkernel.adaptive.budget import Budget, Parts, middle
+from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import is_finite
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.kernels.spectral import require_fourier
 from streamkernel.records.inputs import Inputs
-from streamkernel.state import excerpt
+from streamkernel.state import Array, excerpt
 
 #: Below, float64 does not keep P positive where inputs are copies of each other.
 LEAST_RIDGE = 1e-9
+#: What not even the smallest parts of a few inputs take.
+LEAST_BYTES = 16_384
 
 
 class AdaptiveMachineEstimator(StreamEstimator):
@@ -30,9 +37,18 @@ class AdaptiveMachineEstimator(StreamEstimator):
     buffer_size: int
     n_trees: int
     tree_window: int
+    memory: int
     standardize: bool | None
     max_inputs: int
+    lags: int
+    max_bytes: int | None
     seed: int | None
+    _later_arguments: ClassVar[dict[str, Any]] = {"lags": 0, "max_bytes": None}
+    #: The most lags there may be, and whether a core of its own sees them.
+    _most_lags: int
+    _has_lagged_core: bool
+    #: Outputs to have room for from the beginning.
+    _fewest_outputs: int
     _machine: LabelMachine | NumberMachine
 
     def _parts(self) -> tuple[Inputs, AdaptiveFeatures]:
@@ -40,7 +56,11 @@ class AdaptiveMachineEstimator(StreamEstimator):
         self._check("kernel", self.kernel, Kernel)
         for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
             self._at_least(name, 1)
-        self._at_least("n_trees", 0)
+        for name in ("n_trees", "memory"):
+            self._at_least(name, 0)
+        self._at_least("lags", 0, self._most_lags)
+        if self.max_bytes is not None:
+            self._at_least("max_bytes", LEAST_BYTES)
         if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
             raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
         rates, schedule = self.drift_rates, self.metric_schedule
@@ -62,24 +82,112 @@ class AdaptiveMachineEstimator(StreamEstimator):
         standardize = kernel.standardizes if self.standardize is None else self.standardize
         return Inputs(self.max_inputs, standardize), AdaptiveFeatures(kernel, int(self.n_features), seed)
 
+    def _core(
+        self, columns: AdaptiveFeatures, rates: Sequence[float], make: Callable[..., LabelExperts | NumberExperts]
+    ) -> AdaptiveCore:
+        """A fresh core with these columns and heads of these rates; `max_bytes` may make it smaller.
+
+        `make` gives its experts: it takes ridge, drift rates, trees, their window, and the memory. Of two cores each
+        may take half of the bytes.
+        """
+        schedule = self.metric_schedule or ()
+
+        def sized(parts: Parts, budget: Budget | None = None) -> AdaptiveCore:
+            memory = Memory(parts.memory, parts.buffer_size)
+            kept = middle(rates, parts.n_heads)
+            experts = make(float(self.ridge), kept, parts.n_trees, parts.tree_window, memory)
+            again = AdaptiveFeatures(columns.kernel, parts.n_features, columns.seed)
+            return AdaptiveCore(again, experts, schedule, budget)
+
+        sizes = self.n_features, len(rates), self.n_trees, self.tree_window, self.memory, self.buffer_size
+        most = Parts(0, self._fewest_outputs, *map(int, sizes))
+        if self.max_bytes is None:
+            return sized(most)
+        cores = 1 + (self.lags > 0 and self._has_lagged_core)
+        return sized(most, Budget(int(self.max_bytes) // cores, most, sized))
+
+    def with_lags(self, x: dict[Any, Any], known: Sequence[Any] | None = None) -> dict[Any, Any]:
+        """A record with the lags it would be predicted with now, so that it can be learnt with the same ones later.
+
+        `predict_one`, `learn_one` and all others take the lags a record brings, and the last known targets for one that
+        brings none. Where a label comes late other labels have come in between, so that the last known targets are no
+        longer those of the prediction: keep what this returns, and learn that.
+
+        Parameters
+        ----------
+        x
+            Inputs by name.
+        known
+            Other targets to take for the last known ones, latest first. None (the default) is those learnt.
+
+        Returns
+        -------
+        The inputs and, unless x has them already, the last known targets, latest first, under the names
+        `streamkernel.lag.1`, `streamkernel.lag.2`, ...: None for those there are not. Without `lags`, the inputs alone.
+
+        Examples
+        --------
+        >>> from collections import deque
+        >>> from streamkernel import AdaptiveKernelRegressor
+        >>> model, waiting = AdaptiveKernelRegressor(lags=1, seed=1), deque()
+        >>> for i in range(20):
+        ...     x = model.with_lags({"a": i % 7})
+        ...     prediction = model.predict_one(x)
+        ...     waiting.append((x, i % 7))
+        ...     if len(waiting) > 5:  # the label of the record five before
+        ...         model.learn_one(*waiting.popleft())
+        >>> model.with_lags({"a": 6})
+        {'a': 6, 'streamkernel.lag.1': 0.0}
+
+        """
+        lags = self._machine.lags
+        if lags.brings(x):
+            return dict(x)
+        if known is None:
+            return {**x, **lags.of_now()}
+        return {**x, **dict.fromkeys(lags.names), **dict(zip(lags.names, known, strict=False))}
+
+    def _left_in(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
+        # A record that brings its lags must not be taken for one that brings none: that would see those of now.
+        lags = self._machine.lags
+        return dict.fromkeys(lags.names) if lags.brings(x) else {}
+
     @property
     def bandwidth(self) -> float:
         """The kernel's length scale in use; 0 before the first record."""
-        return self._machine.columns.bandwidth
+        return self._machine.core.columns.bandwidth
 
     @property
     def feature_importances_(self) -> dict[str, float]:
-        """How much each input matters to the prediction, by name; shares of 1, empty before the first metric."""
-        importance = self._machine.importance
-        total = float(importance.sum())
-        return {
-            name: float(value) / total for name, value in zip(self.input_names, importance, strict=False) if total > 0
-        }
+        """How much each input matters to the prediction, by name; shares of 1, empty before the first metric.
+
+        Of a regressor with lags, they and the inputs as both cores have them, weighed as the mixture does.
+        """
+        machine = self._machine
+        shares = _shares(self.input_names, machine.core.importance)
+        if not machine.lagged or not shares:
+            return shares
+        own = machine.core.experts.lagged_share
+        lagged = _shares([*machine.lags.names, *self.input_names], machine.lagged.core.importance)
+        return {name: own * value + (1 - own) * shares.get(name, 0.0) for name, value in lagged.items()}
 
     @property
     def expert_weights(self) -> dict[str, float]:
-        """The weight of each expert in the mixture, by name; empty before the first labelled record."""
-        return self._machine.experts.weights if self.n_records else {}
+        """The weight of each expert in the mixture, by name; empty before the first labelled record.
+
+        Of a regressor with lags, those that see them come last: `lagged, head, drift 0.001`, ...
+        """
+        machine = self._machine
+        if not self.n_records:
+            return {}
+        weights = machine.core.experts.weights
+        if not machine.lagged:
+            return weights
+        share, lagged = machine.core.experts.lagged_share, machine.lagged.core.experts.weights
+        return {
+            **{name: (1 - share) * weight for name, weight in weights.items()},
+            **{f"lagged, {name}": share * weight for name, weight in lagged.items()},
+        }
 
     @property
     def drift_detected(self) -> bool:
@@ -97,8 +205,15 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the experts' matrices, the trees with their window, and the metric's buffer."""
-        return self._machine.experts.nbytes + self._machine.recent.nbytes
+        """Bytes of the experts' matrices, the trees with their window, and the memory; with lags, of both cores."""
+        machine = self._machine
+        return machine.core.nbytes + (machine.lagged.core.nbytes if machine.lagged else 0)
+
+
+def _shares(names: Sequence[str], importance: Array) -> dict[str, float]:
+    """Importance by name, as shares of 1."""
+    total = float(importance.sum())
+    return {name: float(value) / total for name, value in zip(names, importance, strict=False) if total > 0}
 
 
 def _is_some(values: object) -> bool:

@@ -1,12 +1,14 @@
 """The recommended classifier."""
 
 import math
+from functools import partial
 from typing import Any
 
 from river import base
 
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import LEAST_PROBABILITY, AdvanceResult, most_probable
 from streamkernel.estimators.explanation import LabelExplainer
@@ -48,12 +50,23 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
     tree_window
         The last records, on which trees are grown. Defaults to 2,000.
+    memory
+        The last records, whose nearest are experts; of d inputs at most 100,000 / d. 0 for no such experts. Defaults to
+        10,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
         Inputs past this number are ignored and counted. Defaults to 1,000.
     max_classes
         Records of classes past this number are predicted only, and counted. Defaults to 1,000.
+    lags
+        1 for an expert that counts which label followed which, for labels that take turns or stay. For labels that come
+        late, see `with_lags`. Defaults to 0.
+    max_bytes
+        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
+        arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
+        or classes come than there is room for, where trees and linear experts begin again. None (the default) is no
+        bound but the arguments.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -82,6 +95,9 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
 
     """
 
+    _most_lags = 1
+    _has_lagged_core = False
+    _fewest_outputs = 2
     _machine: LabelMachine
     _targets: Classes
 
@@ -95,9 +111,12 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         buffer_size: int = 1000,
         n_trees: int = 6,
         tree_window: int = 2000,
+        memory: int = 10_000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         max_classes: int = 1_000,
+        lags: int = 0,
+        max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -108,15 +127,18 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
         self.buffer_size = buffer_size
         self.n_trees = n_trees
         self.tree_window = tree_window
+        self.memory = memory
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.max_classes = max_classes
+        self.lags = lags
+        self.max_bytes = max_bytes
         self.seed = seed
         self._at_least("max_classes", 2)
         inputs, columns = self._parts()
         self._targets = Classes(Softmax(), max_classes)
-        experts = LabelExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
-        self._machine = LabelMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
+        core = self._core(columns, drift_rates, partial(LabelExperts, n_past=int(lags)))
+        self._machine = LabelMachine(inputs, self._targets, core, TargetLags(int(lags), self._targets))
 
     @property
     def _multiclass(self) -> bool:

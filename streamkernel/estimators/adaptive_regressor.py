@@ -1,12 +1,15 @@
 """The recommended regressor."""
 
+from functools import partial
 from typing import Any
 
 from river import base
 from river.optim.losses import Squared
 
 from streamkernel.adaptive.experts import NumberExperts
+from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.number_machine import NumberMachine
+from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
@@ -22,6 +25,8 @@ from streamkernel.records.results import BatchResult
 from streamkernel.state import Array
 
 _SQUARED = Squared()
+#: q of the one head among the experts that see the lags: more of them bring nothing more.
+LAGGED_DRIFT = 1e-3
 
 
 class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.MiniBatchRegressor):
@@ -52,10 +57,21 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         Trees of an ensemble, 0 for none. One is grown anew whenever that share of their window is new. Defaults to 6.
     tree_window
         The last records, on which trees are grown. Defaults to 2,000.
+    memory
+        The last records, whose nearest are experts; of d inputs at most 100,000 / d. 0 for no such experts. Defaults to
+        10,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs
         Inputs past this number are ignored and counted. Defaults to 1,000.
+    lags
+        The last known targets, as many, that more experts see as inputs: for a target that follows from those before,
+        as one that is measured every hour. For labels that come late, see `with_lags`. Defaults to 0, at most 1,000.
+    max_bytes
+        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
+        arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
+        or classes come than there is room for, where trees and linear experts begin again. None (the default) is no
+        bound but the arguments.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -82,6 +98,9 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
 
     """
 
+    _most_lags = 1_000
+    _has_lagged_core = True
+    _fewest_outputs = 1
     _machine: NumberMachine
     _targets: Numbers
 
@@ -95,8 +114,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         buffer_size: int = 1000,
         n_trees: int = 6,
         tree_window: int = 2000,
+        memory: int = 10_000,
         standardize: bool | None = None,
         max_inputs: int = 1_000,
+        lags: int = 0,
+        max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -107,13 +129,21 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         self.buffer_size = buffer_size
         self.n_trees = n_trees
         self.tree_window = tree_window
+        self.memory = memory
         self.standardize = standardize
         self.max_inputs = max_inputs
+        self.lags = lags
+        self.max_bytes = max_bytes
         self.seed = seed
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        experts = NumberExperts(float(ridge), tuple(drift_rates), int(n_trees), int(tree_window))
-        self._machine = NumberMachine(inputs, self._targets, columns, experts, metric_schedule or (), int(buffer_size))
+        core = self._core(columns, drift_rates, partial(NumberExperts, n_past=int(lags > 0)))
+        lagged = None
+        if lags:
+            seeing = self._core(columns, (LAGGED_DRIFT,), NumberExperts)
+            lagged = LaggedCore(seeing, int(lags), inputs.columns, inputs.standardize)
+        past = TargetLags(int(lags), self._targets)
+        self._machine = NumberMachine(inputs, self._targets, core, past, lagged)
 
     @property
     def n_clipped_targets(self) -> int:

@@ -197,7 +197,7 @@ class StreamEstimator(base.Estimator, abc.ABC):
         """Take from a state's arguments what those of this model leave to it."""
 
     def __setstate__(self, state: State) -> None:
-        state = upgraded(state)
+        state = upgraded(state, self._state_arguments())
         stated = state.get("arguments")
         if not isinstance(stated, dict):
             raise state_mismatch("arguments")

@@ -18,7 +18,21 @@ MOST_EXACT = 8
 _Record = Mapping[Any, Any]
 
 
-class NumberExplainer(abc.ABC):
+class _Explainer:
+    """Explains predictions."""
+
+    def _left_in(self, x: _Record) -> dict[Any, Any]:  # noqa: ARG002
+        """What stays in a record whose inputs are left out, not observed."""
+        return {}
+
+    def _shares(
+        self, x: _Record, predict: Callable[[Sequence[_Record]], Array], n_permutations: int
+    ) -> dict[Hashable, float]:
+        rest = self._left_in(x)
+        return shapley_values(x, lambda xs: predict([{**rest, **some} for some in xs] if rest else xs), n_permutations)
+
+
+class NumberExplainer(_Explainer, abc.ABC):
     """Explains the predictions of a regressor."""
 
     @abc.abstractmethod
@@ -58,10 +72,10 @@ class NumberExplainer(abc.ABC):
 
         """
         _check_permutations(n_permutations)
-        return shapley_values(x, self._predicted_numbers, int(n_permutations))
+        return self._shares(x, self._predicted_numbers, int(n_permutations))
 
 
-class LabelExplainer(abc.ABC):
+class LabelExplainer(_Explainer, abc.ABC):
     """Explains the probabilities of a classifier."""
 
     @abc.abstractmethod
@@ -120,7 +134,7 @@ class LabelExplainer(abc.ABC):
             raise ValueError(f"label {label!r} was not seen so far: give one of {some}, or None for the predicted one")
         if column < 0:
             return dict.fromkeys(x, 0.0)
-        return shapley_values(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
+        return self._shares(x, lambda xs: self._predicted_probabilities(xs)[1][:, column], int(n_permutations))
 
 
 def _check_permutations(n: object) -> None:

@@ -1,8 +1,11 @@
 """States of earlier versions: their fields as those of now."""
 
+from typing import Any
+
 import numpy as np
 
 from streamkernel.compute.moments import COUNT, LARGEST, SEEN, SIZE
+from streamkernel.estimators.version_4 import from_version_4
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT
 from streamkernel.fields import array, number, state_mismatch, whole
 from streamkernel.state import Array, State
@@ -17,8 +20,15 @@ _RENAMED = {f"rehearsal_{name}": f"warm_up_{name}" for name in ("values", "targe
 _ADAPTIVE_NUMBERS = ("recent_targets", "window_targets", "tree_values", "levels")
 
 
-def upgraded(state: State) -> State:
+def upgraded(state: State, given: dict[str, Any]) -> State:
     """A state of any version that is read, as one of now.
+
+    Parameters
+    ----------
+    state
+        Of a model.
+    given
+        The arguments of the model that is to take it: where its version had no such argument, they are the state's.
 
     Raises
     ------
@@ -34,7 +44,7 @@ def upgraded(state: State) -> State:
         state = _from_2(state)
     if version <= 3:
         state = _from_3(state)
-    return _from_4(state) if version <= 4 else state
+    return _from_4(state, given) if version <= 4 else state
 
 
 def _from_2(state: State) -> State:
@@ -61,9 +71,9 @@ def _from_3(state: State) -> State:
     return {**{_RENAMED.get(name, name): value for name, value in state.items()}, "version": 4}
 
 
-def _from_4(state: State) -> State:
-    """Version 4 had fewer experts in the adaptive machines."""
-    return {**state, "version": VERSION}
+def _from_4(state: State, given: dict[str, Any]) -> State:
+    """Version 4 had fewer experts in the adaptive machines, and matrices to which nothing was due."""
+    return {**(from_version_4(state, given) if "metric_scales" in state else state), "version": VERSION}
 
 
 def _steps_of_now(old: State) -> State:

@@ -73,6 +73,10 @@ class Classes:
         """The column of a plain label that has one; None for anything else."""
         return self._columns.get(y) if type(y) in PLAIN_LABELS else None
 
+    def value_of(self, value: float) -> Hashable:
+        """The label for which `known` returned a value."""
+        return self.labels[int(value)]
+
     def admit_known(self, value: float) -> float:
         return value
 

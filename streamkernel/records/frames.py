@@ -5,7 +5,7 @@ looked at value by value.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -125,6 +125,14 @@ class Frame:
             return FrameColumns(names, numbers, texts, {})
         _, name, value = min(refused, key=lambda one: (one[0], order.index(one[1])))
         return FrameColumns(names, numbers, texts, {name: value})
+
+    def parted(self, names: Collection[str]) -> tuple["Frame", dict[str, list[Any]]]:
+        """Part the frame from some columns; those it has, as Python values by name."""
+        own = [] if self._array is not None else [name for name in self._frame.columns if name in names]
+        if not own:
+            return self, {}
+        rest = Frame(self._frame.drop(own).to_native())
+        return rest, {name: self._frame[name].to_list() for name in own}
 
     def series(self, values: Array | list[Any]) -> Any:
         """One value for each row as a series of the frame's library with its index; for an array, one of shape (n,)."""

@@ -1,6 +1,7 @@
 """The running standardisation of inputs: each number is centred and scaled by the moments of its column."""
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -8,7 +9,6 @@ from streamkernel.compute.arrival import Scaling
 from streamkernel.compute.moments import COUNT, LARGEST, M2, MEAN, are_moments, scale
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.fields import Rules, array, checked
-from streamkernel.records.input_columns import InputColumns
 from streamkernel.records.rows import Rows
 from streamkernel.state import Array, State
 
@@ -16,6 +16,16 @@ from streamkernel.state import Array, State
 SCALED_LIMIT = 4.0
 #: Inputs that are not scaled are clipped here, where float32 projections stay finite.
 RAW_LIMIT = 1e15
+
+
+class TaggedColumns(Protocol):
+    """Columns as `InputColumns` yields them, of which the kind counts here."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """Each of them, a list that begins with its kind."""
 
 
 class InputScaler:
@@ -27,7 +37,7 @@ class InputScaler:
     Parameters
     ----------
     columns
-        The columns; after some were added, `fit` gives them moments.
+        The columns, as `InputColumns` yields them; after some were added, `fit` gives them moments.
     standardize
         Whether numbers are centred and scaled by their running mean and deviation.
 
@@ -40,7 +50,7 @@ class InputScaler:
 
     rules: ClassVar[Rules] = {"input_moments": are_moments}
 
-    def __init__(self, columns: InputColumns, standardize: bool) -> None:
+    def __init__(self, columns: TaggedColumns, standardize: bool) -> None:
         self.standardize = standardize
         self._columns = columns
         self.forget()

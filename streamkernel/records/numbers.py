@@ -55,6 +55,10 @@ class Numbers:
         """A plain number as a float; None for anything else."""
         return float(y) if type(y) in _NUMBERS and -LARGEST <= y <= LARGEST else None
 
+    def value_of(self, value: float) -> float:
+        """The target for which `known` returned a value."""
+        return value
+
     def admit_known(self, value: float) -> float:
         return float(self.admit([value]).y[0])
 

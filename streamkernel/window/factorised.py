@@ -1,6 +1,5 @@
 """Data that are the product of two factors, A = U V, and the iterates of DSPDC on them (the paper's Algorithm 2)."""
 
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from streamkernel.compute.duality import multiply, multiply_transposed
 from streamkernel.compute.gaussians import feature_words, gaussians
 from streamkernel.compute.primal_dual import advance_factorised
-from streamkernel.compute.tiles import LANES
+from streamkernel.compute.vectors import LANES, aligned_zeros
 from streamkernel.window.coordinates import Blocks, Coordinates
 from streamkernel.window.iterates import Iterates
 from streamkernel.window.linear_model import Problem, dense_rows
@@ -129,22 +128,14 @@ def padded_factors(data: Factorised, columns: Coordinates) -> PaddedFactors:
     """The factors for choices of columns."""
     (n, d), V = data.U.shape, data.V
     depth, width = (size + -size % LANES for size in (d, columns.size))
-    U = _aligned_zeros(n, depth)
+    U = aligned_zeros(n, depth)
     U[:, :d] = data.U
     if not isinstance(columns, Blocks):
-        return PaddedFactors(U, V, _aligned_zeros(1, depth, width))
-    tiles = _aligned_zeros(len(columns.starts) - 1, depth, width)
+        return PaddedFactors(U, V, aligned_zeros(1, depth, width))
+    tiles = aligned_zeros(len(columns.starts) - 1, depth, width)
     for tile, first, last in zip(tiles, columns.starts[:-1], columns.starts[1:], strict=True):
         tile[:d, : last - first] = V[:, columns.order[first:last]]
     return PaddedFactors(U, np.empty((d, 0)), tiles)
-
-
-def _aligned_zeros(*shape: int) -> Array:
-    """Zeros whose first number begins a line of the cache."""
-    size = math.prod(shape)
-    memory = np.zeros(size + LANES)
-    first = -(memory.ctypes.data // memory.itemsize) % LANES
-    return memory[first : first + size].reshape(shape)
 
 
 class FactorisedIterates(Iterates):
@@ -163,13 +154,13 @@ class FactorisedIterates(Iterates):
         super().__init__(problem, rows, columns)
         self._factors = factors
         blocks, depth, width = factors.tiles.shape
-        self._placed = _aligned_zeros(blocks, width) if isinstance(columns, Blocks) else np.zeros((1, columns.n))
+        self._placed = aligned_zeros(blocks, width) if isinstance(columns, Blocks) else np.zeros((1, columns.n))
         # Where each coefficient stands in `_placed`.
         self._places = np.arange(columns.n)
         if isinstance(columns, Blocks):
             block = np.searchsorted(columns.starts, np.arange(columns.n), side="right") - 1
             self._places[columns.order] = block * width + np.arange(columns.n) - columns.starts[block]
-        self.u, self.v, self.vbar = (_aligned_zeros(depth) for _ in range(3))
+        self.u, self.v, self.vbar = (aligned_zeros(depth) for _ in range(3))
 
     @property
     def x(self) -> Array:

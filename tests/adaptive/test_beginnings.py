@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from tests import naive
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
@@ -18,8 +19,9 @@ def test_a_first_record_without_inputs(kind):
     model.learn_one({}, 1)
     for i in range(30):
         model.learn_one({"a": float(rng.normal())}, i % 2)
-    # Three heads, two linear experts; two of trees, or three on the scale of asinh and three of trees and levels.
-    assert len(model.expert_weights) == (7 if kind is AdaptiveKernelClassifier else 11)
+    # Three heads, two linear experts; two of trees, or three of trees and levels and three on the scale of asinh; those of the memory.
+    n_experts = 7 + len(LABEL_EXPERTS) if kind is AdaptiveKernelClassifier else 11 + len(NUMBER_EXPERTS)
+    assert len(model.expert_weights) == n_experts
     again = pickle.loads(pickle.dumps(model))
     assert again.state_digest() == model.state_digest()
     assert again.predict_one({"a": 0.3}) == model.predict_one({"a": 0.3})
@@ -33,9 +35,9 @@ def test_the_linear_experts_say_at_a_new_metric_what_they_said():
     for i in range(100):
         x = {f"i{j}": float(rng.normal()) for j in range(10 if i else 1)}
         model.learn_one(x, 100 + 10 * sum(x.values()))
-        experts, root = model._machine.experts, np.sqrt(model._machine.columns.d0)
+        experts, root = model._machine.experts, np.sqrt(model._machine.core.columns.d0)
         said.append(experts.linear_W[:, 0] @ (row / np.append(1.0, np.full(10, root))) if i else None)
-    assert model._machine.columns.d0 == 10
+    assert model._machine.core.columns.d0 == 10
     assert np.abs(said[-1] - said[-2]).max() < 0.1
 
 
@@ -50,5 +52,5 @@ def test_records_of_absurd_weight(kind, weight):
         x = {"a": a, "b": a, "c": 3.0}
         model.learn_one(x, a if kind is AdaptiveKernelRegressor else a > 0, w=weight if i % 3 else 1.0)
     assert np.isfinite(model.predict_one(x))
-    for P in model._machine.experts.heads_P:
+    for P in model._machine.experts.heads.settled_P():
         assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0

@@ -49,8 +49,8 @@ def _assert_survives(model, xs, ys):
 
 
 def _assert_positive(model):
-    state = model.__getstate__()
-    for P in [*state["heads_P"], *state["linear_P"]]:
+    experts = model._machine.experts
+    for P in [*experts.heads.settled_P(), *experts.linear_P]:
         assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0
 
 
@@ -101,8 +101,9 @@ def test_unscaled_inputs(kind, factor):
     for inputs in (X * factor, two_sizes):
         model = kind(standardize=False, seed=1)
         told = _assert_finite(model, _dicts(inputs), ys)
-        for name in ("heads_P", "linear_P"):
-            assert np.einsum("eii->ei", model.__getstate__()[name]).min() > 0
+        experts = model._machine.experts
+        for P in (experts.heads.settled_P(), experts.linear_P):
+            assert np.einsum("eii->ei", P).min() > 0
         if kind is AdaptiveKernelRegressor:
             assert np.abs(told.predictions[100:]).max() < 10 * np.abs(ys).max()
 

@@ -14,6 +14,7 @@ from streamkernel.compute.experts import (
     step_temperature,
 )
 from streamkernel.compute.softmax import softmax_into
+from tests.adaptive.experts import learn, make_experts
 
 DRIFTS = (0.0, 1e-3, 3e-2)
 
@@ -30,7 +31,7 @@ def test_undiscounted_log_loss_regret_is_at_most_ln_n(N, spread):
         scores[:, 0] += skill
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
-        hedge_weights(losses, 1.0, weights)
+        hedge_weights(losses, np.ones(N), 1.0, weights)
         assert weights.sum() == pytest.approx(1)
         label = rng.choice(3, p=[0.8, 0.1, 0.1])
         said = 0.999 * p[:, label] + 0.001 / 3
@@ -82,29 +83,35 @@ HEADS = ["head, drift 0", "head, drift 0.001", "head, drift 0.03"]
 LINEAR = ["linear 0", "linear 1"]
 ASINH = [f"asinh {name}" for name in HEADS]
 LABEL_TREES = ["trees", "residual trees"]
-NUMBER_TREES = ["residual trees", "level", "residual trees, level"]
 
 
+@pytest.mark.parametrize("memory", [0, 20])
 @pytest.mark.parametrize(
-    ("kind", "n_trees", "n_linear", "names"),
+    ("kind", "n_trees", "n_linear", "trees_and_levels"),
     [
-        (LabelExperts, 0, 2, HEADS + LINEAR),
-        (LabelExperts, 3, 2, HEADS + LINEAR + LABEL_TREES),
-        (LabelExperts, 3, None, HEADS + LABEL_TREES),
-        (NumberExperts, 0, 2, [*HEADS, *LINEAR, *ASINH, "level"]),
-        (NumberExperts, 3, 2, HEADS + LINEAR + ASINH + NUMBER_TREES),
-        (NumberExperts, 3, None, HEADS + ASINH + NUMBER_TREES),
+        (LabelExperts, 0, 2, ([], [])),
+        (LabelExperts, 3, 2, (LABEL_TREES, [])),
+        (LabelExperts, 3, None, (LABEL_TREES, [])),
+        (NumberExperts, 0, 2, ([], ["level"])),
+        (NumberExperts, 3, 2, (["residual trees"], ["level", "residual trees, level"])),
+        (NumberExperts, 3, None, (["residual trees"], ["level", "residual trees, level"])),
     ],
 )
-def test_experts_begin_equal_and_the_weights_have_names(kind, n_trees, n_linear, names):
-    experts = kind(0.1, DRIFTS, n_trees, 40)
+def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_trees, n_linear, trees_and_levels, memory):
+    experts = make_experts(kind, 0.1, DRIFTS, n_trees, 40, memory)
     experts.begin(4, n_linear, 2, 2)
+    trees, levels = trees_and_levels
+    asked = list(kind.memory_experts) if memory else []
+    asinh = ASINH if kind is NumberExperts else []
+    names = [*HEADS, *(LINEAR if n_linear else []), *asinh, *trees, *asked, *levels]
     assert list(experts.weights) == names
-    assert set(experts.weights.values()) == {1 / len(names)}
+    # Those of a memory for numbers are much alike, and count as one together.
+    prior = np.array([1 / len(asked) if name in asked and kind is NumberExperts else 1 for name in names])
+    assert list(experts.weights.values()) == pytest.approx(list(prior / prior.sum()))
 
 
 def test_the_weights_follow_the_losses():
-    experts = LabelExperts(0.1, DRIFTS, 0, 40)
+    experts = make_experts(LabelExperts, 0.1, DRIFTS, 0, 40, memory=0)
     experts.begin(4, 2, 2, 2)
     experts.losses[:] = [3.0, 1.0, 2.0, 9.0, 9.0]
     weights = list(experts.weights.values())
@@ -133,9 +140,9 @@ def test_where_the_stream_drifts_the_heads_that_drift_are_heard():
     for kind in (LabelExperts, NumberExperts):
         heard = []
         for y in (still, turning):
-            experts = kind(0.1, DRIFTS, 0, 40)
+            experts = make_experts(kind, 0.1, DRIFTS, 0, 40)
             experts.begin(8, 2, 2 if kind is LabelExperts else 1, 2)
-            experts.learn(Phi, _values(Phi), (y > 0).astype(np.int64) if kind is LabelExperts else y, np.ones(4_000))
+            learn(experts, Phi, _values(Phi), (y > 0).astype(np.int64) if kind is LabelExperts else y, np.ones(4_000))
             weights = list(experts.weights.values())
             heard.append(weights[0] < weights[2])
         assert heard == [False, True]
@@ -145,9 +152,9 @@ def test_where_the_inputs_themselves_tell_all_the_linear_experts_are_heard():
     Phi, _ = _stream(300, seed=1)
     Phi[:, :5] = np.random.default_rng(2).normal(size=(300, 5)) * 3  # nothing but noise for the heads
     y = Phi[:, 6] - Phi[:, 7]
-    experts = LabelExperts(0.1, DRIFTS, 0, 40)
+    experts = make_experts(LabelExperts, 0.1, DRIFTS, 0, 40)
     experts.begin(8, 2, 2, 2)
-    said = experts.learn(Phi, _values(Phi), (y > 0).astype(np.int64), np.ones(300))
+    said = learn(experts, Phi, _values(Phi), (y > 0).astype(np.int64), np.ones(300))
     assert sum(list(experts.weights.values())[3:]) > 0.8
     assert ((said[100:, 1] > 0.5) == (y[100:] > 0)).mean() > 0.95
 
@@ -158,15 +165,15 @@ def test_numbers_in_other_units_get_the_same_weights(n_trees):
     y = np.sin(Phi[:, 0]) + Phi[:, 6] + rng.normal(size=200)
     weights, heads = [], []
     for unit, shift in ((1.0, 0.0), (1024.0, 0.0), (0.5, 0.0), (0.5, 4.0)):
-        experts = NumberExperts(0.03, DRIFTS, n_trees, 40)
+        experts = make_experts(NumberExperts, 0.03, DRIFTS, n_trees, 40)
         experts.begin(8, 2, 1, 2)
-        experts.learn(Phi[:1], _values(Phi[:1]), y[:1] * unit + shift, np.ones(1))
+        learn(experts, Phi[:1], _values(Phi[:1]), y[:1] * unit + shift, np.ones(1))
         # The very first loss knows no unit yet, nor do level and trees know that the target was no error.
         experts.losses[:] = experts.levels[:] = 0.0
         experts.forest.begin(2, 1)
-        said = experts.learn(Phi[1:], _values(Phi[1:]), y[1:] * unit + shift, np.ones(199))
+        said = learn(experts, Phi[1:], _values(Phi[1:]), y[1:] * unit + shift, np.ones(199))
         weights.append([*experts.weights.values(), *((said[-5:, 0] - shift) / unit)])
-        heads.append(experts.heads_W)
+        heads.append(experts.heads.W)
     assert np.allclose(weights[0], weights[1], rtol=1e-9)
     # The second loss is measured in variance 1 as well, until two targets differ.
     assert np.allclose(weights[0], weights[2], rtol=0.05)
@@ -181,9 +188,9 @@ def test_one_absurd_target_leaves_finite_losses(n_trees):
     Phi, rng = _stream(300, seed=4)
     y = rng.normal(size=300)
     y[100] = 1e100
-    experts = NumberExperts(0.03, DRIFTS, n_trees, 40)
+    experts = make_experts(NumberExperts, 0.03, DRIFTS, n_trees, 40)
     experts.begin(8, 2, 1, 2)
-    said = experts.learn(Phi, _values(Phi), y, np.ones(300))
+    said = learn(experts, Phi, _values(Phi), y, np.ones(300))
     assert np.isfinite(said).all()
     assert all(np.isfinite(part).all() for part in experts.state().values())
 
@@ -192,9 +199,9 @@ def test_one_absurd_target_leaves_finite_losses(n_trees):
 def test_the_deviation_is_that_of_the_last_errors(n_trees):
     Phi, rng = _stream(3_000, seed=5)
     y = Phi[:, 6] * 3 + rng.normal(size=3_000) * np.where(np.arange(3_000) < 1_500, 0.5, 2.0)
-    experts = NumberExperts(0.03, DRIFTS, n_trees, 40)
+    experts = make_experts(NumberExperts, 0.03, DRIFTS, n_trees, 40)
     experts.begin(8, 2, 1, 2)
-    deviations = experts.learn(Phi, _values(Phi), y, np.ones(3_000))[:, 1]
+    deviations = learn(experts, Phi, _values(Phi), y, np.ones(3_000))[:, 1]
     assert deviations[0] == 0
     assert deviations[1_000:1_500].mean() == pytest.approx(0.5, rel=0.15)
     assert deviations[2_500:].mean() == pytest.approx(2.0, rel=0.15)
@@ -206,18 +213,18 @@ def _box(values):
 
 @pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 def test_where_a_box_decides_the_trees_are_heard(kind):
-    """Heads that see but noise beside the inputs themselves cannot say it."""
+    """Heads that see but noise beside the inputs themselves cannot say it, and no neighbour is asked."""
     Phi, rng = _stream(1_500, seed=6)
     box, noise, errors = _box(_values(Phi)), 0.1 * rng.normal(size=1_500), []
     for n_trees in (0, 3):
         # One that drifts follows noise, which no tree sees.
-        experts = kind(0.1, (0.0,), n_trees, 500)
+        experts = make_experts(kind, 0.1, (0.0,), n_trees, 500, memory=0)
         experts.begin(8, 2, 2 if kind is LabelExperts else 1, 2)
         if kind is LabelExperts:
-            said = experts.learn(Phi, _values(Phi), box.astype(np.int64), np.ones(1_500))
+            said = learn(experts, Phi, _values(Phi), box.astype(np.int64), np.ones(1_500))
             errors.append(((said[:, 1] > 0.5) != box)[500:].mean())
         else:
-            said = experts.learn(Phi, _values(Phi), 5 * box + noise, np.ones(1_500))
+            said = learn(experts, Phi, _values(Phi), 5 * box + noise, np.ones(1_500))
             errors.append(np.abs(said[:, 0] - 5 * box - noise)[500:].mean())
     weights = experts.weights
     assert sum(weight for name, weight in weights.items() if "trees" in name) > 0.98
@@ -232,9 +239,9 @@ def test_where_the_target_wanders_the_level_is_heard(n_trees):
     """
     rng = np.random.default_rng(7)
     y, values = 1_000 + np.cumsum(rng.normal(size=2_000)), rng.normal(size=(2_000, 2))
-    experts = NumberExperts(0.1, (0.0,), n_trees, 200)
+    experts = make_experts(NumberExperts, 0.1, (0.0,), n_trees, 200)
     experts.begin(1, None, 1, 2)
-    said = experts.learn(np.ones((2_000, 1)), values, y, np.ones(2_000))
+    said = learn(experts, np.ones((2_000, 1)), values, y, np.ones(2_000))
     assert sum(weight for name, weight in experts.weights.items() if "level" in name) > 0.95
     # Beside the last step it errs by 0.4 of the step before, 0.16 of the one before that, and so on.
     steps, errors = np.diff(y)[500:], (said[1:, 0] - y[1:])[500:]
@@ -243,7 +250,7 @@ def test_where_the_target_wanders_the_level_is_heard(n_trees):
 
 def test_a_level_is_a_geometric_mean_of_errors():
     """Nothing else learns: the heads are as if nailed by the ridge, and the mean stands still."""
-    experts = NumberExperts(1e12, (0.0,), 0, 40)
+    experts = make_experts(NumberExperts, 1e12, (0.0,), 0, 40)
     experts.begin(3, None, 1, 0)
     rng = np.random.default_rng(8)
     Phi, y = rng.normal(size=(50, 3)), rng.normal(size=50)
@@ -251,7 +258,7 @@ def test_a_level_is_a_geometric_mean_of_errors():
     for r in range(50):
         smooth = experts.moments[1]
         experts.losses[1] = 1e6  # the head on the scale of asinh, whose mean is another, is not heard
-        experts.learn(Phi[r : r + 1], np.zeros((1, 0)), y[r : r + 1], np.ones(1))
+        learn(experts, Phi[r : r + 1], np.zeros((1, 0)), y[r : r + 1], np.ones(1))
         if r:  # there is no error in what was said before the first target
             level = 0.4 * level + 0.6 * (y[r] - smooth)
         assert experts.levels[0] == pytest.approx(level, abs=1e-9)

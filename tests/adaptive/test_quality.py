@@ -95,7 +95,7 @@ def test_the_relevant_inputs_of_a_classification_rank_first():
 def test_the_mixture_leans_on_a_drifting_head_when_the_stream_drifts(drift):
     """On the average: it looks back a hundred records, and so changes its mind."""
     rng = np.random.default_rng(0)
-    model, still, drifting = AdaptiveKernelRegressor(n_features=32, n_trees=0, seed=1), [], []
+    model, still, drifting = AdaptiveKernelRegressor(n_features=32, n_trees=0, memory=0, seed=1), [], []
     for i in range(2_000):
         x = {f"x{j}": float(v) for j, v in enumerate(rng.normal(size=4))}
         y = x["x0"] * math.cos(drift * i) + x["x1"] * math.sin(drift * i) + 0.1 * float(rng.normal())

@@ -1,16 +1,20 @@
 """What the tests of both passes share: where experts begin, how a pass meets its twin, and what holds for either.
 
-A state is a tuple of arrays: matrices of heads and linear experts, what a pass has beside them, the forest's.
+A state is a tuple of arrays: matrices of heads and linear experts, what a pass has beside them, the memory's, the
+forest's.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from streamkernel.adaptive.forest import TreeEnsembles
+from streamkernel.adaptive.heads import LeastSquaresHeads
+from streamkernel.adaptive.memory import Memory
+from streamkernel.compute import memory as memories
 from streamkernel.compute import trees
 from streamkernel.compute.experts import Heads, Linear
-from streamkernel.compute.recursive import apply_deferred
 from tests import naive
 
 RIDGE = 0.1
@@ -21,32 +25,45 @@ SHAPES = [(1, None), (1, 1), (5, 3), (9, 9), (12, None)]
 TREES, WINDOW = 3, 40
 #: Records of a stream, and inputs.
 N, INPUTS = 160, 3
+#: Records that are asked for neighbours and that are kept, and the metric of their distances.
+MEMORY, KEPT, SCALES = 70, 90, np.array([0.5, 1.5, 1.0], np.float32)
+#: A memory's arrays of float32.
+LANES = ("rows", "scales", "distances", "nearest", "asked")
 
 
 class Stream(NamedTuple):
     """Records, and the state in which they find the experts."""
 
     Phi: np.ndarray
+    X: np.ndarray
     values: np.ndarray
     truths: np.ndarray
     weights: np.ndarray
+    past: np.ndarray
     state: tuple[np.ndarray, ...]
 
     def part(self, rows, state):
-        return Stream(*(records[rows] for records in self[:4]), state)
+        return Stream(*(records[rows] for records in self[:6]), state)
 
 
 def heads_and_linear(D, L, K, E=2, scales=1):
     """Matrices as they begin, for three heads that learn each output on so many scales, and as many linear experts."""
     E, L = (0, 1) if L is None else (E, L)
-    heads = np.tile(np.eye(D) / RIDGE, (3, 1, 1)), np.zeros((3, scales * K, D)), np.zeros((3, D + 2))
-    return *heads, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
+    heads = LeastSquaresHeads(RIDGE, DRIFTS)
+    heads.begin(D, scales * K)
+    tiles, W, late, n_late, diagonals, _, _, room = heads.arrays
+    return tiles, W, late, n_late, diagonals, room, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
 
 
 def named(matrices, rates):
     """The matrices of `heads_and_linear` as compiled code has them."""
-    P, W, deferred, linear_P, linear_W = matrices
-    return Heads(P, W, deferred, DRIFTS, RIDGE), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
+    *heads, room, linear_P, linear_W = matrices
+    return Heads(*heads, DRIFTS, RIDGE, room), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
+
+
+def prior_of(losses):
+    """Weights of experts whose losses are alike, no two the same."""
+    return np.linspace(0.2, 2, len(losses))
 
 
 def forest_of(n_ensembles, n_trees, K):
@@ -55,27 +72,43 @@ def forest_of(n_ensembles, n_trees, K):
     return forest.arrays
 
 
+def memory_of(size, dtype=np.float32):
+    """A memory whose ring goes round within a stream; of no experts where `size` is 0."""
+    memory = Memory(size, KEPT)
+    memory.begin(INPUTS)
+    memory.set_metric(SCALES)
+    return memory.arrays._replace(**{name: getattr(memory.arrays, name).astype(dtype) for name in LANES})
+
+
 def records(rng, D):
-    """Columns, of which the last is the constant, and inputs, of which a few were not observed."""
+    """Columns, of which the last is the constant, and inputs, scaled and as they came, of which a few were missing."""
     Phi, values = rng.normal(size=(N, D)), np.round(rng.normal(size=(N, INPUTS)), 1)
     Phi[:, -1] = 1
     values[rng.random(values.shape) < 0.05] = np.nan
-    return Phi, values
+    return Phi, np.nan_to_num(values).astype(np.float32), values
 
 
 def copied(state):
-    """The state's arrays, copied: those of heads and linear experts, the others, and the forest."""
+    """The state's arrays, copied: those of heads and linear experts, the others, the memory, and the forest."""
     parts = [part.copy() for part in state]
-    n_forest = len(trees.Forest._fields)
-    return parts[:5], parts[5:-n_forest], trees.Forest(*parts[-n_forest:])
+    n_forest, n_memory = len(trees.Forest._fields), len(memories.Memory._fields)
+    of_both, forest = parts[8:-n_forest], trees.Forest(*parts[-n_forest:])
+    return parts[:8], of_both[:-n_memory], memories.Memory(*of_both[-n_memory:]), forest
 
 
-def settled(state):
-    """The state with nothing deferred."""
-    heads_P, heads_W, deferred, *others = (part.copy() for part in state)
-    for P, debt in zip(heads_P, deferred, strict=True):
-        apply_deferred(P, debt, 1 / RIDGE)
-    return heads_P, heads_W, deferred, *others
+def settled(matrices):
+    """The matrices with nothing due: of heads and linear experts, P and then coefficients."""
+    heads, linear = named(matrices, np.zeros(2))
+    P, W, *_ = naive.settled_heads(heads)
+    return P, W, linear.P, linear.W
+
+
+def without_search(state):
+    """The state, the memory's last search forgotten."""
+    matrices, others, memory, forest = copied(state)
+    for name in ("distances", "places", "nearest", "asked", "answered"):
+        getattr(memory, name)[:] = -1
+    return *matrices, *others, *memory, *forest
 
 
 def bits(state):
@@ -83,13 +116,25 @@ def bits(state):
 
 
 def assert_as_the_twins(state, twins):
-    """All but the forest, where nothing is deferred; of P its triangle."""
-    matrices, others, _ = copied(settled(state))
-    for i, (mine, exact) in enumerate(zip([*matrices, *others], twins, strict=True)):
+    """All but memory and forest, where nothing is due; of P its triangle."""
+    matrices, others, _, _ = copied(state)
+    for i, (mine, exact) in enumerate(zip([*settled(matrices), *others], twins, strict=True)):
+        mine = np.array(mine)
         exact = np.array(exact).reshape(mine.shape)
-        if i in (0, 3):
+        if i in (0, 2):
             mine, exact = np.tril(mine), np.tril(exact)
         np.testing.assert_allclose(mine, exact, rtol=1e-8, atol=1e-8, err_msg=str(i))
+
+
+def assert_the_memory_is(state, twin, **tolerance):
+    """The last records, wherever the ring has them."""
+    _, _, memory, _ = copied(state)
+    n, size = len(twin.records), len(memory.targets)
+    assert memory.seen.tolist() == [n]
+    for i, (x, target, weight, residual) in list(enumerate(twin.records))[-size:]:
+        np.testing.assert_allclose(memory.rows[:, i % size], x, **tolerance)
+        assert (memory.targets[i % size], memory.weights[i % size]) == (target, weight)
+        assert memory.residuals[i % size] == pytest.approx(residual, rel=1e-8, abs=1e-8)
 
 
 def assert_the_forest_is(state, ensembles):
@@ -97,8 +142,9 @@ def assert_the_forest_is(state, ensembles):
     *_, forest = copied(state)
     assert len(forest.targets) == len(ensembles)
     for t, ensemble in enumerate(ensembles):
-        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown]
-        for m, tree in enumerate(ensemble.trees):
+        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
+        for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
+            m = number % forest.features.shape[1]
             features, thresholds, children, values, weights = zip(*tree, strict=True)
             n = len(tree)
             assert forest.features[t, m, :n].tolist() == list(features)
@@ -107,6 +153,11 @@ def assert_the_forest_is(state, ensembles):
             assert forest.children[t, m, inner].tolist() == [children[node] for node in inner]
             np.testing.assert_allclose(forest.values[t, m, :n], values, rtol=1e-8, atol=1e-8)
             np.testing.assert_allclose(forest.node_weights[t, m, :n], weights, rtol=1e-12)
+
+
+def memory_twin(size):
+    """The twin of `memory_of`."""
+    return naive.Memory(max(size, KEPT), size, SCALES)
 
 
 def ensembles_of(n_ensembles, n_trees, K):
@@ -127,21 +178,11 @@ def assert_any_cut_gives_the_same_bits(through, stream, cuts):
     assert bits(state) == bits(whole)
 
 
-def assert_when_it_is_settled_changes_no_bit(through, stream, every):
-    whole, out = through(stream)
-    state, pieces = stream.state, []
-    for start in range(0, N, every):
-        state, piece = through(stream.part(slice(start, start + every), settled(state)))
-        pieces.append(piece)
-    assert np.concatenate(pieces).tobytes() == out.tobytes()
-    assert bits(settled(state)) == bits(settled(whole))
-
-
 def assert_what_is_only_predicted_changes_nothing(through, stream, no_truth):
     learnt, _ = through(stream)
     predicted = stream._replace(truths=np.full_like(stream.truths, no_truth), state=learnt)
     after, out = through(predicted)
-    assert bits(after) == bits(learnt)
+    assert bits(without_search(after)) == bits(without_search(learnt))
     assert np.isfinite(out).all()
     # Each record on its own is predicted the same, as nothing came between.
     assert [through(predicted.part([r], learnt))[1].tobytes() for r in range(N)] == [row.tobytes() for row in out]
@@ -155,8 +196,8 @@ def assert_nothing_is_read_above_the_diagonal(through, stream):
 
 
 def _without_upper(state):
-    """P of heads and of linear experts with NaN above the diagonal, everything else as it is."""
+    """P of linear experts with NaN above the diagonal, everything else as it is."""
     state = [part.copy() for part in state]
-    for P in (state[0], state[3]):
-        P[:, *np.triu_indices(P.shape[1], 1)] = np.nan
+    P = state[6]
+    P[:, *np.triu_indices(P.shape[1], 1)] = np.nan
     return tuple(state)

@@ -47,21 +47,16 @@ def test_targets_are_taken_as_the_twin_takes_them(targets, y, score, margin):
 
 
 @given(st.lists(st.tuples(NUMBERS, st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
-def test_a_replay_takes_the_magnitude_of_all_first(records):
+def test_targets_taken_together_are_as_one_by_one(records):
     targets, weights = np.array(records).reshape(-1, 2).T
-    asinh, out = _learn([3.0, 5.0]), np.full(len(targets), np.nan)
-    kernels.replay_asinh(targets, weights, asinh, out)
-    twin, expected = naive.replay_asinh(targets, weights)
-    np.testing.assert_allclose(out, expected, rtol=1e-6, atol=1e-6)
+    asinh, twin, out = _learn([3.0, 5.0]), naive.Asinh(), np.full(len(targets), np.nan)
+    for y in (3.0, 5.0):
+        naive.keep_magnitude(twin, y)
+        naive.take_asinh(twin, y)
+    kernels.take_all_asinh(targets, weights, asinh, out)
+    np.testing.assert_allclose(out, naive.take_all_asinh(targets, weights, twin), rtol=1e-6, atol=1e-6)
     assert asinh.magnitudes.tolist() == twin.numbers[1]
     assert asinh.bounds.tolist() == twin.bounds
-
-
-def test_the_last_targets_of_a_replay_tell_the_magnitude():
-    targets = np.repeat([1e6, 2.0], [500, MAGNITUDES])
-    asinh = _fresh()
-    kernels.replay_asinh(targets, np.ones(len(targets)), asinh, np.empty(len(targets)))
-    assert kernels.magnitude_of(asinh.magnitudes) == 2.0
 
 
 def test_the_magnitude_is_a_median_that_stays():

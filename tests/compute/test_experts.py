@@ -16,20 +16,26 @@ from tests.compute.passes import DRIFTS, RIDGE
 
 
 def _heads(rng, D, K):
-    """Heads that learnt a few records, the last of which their P are deferred; and as many again."""
-    P, W, deferred, *_ = passes.heads_and_linear(D, None, K)
+    """Heads that learnt some records, of which a few are due to their P; and more."""
+    heads, _ = passes.named(passes.heads_and_linear(D, None, K), np.zeros(0))
     Phi, truths, weights = rng.normal(size=(40, D)), rng.normal(size=(40, K)), rng.uniform(0.2, 3, 40)
-    heads = Heads(P, W, deferred, DRIFTS, RIDGE)
     kernels.replay(Phi[:20], truths[:20], weights[:20], heads)
     return heads, Phi[20:], truths[20:], weights[20:]
 
 
+def _copied(heads):
+    return Heads(*(part.copy() if isinstance(part, np.ndarray) else part for part in heads))
+
+
+def _bits(heads):
+    """Of all but the room."""
+    return passes.bits(heads[:5])
+
+
 def _assert_heads(heads, twins):
-    P, W, deferred = passes.settled(heads[:3])
+    P, W, *_ = naive.settled_heads(heads)
     np.testing.assert_allclose(np.tril(P), np.tril(twins[0]), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(W, twins[1], rtol=1e-9, atol=1e-9)
-    assert not np.any(twins[2])
-    assert not deferred.any()
 
 
 @pytest.mark.parametrize("K", [1, 2, 12])
@@ -38,11 +44,13 @@ def _assert_heads(heads, twins):
 def test_update_heads(D, K, weight):
     rng = np.random.default_rng(D + K)
     heads, Phi, truths, _ = _heads(rng, D, K)
-    scores = rng.normal(size=(5, K))  # those of two other experts are not theirs
-    twins = naive.update_heads(heads, Phi[0], truths[0], scores, weight)
-    room = np.full(K, np.nan), np.full(D, np.nan)
-    kernels.update_heads(heads, Phi[0], truths[0], scores, weight, room)
-    _assert_heads(heads, twins)
+    twins = naive.settled_heads(heads)
+    for n in range(10):  # past the one that changes P
+        scores = rng.normal(size=(5, K))  # those of two other experts are not theirs
+        twins = *naive.update_heads(twins, Phi[n], truths[n], scores, weight), DRIFTS, RIDGE
+        kernels.update_heads(heads, Phi[n], truths[n], scores, weight, np.full(K, np.nan))
+        assert heads.n_late[0] == (20 + n + 1) % 8
+        _assert_heads(heads, twins)
 
 
 @pytest.mark.parametrize("K", [1, 2, 12])
@@ -50,18 +58,28 @@ def test_update_heads(D, K, weight):
 def test_replay(D, K):
     heads, Phi, truths, weights = _heads(np.random.default_rng(D + K), D, K)
     weights[[0, 7, 8]] = 0
-    twins = naive.replay(Phi, truths, weights, heads)
+    twins = naive.replay(Phi, truths, weights, naive.settled_heads(heads))
     kernels.replay(Phi, truths, weights, heads)
     _assert_heads(heads, twins)
 
 
 def test_a_weight_of_0_leaves_a_record_out():
     heads, Phi, truths, weights = _heads(np.random.default_rng(1), 6, 2)
-    left, others = np.arange(20) % 3 == 0, [part.copy() for part in heads[:3]]
+    left, others = np.arange(20) % 3 == 0, _copied(heads)
     weights[left], truths[left] = 0, np.nan
     kernels.replay(Phi, truths, weights, heads)
-    kernels.replay(Phi[~left], truths[~left], weights[~left], Heads(*others, DRIFTS, RIDGE))
-    assert passes.bits(heads[:3]) == passes.bits(others)
+    kernels.replay(Phi[~left], truths[~left], weights[~left], others)
+    assert _bits(heads) == _bits(others)
+
+
+@given(st.lists(st.integers(1, 19), max_size=5, unique=True))
+def test_any_cut_of_what_comes_again_gives_the_same_bits(cuts):
+    heads, *records = _heads(np.random.default_rng(2), 21, 2)
+    whole = _copied(heads)
+    kernels.replay(*records, whole)
+    for part in np.split(np.arange(20), sorted(cuts)):
+        kernels.replay(*(numbers[part] for numbers in records), heads)
+    assert _bits(heads) == _bits(whole)
 
 
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e-3, 1.0, 7.0])), max_size=30))
@@ -98,11 +116,12 @@ def test_predict_experts(D, L, K, E):
     assert np.isnan(scores[-1]).all()  # other experts' rows are theirs
 
 
-@given(st.lists(st.floats(0, 1e5), min_size=1, max_size=8), st.floats(0.1, 4))
-def test_hedge_weights(losses, eta):
+@given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(0.05, 3)), min_size=1, max_size=8), st.floats(0.1, 4))
+def test_hedge_weights(experts, eta):
+    losses, prior = (np.array(part) for part in zip(*experts, strict=True))
     weights = np.full(len(losses), np.nan)
-    kernels.hedge_weights(np.array(losses), eta, weights)
-    assert np.allclose(weights, naive.hedge_weights(losses, eta), atol=1e-12)
+    kernels.hedge_weights(losses, prior, eta, weights)
+    assert np.allclose(weights, naive.hedge_weights(losses, prior, eta), atol=1e-9)
 
 
 @given(st.integers(1, 12), st.floats(0, 4), st.integers(0, 1000))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite.binding import get_host_cpu_features
 
-from streamkernel.compute.intrinsics import copysign, multiply_add, popcount, rint, wide
+from streamkernel.compute.intrinsics import add_four, copysign, dot_four, multiply_add, popcount, rint, wide
 
 DTYPES = [np.float32, np.float64]
 BITS = {np.float32: np.uint32, np.float64: np.uint64}
@@ -173,3 +173,25 @@ def test_wide():
     if not get_host_cpu_features().get("avx512f"):
         pytest.skip("needs an x86-64 processor with AVX-512")
     assert "zmm" in "".join(_doubled.inspect_asm().values())
+
+
+@numba.njit
+def _add_fours(sums, place, terms, start):
+    add_four(sums, place, terms, start)
+
+
+@numba.njit
+def _dot_fours(a, b, c, place):
+    return dot_four(a, b, c, place)
+
+
+@pytest.mark.parametrize("place", [0, 3, 8])
+def test_four_at_once_are_four_one_by_one(place):
+    rng = np.random.default_rng(place)
+    a, b, c = rng.normal(size=(3, 4, 3))
+    products = (a * b * c).ravel()[place : place + 4]
+    assert _dot_fours(a, b, c, place) == (products[0] + products[2]) + (products[1] + products[3])
+    expected = a.ravel().copy()
+    expected[place : place + 4] += b.ravel()[2:6]
+    _add_fours(a, place, b, 2)
+    assert a.ravel().tolist() == expected.tolist()

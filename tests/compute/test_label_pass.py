@@ -5,93 +5,97 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import label_pass as kernels
 from streamkernel.compute.experts import Mixture
+from streamkernel.compute.memory import LABEL_EXPERTS, UNIFORM
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import SHAPES, TREES, Stream
+from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
 
 FORGETTING = np.array([1.0, 0.99])
-BOTH = pytest.mark.parametrize("n_trees", [0, TREES])
+BOTH = pytest.mark.parametrize(
+    ("n_trees", "memory", "n_past"), [(0, 0, 0), (TREES, 0, 0), (0, MEMORY, 0), (TREES, MEMORY, 0), (TREES, MEMORY, 1)]
+)
 
 
-def _stream(D, L, K, n_trees):
+def _stream(D, L, K, n_trees, memory, n_past=0, dtype=np.float32):
     """Classes that follow the inputs, so that trees have something to split; a few records have none."""
     rng = np.random.default_rng(10 * D + K)
-    Phi, values = passes.records(rng, D)
+    Phi, X, values = passes.records(rng, D)
     labels = np.where(np.nan_to_num(values[:, 0]) > 0.3, 0, rng.integers(0, K, len(Phi)))
     labels[rng.random(len(Phi)) < 0.2] = -1
     forest = passes.forest_of(2, n_trees, K)
     matrices = passes.heads_and_linear(D, L, K)
-    n_experts = 3 + len(matrices[3]) + len(forest.targets)
-    state = (*matrices, np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3), *forest)
-    return Stream(Phi, values, labels, rng.uniform(0.2, 3, len(Phi)), state)
+    n_experts = 3 + len(matrices[6]) + len(forest.targets) + (len(LABEL_EXPERTS) if memory else 0) + n_past
+    size, past = min(K, 5), rng.integers(-1, K, size=(len(Phi), n_past))
+    others = np.full(3, np.log(4.0)), np.zeros(n_experts), np.zeros(3), np.zeros((size, size)), np.ones(1)
+    state = (*matrices, *others, *passes.memory_of(memory, dtype), *forest)
+    return Stream(Phi, X, values, labels, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
-def arguments(matrices, others, forest):
+def arguments(matrices, others, memory, forest):
     """The experts as `pass_labels` has them."""
-    log_temperatures, losses, block = others
-    return *passes.named(matrices, FORGETTING), forest, Mixture(losses, block, 1.0), log_temperatures
+    log_temperatures, losses, block, *transitions = others
+    mixture = Mixture(losses, passes.prior_of(losses), block, 1.0)
+    return *passes.named(matrices, FORGETTING), forest, memory, mixture, (log_temperatures, *transitions)
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
-    matrices, others, forest = passes.copied(stream.state)
+    matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), matrices[1].shape[1]), np.nan)
-    pass_records(kernels.pass_labels, *stream[:4], arguments(matrices, others, forest), forest, out)
-    return (*matrices, *others, *forest), out
+    kernels.pass_labels(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    return (*matrices, *others, *memory, *forest), out
 
 
 @BOTH
 @pytest.mark.parametrize("K", [1, 2, 12])
 @pytest.mark.parametrize(("D", "L"), SHAPES)
-def test_pass_labels(D, L, K, n_trees):
-    stream = _stream(D, L, K, n_trees)
-    matrices, others, _ = passes.copied(stream.state)
-    ensembles = passes.ensembles_of(2, n_trees, K)
-    *twins, predictions = naive.pass_labels(*stream[:4], *arguments(matrices, others, ensembles))
+def test_pass_labels(D, L, K, n_trees, memory, n_past):
+    stream = _stream(D, L, K, n_trees, memory, n_past)
+    matrices, others, _, _ = passes.copied(stream.state)
+    ensembles, remembered = passes.ensembles_of(2, n_trees, K), passes.memory_twin(memory)
+    others = *others[:3], naive.Transitions(len(others[3]))
+    given = arguments(matrices, others, remembered, ensembles)
+    *twins, predictions = naive.pass_labels(*stream[:5], *given, stream.past)
     state, out = _through(stream)
     np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(out.sum(axis=1), 1, rtol=0, atol=1e-12)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)
+    passes.assert_the_memory_is(state, remembered, rtol=0)
     assert all(ensemble.grown > TREES for ensemble in ensembles)
 
 
 @BOTH
-def test_what_is_only_predicted_changes_nothing(n_trees):
-    passes.assert_what_is_only_predicted_changes_nothing(_through, _stream(5, 3, 2, n_trees), no_truth=-1)
+def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
+    passes.assert_what_is_only_predicted_changes_nothing(
+        _through, _stream(5, 3, 2, n_trees, memory, n_past), no_truth=-1
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("L", [3, None])
 @pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
-def test_any_cut_gives_the_same_bits(L, cuts, n_trees):
-    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees), cuts)
+def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
+    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, 3, n_trees, memory, n_past), cuts)
 
 
 @BOTH
-@pytest.mark.parametrize("every", [1, 7])
-def test_when_it_is_settled_changes_no_bit(every, n_trees):
-    passes.assert_when_it_is_settled_changes_no_bit(_through, _stream(267, 11, 2, n_trees), every)
+def test_nothing_is_read_above_the_diagonal(n_trees, memory, n_past):
+    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, 2, n_trees, memory, n_past))
 
 
-@BOTH
-def test_nothing_is_read_above_the_diagonal(n_trees):
-    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, 2, n_trees))
-
-
-@pytest.mark.parametrize(("expert", "least"), [(5, 0.02 / 1.02), (6, 0.002 / 2.002)])
+@pytest.mark.parametrize(("expert", "least"), [(5, 0.02 / 1.02), (6, 0.002 / 2.002), (7, UNIFORM)])
 @pytest.mark.parametrize("K", [2, 12])
-def test_no_tree_is_ever_sure(K, expert, least):
-    """Where only an expert of trees is heard, classes that its leaves rule out are possible still."""
-    stream = _stream(5, 3, K, TREES)
-    matrices, others, forest = passes.copied(_through(stream)[0])
+def test_no_tree_and_no_neighbour_is_ever_sure(K, expert, least):
+    """Where only an expert of trees or of the memory is heard, classes that it has not seen are possible still."""
+    stream = _stream(5, 3, K, TREES, MEMORY)
+    matrices, others, memory, forest = passes.copied(_through(stream)[0])
     losses = others[1]
     losses[:] = 1e4
     losses[expert] = 0
-    _, out = _through(stream._replace(state=(*matrices, *others, *forest)))
+    _, out = _through(stream._replace(state=(*matrices, *others, *memory, *forest)))
     assert out[0].min() >= least / K
     assert out[0].max() < 1
 

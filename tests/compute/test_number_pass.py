@@ -3,81 +3,84 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.passing import pass_records
 from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.experts import Mixture
+from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
 from tests import naive
 from tests.compute import passes
-from tests.compute.passes import SHAPES, TREES, Stream
+from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
 
 LINEAR_DRIFTS = np.array([0.0, 1e-3])
-BOTH = pytest.mark.parametrize("n_trees", [0, TREES])
+BOTH = pytest.mark.parametrize(
+    ("n_trees", "memory", "n_past"), [(0, 0, 0), (TREES, 0, 0), (0, MEMORY, 0), (TREES, MEMORY, 0), (TREES, MEMORY, 1)]
+)
 
 
-def _stream(D, L, n_trees):
+def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32):
     """Targets with waves, a step that trees see and a level that moves; a few records have none."""
     rng = np.random.default_rng(D)
-    Phi, values = passes.records(rng, D)
+    Phi, X, values = passes.records(rng, D)
     targets = 50 + 7 * np.sin(Phi.sum(axis=1)) + 5 * (np.nan_to_num(values[:, 0]) > 0.3) + rng.normal(size=len(Phi))
     targets[100:] += 20
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
     matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
-    n_experts = 2 * 3 + len(matrices[3]) + 2 * T + 1
+    n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0) + 2 * n_past
+    past = 60 + 5 * rng.normal(size=(len(Phi), n_past))
     sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, SIZE, 1 + MAGNITUDES, 2
-    state = (*matrices, *(np.zeros(size) for size in sizes), *forest)
-    return Stream(Phi, values, targets, rng.uniform(0.2, 3, len(Phi)), state)
+    state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
+    return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
-def arguments(matrices, others, forest):
+def arguments(matrices, others, memory, forest):
     """The experts as `pass_numbers` has them."""
     levels, moments, linear_moments, losses, squared_errors, block, *asinh = others
     statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, tuple(asinh))
-    return *passes.named(matrices, LINEAR_DRIFTS), forest, Mixture(losses, block, 2.0), statistics
+    mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
+    return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
 
 
 def _through(stream):
     """Copies of the state after the segment, and the predictions."""
-    matrices, others, forest = passes.copied(stream.state)
+    matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    pass_records(kernels.pass_numbers, *stream[:4], arguments(matrices, others, forest), forest, out)
-    return (*matrices, *others, *forest), out
+    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    return (*matrices, *others, *memory, *forest), out
 
 
 @BOTH
 @pytest.mark.parametrize(("D", "L"), SHAPES)
-def test_pass_numbers(D, L, n_trees):
-    stream = _stream(D, L, n_trees)
-    matrices, others, _ = passes.copied(stream.state)
-    ensembles = passes.ensembles_of(1, n_trees, 1)
-    *twins, predictions = naive.pass_numbers(*stream[:4], *arguments(matrices, others, ensembles))
+def test_pass_numbers(D, L, n_trees, memory, n_past):
+    stream = _stream(D, L, n_trees, memory, n_past)
+    matrices, others, _, _ = passes.copied(stream.state)
+    ensembles, remembered = passes.ensembles_of(1, n_trees, 1), passes.memory_twin(memory)
+    *twins, predictions = naive.pass_numbers(
+        *stream[:5], *arguments(matrices, others, remembered, ensembles), stream.past
+    )
     state, out = _through(stream)
     np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)
+    passes.assert_the_memory_is(state, remembered, rtol=0)
     assert all(ensemble.grown > TREES for ensemble in ensembles)
 
 
 @BOTH
-def test_what_is_only_predicted_changes_nothing(n_trees):
-    passes.assert_what_is_only_predicted_changes_nothing(_through, _stream(5, 3, n_trees), no_truth=np.nan)
+def test_what_is_only_predicted_changes_nothing(n_trees, memory, n_past):
+    passes.assert_what_is_only_predicted_changes_nothing(
+        _through, _stream(5, 3, n_trees, memory, n_past), no_truth=np.nan
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("L", [3, None])
 @pytest.mark.parametrize("cuts", [(1,), (7, 8, 30, 31, 100), tuple(range(1, passes.N))])
-def test_any_cut_gives_the_same_bits(L, cuts, n_trees):
-    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, n_trees), cuts)
+def test_any_cut_gives_the_same_bits(L, cuts, n_trees, memory, n_past):
+    passes.assert_any_cut_gives_the_same_bits(_through, _stream(11, L, n_trees, memory, n_past), cuts)
 
 
 @BOTH
-@pytest.mark.parametrize("every", [1, 7])
-def test_when_it_is_settled_changes_no_bit(every, n_trees):
-    passes.assert_when_it_is_settled_changes_no_bit(_through, _stream(61, 30, n_trees), every)
-
-
-@BOTH
-def test_nothing_is_read_above_the_diagonal(n_trees):
-    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, n_trees))
+def test_nothing_is_read_above_the_diagonal(n_trees, memory, n_past):
+    passes.assert_nothing_is_read_above_the_diagonal(_through, _stream(7, 4, n_trees, memory, n_past))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from streamkernel.compute import recursive as kernels
+from streamkernel.compute.packed import RANK, pack, packed_size, padded, unpack
 from tests import naive
 
 SIZES = [1, 2, 3, 4, 7, 8, 17, 22]
@@ -116,29 +117,89 @@ def test_learn_least_squares(D, K, weight, drift, largest):
         assert np.allclose(W, expected_W, atol=1e-10, rtol=1e-10)
 
 
+def _packed(P):
+    tiles = np.full(packed_size(len(P)), np.nan)
+    pack(P, tiles)
+    return tiles
+
+
+def _padded(numbers):
+    numbers = np.asarray(numbers)
+    return np.pad(numbers, [(0, 0)] * (numbers.ndim - 1) + [(0, padded(numbers.shape[-1]) - numbers.shape[-1])])
+
+
+def _late(rng, D, n):
+    """Vectors that are due to a matrix, and some diagonals of it."""
+    return np.concatenate([rng.normal(size=(n, D)) / 9, np.zeros((RANK - n, D))]), rng.uniform(1, 2, size=(2, D))
+
+
+@pytest.mark.parametrize("D", SIZES)
+@pytest.mark.parametrize("n", [0, 1, 5, 8])
+def test_late_product(D, n):
+    rng = np.random.default_rng(D + n)
+    P, x, v, (late, diagonals) = _positive(rng, D), rng.normal(size=D), np.full(padded(D), np.nan), _late(rng, D, n)
+    diagonals[1] = np.diag(P) - (late**2).sum(axis=0)
+    expected = naive.late_product(np.tril(P), late, n, diagonals, x)
+    late[n:] = np.nan  # nobody reads what is not due
+    kernels.late_product(_packed(P), _padded(late), n, diagonals, _padded(x), v)
+    assert np.allclose(v, _padded(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("D", SIZES)
+@pytest.mark.parametrize(("drift", "largest"), [(0.0, 9.0), (0.1, 9.0), (0.5, 1.2)])
+def test_move_diagonal(D, drift, largest):
+    rng = np.random.default_rng(D)
+    late, diagonals = _late(rng, D, 1)
+    expected = naive.move_diagonal(late[0], drift, largest, diagonals)
+    kernels.move_diagonal(_padded(late[0]), drift, largest, diagonals)
+    assert np.allclose(diagonals, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("D", SIZES)
+@pytest.mark.parametrize("n", [0, 1, 5, 8])
+def test_settle(D, n):
+    rng = np.random.default_rng(D + n)
+    P, (late, diagonals) = _positive(rng, D), _late(rng, D, n)
+    expected = naive.settle(np.tril(P), late, diagonals)
+    tiles, vectors, settled = _packed(P), _padded(late), np.full((D, D), np.nan)
+    kernels.settle(tiles, vectors, diagonals)
+    unpack(tiles, settled)
+    assert np.allclose(settled, np.tril(expected), atol=1e-13)
+    assert not vectors.any()
+    assert diagonals[1].tobytes() == diagonals[0].tobytes() == np.diag(settled).tobytes()
+
+
 @pytest.mark.parametrize("D", SIZES)
 @pytest.mark.parametrize("K", [1, 2, 12])
 @pytest.mark.parametrize(("weight", "drift", "largest"), [(1.0, 0.0, 1e9), (2.5, 0.1, 1e9), (0.01, 0.5, 1.2)])
 def test_learn_least_squares_late(D, K, weight, drift, largest):
+    """Records enough that the matrix changes twice, and more are due."""
     rng = np.random.default_rng(100 * D + K)
-    P, W, deferred, v = _positive(rng, D), rng.normal(size=(K, D)), np.zeros(D + 2), np.empty(D)
+    P, W, late, v = _positive(rng, D), rng.normal(size=(K, D)), np.zeros((RANK, padded(D))), np.empty(padded(D))
     P *= min(1.0, largest / np.diag(P).max())
     exact_P, exact_W = np.tril(P), W.copy()
-    for _ in range(5):
+    tiles, diagonals = _packed(P), np.array([np.diag(P)] * 2)
+    for n in range(2 * RANK + 3):
         phi, errors = rng.normal(size=D), rng.normal(size=K)
-        taken_P, taken_W = naive.learn_least_squares_late(P, W, deferred, phi, errors, weight, drift, largest)
-        exact_P, exact_W = naive.learn_least_squares(exact_P, exact_W, phi, errors, weight, drift, largest)
-        kernels.learn_least_squares_late(P, W, deferred, phi, errors, weight, drift, largest, v)
-        for expected_P, expected_W in ((taken_P, taken_W), (exact_P, exact_W)):
-            _assert_lower(_settled(P, deferred, largest), expected_P)
-            assert np.allclose(W, expected_W, atol=1e-10, rtol=1e-10)
-    assert deferred[:D].any()
+        exact_P, exact_W = naive.learn_least_squares_late(exact_P, exact_W, phi, errors, weight, drift, largest)
+        arguments = diagonals, _padded(phi), errors, weight, drift, largest, v
+        kernels.learn_least_squares_late(tiles, W, late, n % RANK, *arguments)
+        settled, whole = tiles.copy(), np.empty((D, D))
+        kernels.settle(settled, late.copy(), diagonals.copy())
+        unpack(settled, whole)
+        assert np.allclose(whole, np.tril(exact_P), atol=1e-10, rtol=1e-10)
+        assert np.allclose(W, exact_W, atol=1e-10, rtol=1e-10)
+        assert late.any(axis=1).sum() == (n + 1) % RANK
+    assert not v[D:].any()
 
 
-def _settled(P, deferred, largest):
-    P = P.copy()
-    kernels.apply_deferred(P, deferred.copy(), largest)
-    return P
+def test_what_rounding_left_below_0_is_no_information():
+    """A gain is never more than the weight, and has a root."""
+    tiles, late, diagonals = _packed(np.full((1, 1), -1e-3)), np.zeros((RANK, 8)), np.full((2, 1), -1e-3)
+    W, x, v = np.zeros((1, 1)), _padded([1.0]), np.empty(8)
+    kernels.learn_least_squares_late(tiles, W, late, 0, diagonals, x, np.ones(1), 1e6, 0.0, 10.0, v)
+    assert W[0, 0] == pytest.approx(-1e3)
+    assert late[0, 0] == pytest.approx(-1)
 
 
 @pytest.mark.parametrize("D", SIZES)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel.adaptive.forest import NODES, TreeEnsembles
-from streamkernel.compute import binning, splits, tree_growth, trees
+from streamkernel.adaptive.forest import TreeEnsembles
+from streamkernel.compute import binning, splits, tree_growth, tree_schedule, trees
 from tests import naive
 
 
@@ -18,10 +18,29 @@ def rng():
 VALUE = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e12, np.nan]), st.floats(-10, 10, width=16))
 
 
-def _binned(x):
-    codes, cuts = np.empty(len(x), np.uint8), np.empty(binning.BINS - 1)
-    n_bins = binning.bin_column(x, codes, cuts)
-    return codes, cuts[: n_bins - 1]
+def _binned(X, pieces=1):
+    """Codes, cuts and numbers of intervals, sampled and encoded in some pieces."""
+    n, d = X.shape
+    samples, sizes = np.empty((d, 2 * binning.SAMPLED + 2)), np.zeros((2, d), np.int64)
+    samples[:, :2] = np.inf, -np.inf
+    codes, cuts, n_bins = np.full((n, d), 255, np.uint8), np.empty((d, binning.BINS - 1)), np.zeros(d, np.int64)
+    step = tree_growth.sampling_step(n)
+    for part in np.array_split(np.arange(n), pieces):
+        binning.take_sample(X[part], part[0] if len(part) else 0, step, samples, sizes)
+    for j in range(d):
+        n_bins[j] = binning.find_cuts(samples[j, : 2 + sizes[0, j]], sizes[1, j], cuts[j])
+    for part in np.array_split(np.arange(n), pieces):
+        some = codes[part]
+        binning.encode(X[part], cuts, n_bins, some)
+        codes[part] = some
+    return codes, [bounds[: m - 1].tolist() for bounds, m in zip(cuts, n_bins, strict=True)]
+
+
+def _expected(X):
+    cuts = [
+        naive.find_cuts(sample, missing) for sample, missing in naive.take_sample(X, 0, naive.sampling_step(len(X)))
+    ]
+    return naive.encode(X, cuts), cuts
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 30, 513])
@@ -33,65 +52,98 @@ def test_sort(rng, n):
     assert values.tolist() == expected.tolist()
 
 
-@given(st.lists(VALUE, min_size=1, max_size=60))
-def test_bins(values):
-    x = np.array(values)
-    codes, cuts = _binned(x)
-    expected_codes, expected_cuts = naive.bin_column(x)
-    assert cuts.tolist() == expected_cuts
+@given(st.lists(st.tuples(VALUE, VALUE), min_size=1, max_size=60), st.integers(1, 5))
+def test_bins(values, pieces):
+    X = np.array(values)
+    codes, cuts = _binned(X, pieces)
+    expected_codes, expected_cuts = _expected(X)
+    assert cuts == expected_cuts
     assert codes.tolist() == expected_codes
 
 
-def test_bins_of_a_long_column_are_of_its_quantiles(rng):
-    x = rng.normal(size=2000)
-    codes, cuts = _binned(x)
-    assert (codes.tolist(), cuts.tolist()) == naive.bin_column(x)
-    shares = np.bincount(codes) / len(x)
+@pytest.mark.parametrize("n", [511, 2000])
+def test_bins_of_a_long_column_are_of_its_quantiles(rng, n):
+    X = rng.normal(size=(n, 1))
+    codes, cuts = _binned(X, 7)
+    assert (codes.tolist(), cuts) == _expected(X)
+    shares = np.bincount(codes[:, 0]) / n
     assert len(shares) == binning.BINS - 1
     assert shares.max() < 3 / len(shares)
 
 
 def test_a_rare_value_has_an_interval():
-    x = np.zeros(2000)
-    x[777] = 1.0
-    codes, cuts = _binned(x)
-    assert cuts.tolist() == [0.5]
+    X = np.zeros((2000, 1))
+    X[777] = 1.0
+    codes, cuts = _binned(X)
+    assert cuts == [[0.5]]
     assert np.flatnonzero(codes).tolist() == [777]
 
 
 def test_an_input_that_is_there_or_not_can_be_split():
-    x = np.where(np.arange(50) % 3 == 0, 1.0, np.nan)
-    codes, cuts = _binned(x)
-    assert cuts.tolist() == [np.inf]
-    assert (codes == np.isnan(x)).all()
+    X = np.where(np.arange(50) % 3 == 0, 1.0, np.nan)[:, None]
+    codes, cuts = _binned(X)
+    assert cuts == [[np.inf]]
+    assert (codes == np.isnan(X)).all()
+
+
+def test_an_input_that_was_never_observed_has_one_interval():
+    codes, cuts = _binned(np.full((40, 1), np.nan))
+    assert (codes.any(), cuts) == (False, [[]])
 
 
 def _problem(rng, n, d, K):
     X = np.round(rng.normal(size=(n, d)), 1)
     X[rng.random(X.shape) < 0.05] = np.nan
-    codes, cuts, n_bins = np.empty((d, n), np.uint8), np.empty((d, binning.BINS - 1)), np.empty(d, np.int64)
-    for j in range(d):
-        n_bins[j] = binning.bin_column(np.ascontiguousarray(X[:, j]), codes[j], cuts[j])
     signal = np.nan_to_num(X[:, :1]) > 0
     targets = rng.normal(size=(n, K)) * 0.3 + signal * rng.normal(size=K)
-    return X, codes, cuts, n_bins, targets, rng.uniform(0.5, 2.0, n)
+    return X, targets, rng.uniform(0.5, 2.0, n)
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_the_best_cut(rng, k):
-    _, codes, _, _, targets, weights = _problem(rng, 80, 3, 3)
-    rows = rng.permutation(80)[:50]
-    R = np.hstack([targets[:, :k] * weights[:, None], weights[:, None]])
-    totals, counts = np.zeros((binning.BINS, k + 1)), np.zeros(binning.BINS, np.int64)
-    sums = R[rows].sum(axis=0)
-    assert splits.explained(sums) == pytest.approx(naive.explained(sums))
-    for column in codes:
-        gain, cut = splits.best_cut(column, rows, R, sums, splits.explained(sums), totals, counts)
-        expected_gain, expected_cut = naive.best_cut(column, rows, R)
-        assert gain == pytest.approx(expected_gain, rel=1e-9)
-        assert cut == expected_cut
-        assert not totals.any()
-        assert not counts.any()
+@pytest.mark.parametrize("n", [50, 70])
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 11])
+def test_the_best_split(rng, K, n):
+    """Histograms filled in two parts, the best cut of each, and the best of these."""
+    X, targets, weights = _problem(rng, 80, 4, K)
+    codes, cuts = _binned(X)
+    rows, held, k = rng.permutation(80)[:n], np.array([3, 0, 2]), naive.n_watched(K)
+    n_bins = np.array([len(bounds) + 1 for bounds in cuts])
+    width = splits.lanes(K)
+    watched, histograms = np.full((80, width), np.nan), np.zeros((width // 4 * 3 * binning.BINS, 4))
+    splits.watch(targets, weights, np.uint64(5), watched)
+    exact = naive.watch(targets, weights, 5)
+    np.testing.assert_allclose(watched[:, : k + 2], exact, rtol=1e-12, atol=1e-12)
+    assert not watched[:, k + 2 :].any()
+    for part in (rows[:17], rows[17:]):
+        splits.add_to_histograms(codes, watched, part, held, histograms)
+    expected = naive.add_to_histograms(codes, exact, rows, held, np.zeros((3, binning.BINS, k + 2)))
+    mine = histograms.reshape(width // 4, 3, binning.BINS, 4).transpose(1, 2, 0, 3).reshape(3, binning.BINS, width)
+    np.testing.assert_allclose(mine[..., : k + 2], expected, rtol=1e-12, atol=1e-12)
+    sums = np.zeros(width)
+    sums[: k + 2] = expected[0].sum(axis=0)
+    found, kept = np.empty(3, np.uint64), (np.arange(width) < k).astype(float)
+    assert splits.explained(sums, k) == pytest.approx(naive.explained(sums, k))
+    splits.occupied(codes, rows, held, found)
+    assert found.tolist() == naive.occupied(codes, rows, held)
+    arguments = rows, histograms.copy(), held, n_bins, k, width
+    assert tree_growth.best_split(codes, *arguments) == naive.best_split(expected, held, n_bins, k)
+    assert not arguments[1].any()
+    for every in (False, True):
+        for t, j in enumerate(held):
+            some = histograms.copy()
+            intervals = np.uint64(2 ** n_bins[j] - 1) if every else found[t]
+            places = t * binning.BINS, 3 * binning.BINS
+            gain, cut = splits.best_cut(some, *places, intervals, sums, kept, k, np.empty(width))
+            expected_gain, expected_cut = naive.best_cut(expected[t], n_bins[j])
+            assert gain == pytest.approx(expected_gain, rel=1e-9)
+            assert cut == expected_cut
+            assert not some.reshape(width // 4, 3, binning.BINS, 4)[:, t].any()
+
+
+def test_nothing_is_split_where_nothing_is_explained():
+    histograms = np.zeros((binning.BINS, 4))
+    histograms[:5, 1:3] = 4.0
+    codes, rows = np.arange(20).astype(np.uint8)[:, None] // 4, np.arange(20)
+    assert tree_growth.best_split(codes, rows, histograms, np.zeros(1, np.int64), np.array([5]), 1, 4) == (-1, -1)
 
 
 def test_rounding_is_no_gain():
@@ -102,44 +154,13 @@ def test_rounding_is_no_gain():
     assert not splits.explains_more(0.0, 0.0, 0.0)
 
 
-def test_a_partition_keeps_every_record(rng):
-    codes = rng.integers(0, 9, 70).astype(np.uint8)
+def test_a_partition_keeps_every_record_and_their_order(rng):
+    codes = rng.integers(0, 9, (70, 2)).astype(np.uint8)
     for cut in range(-1, 10):
         rows = rng.permutation(70)[:40]
-        expected = naive.partition(codes, cut, rows.tolist())
-        middle = splits.partition(codes, cut, rows)
-        assert sorted(rows[:middle]) == sorted(expected[0])
-        assert sorted(rows[middle:]) == sorted(expected[1])
-
-
-@pytest.mark.parametrize("K", [1, 2, 8, 9, 30])
-def test_the_outputs_watched(rng, K):
-    targets, weights = rng.normal(size=(20, K)), rng.uniform(size=20)
-    np.testing.assert_allclose(
-        splits.watched(targets, weights, np.uint64(5)), naive.watched(targets, weights, 5), rtol=1e-12, atol=1e-12
-    )
-
-
-@pytest.mark.parametrize(
-    ("n", "d", "K", "most"), [(60, 2, 1, NODES), (200, 5, 3, NODES), (150, 40, 10, 31), (5, 2, 2, 9)]
-)
-def test_a_tree(rng, n, d, K, most):
-    X, codes, cuts, n_bins, targets, weights = _problem(rng, n, d, K)
-    features, children = np.full(most, -1, np.int32), np.zeros(most, np.int32)
-    thresholds, values, node_weights = np.zeros(most), np.zeros((most, K)), np.zeros(most)
-    tree_growth.grow(
-        codes, cuts, n_bins, targets, weights, np.uint64(77), features, thresholds, children, values, node_weights
-    )
-    expected = naive.grow(codes, cuts, targets, weights, 77, most)
-    assert len(expected) <= most
-    for node, (feature, threshold, child, value, weight) in enumerate(expected):
-        assert features[node] == feature
-        if feature >= 0:
-            assert (thresholds[node], children[node]) == (threshold, child)
-        np.testing.assert_allclose(values[node], value, rtol=1e-9, atol=1e-12)
-        assert node_weights[node] == pytest.approx(weight)
-    for x in X:
-        assert trees.leaf_of(x, features, thresholds, children) == naive.leaf_of(x, expected)
+        first, second = naive.partition(codes, 1, cut, rows.tolist())
+        assert splits.partition(codes, 1, cut, rows, np.empty(40, np.int64)) == len(first)
+        assert rows.tolist() == first + second
 
 
 @pytest.mark.parametrize("weight", [0.3, 1.0, 80.0])
@@ -153,41 +174,51 @@ def test_a_leaf_follows(rng, weight):
         assert weights[leaf] == expected[1]
 
 
-def test_an_ensemble_over_a_stream(rng):
-    """Two ensembles of three trees through a window that is filled twice, against the twin of each."""
-    forest = TreeEnsembles(n_ensembles=2, n_trees=3, window=64)
-    forest.begin(3, 2)
-    twins = [([], []), ([], [])]
-    since = grown = 0
-    said = np.empty((2, 2))
-    for _ in range(150):
-        x = np.round(rng.normal(size=3), 1)
-        targets = np.array([[x[0] > 0, x[1]], [x[2], x[0] * x[1]]]) + 0.1 * rng.normal(size=(2, 2))
+def _taught(forest, records):
+    for x, targets, weight in records:
+        tree_schedule.learn_trees(forest.arrays, x, targets, weight)
+
+
+def _assert_same_trees(forest, t, ensemble):
+    arrays = forest.arrays
+    assert arrays.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
+    for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
+        m = number % arrays.features.shape[1]
+        features, thresholds, children, values, weights = zip(*tree, strict=True)
+        n = len(tree)
+        assert arrays.features[t, m, :n].tolist() == list(features)
+        assert (arrays.features[t, m, n:] == -1).all()
+        assert arrays.thresholds[t, m, :n].tolist() == list(thresholds)
+        assert arrays.children[t, m, :n].tolist() == list(children)
+        np.testing.assert_allclose(arrays.values[t, m, :n], values, rtol=1e-8, atol=1e-11)
+        np.testing.assert_allclose(arrays.node_weights[t, m, :n], weights)
+        for name in ("thresholds", "children", "values", "node_weights"):
+            assert not getattr(arrays, name)[t, m, n:].any()
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "K", "n_trees", "window"),
+    [(150, 3, 2, 3, 64), (420, 2, 1, 1, 300), (300, 5, 3, 2, 200), (220, 40, 10, 2, 150), (80, 0, 2, 2, 40)],
+)
+def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
+    """Two ensembles whose trees are all grown anew, against the twin of each: also while a growth is under way."""
+    forest = TreeEnsembles(2, n_trees, window)
+    forest.begin(d, K)
+    twins = [naive.Ensemble(n_trees, window, K) for _ in range(2)]
+    X = np.round(rng.normal(size=(n, d)), 1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    targets = (np.nan_to_num(X[:, :1]).sum(axis=1) > 0)[:, None, None] * rng.normal(size=(2, K))
+    targets = targets + 0.3 * rng.normal(size=(n, 2, K))
+    said = np.empty((2, K))
+    for x, target, weight in zip(X, targets, rng.uniform(0.5, 2.0, n), strict=True):
         trees.predict_trees(forest.arrays, x, said)
-        for (ensemble, _), values in zip(twins, said, strict=True):
-            np.testing.assert_allclose(values, naive.predict_trees(ensemble, x, 2), rtol=1e-9, atol=1e-12)
-        if trees.learn_trees(forest.arrays, x, targets, 1.5):
-            forest.grow()
-        for (ensemble, window), target in zip(twins, targets, strict=True):
-            after = naive.learn_trees(ensemble, window, x, target, 1.5, 64, 3, since, grown)
-        since, grown = after
-        assert forest.arrays.counts.tolist() == [len(window), since, grown]
-    assert grown > 6
-
-
-def test_the_oldest_tree_is_grown(rng):
-    forest = TreeEnsembles(n_ensembles=1, n_trees=2, window=40)
-    forest.begin(2, 1)
-    records = [(rng.normal(size=2), rng.normal(size=1), 1.0) for _ in range(40)]
-    for place, (x, target, weight) in enumerate(records):
-        forest.arrays.rows[place], forest.arrays.targets[0, place], forest.arrays.weights[place] = x, target, weight
-    forest.arrays.counts[0] = 40
-    for grown in range(3):
-        before = forest.arrays.values.copy()
-        tree_growth.grow_oldest(forest.arrays)
-        assert (before[0, 1 - grown % 2] == forest.arrays.values[0, 1 - grown % 2]).all()
-        for node, (*_, value, _) in enumerate(naive.grow_oldest(records, grown)):
-            np.testing.assert_allclose(forest.arrays.values[0, grown % 2, node], value, rtol=1e-9, atol=1e-12)
+        for values, ensemble, own in zip(said, twins, target, strict=True):
+            np.testing.assert_allclose(values, ensemble.predict_experts(x), rtol=1e-8, atol=1e-11)
+            ensemble.learn(x, own, weight)
+        _taught(forest, [(x, target, weight)])
+    for t, ensemble in enumerate(twins):
+        _assert_same_trees(forest, t, ensemble)
+        assert ensemble.grown > n_trees
 
 
 def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
@@ -200,6 +231,5 @@ def test_a_box_is_found_where_no_sum_of_waves_finds_it(rng):
     for x, y in zip(X, rule, strict=True):
         trees.predict_trees(forest.arrays, x, said)
         errors.append((said[0, 0] > 0.5) != y)
-        if trees.learn_trees(forest.arrays, x, np.array([[float(y)]]), 1.0):
-            forest.grow()
+        tree_schedule.learn_trees(forest.arrays, x, np.array([[float(y)]]), 1.0)
     assert np.mean(errors[-500:]) < 0.05

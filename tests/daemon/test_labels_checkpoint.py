@@ -49,6 +49,7 @@ KEPT = st.builds(
     st.dictionaries(TEXT, INPUT, max_size=8),
     predictions(),
     named=st.just(MappingProxyType({})),
+    lags=st.lists(LABEL | st.floats(allow_nan=False, allow_infinity=False), max_size=3).map(tuple),
 )
 
 
@@ -175,7 +176,10 @@ HOSTILE = {
     "nested": deep,
     "cut short": lambda: (full()[0], full()[1][:-1]),
     "too long": lambda: (full()[0], full()[1] + b"\0"),
-    "another version": lambda: altered(lambda head: head.update(version=2)),
+    "another version": lambda: altered(lambda head: head.update(version=3)),
+    "a version that is none": lambda: altered(lambda head: head.update(version=True)),
+    "nothing known": lambda: altered(lambda head: head.pop("known")),
+    "known labels that are none": lambda: altered(lambda head: head.update(known=[None])),
     "more records": lambda: altered(lambda head: head.update(records=10**15)),
     "fewer records": lambda: altered(lambda head: head.update(records=5)),
     "no count": lambda: altered(lambda head: head.update(records="6")),
@@ -211,6 +215,11 @@ HOSTILE = {
     "values no list": lambda: records_altered(lambda entry, _: entry.__setitem__(3, "ab")),
     "classes that are none": lambda: records_altered(lambda entry, _: entry.__setitem__(4, 99)),
     "a choice that is none": lambda: records_altered(lambda entry, _: entry.__setitem__(5, 7), index=4),
+    "lags that are none": lambda: records_altered(lambda entry, _: entry.extend([[], [None]])),
+    "no list of lags": lambda: records_altered(lambda entry, _: entry.extend([[], "ab"])),
+    "no lags": lambda: records_altered(lambda entry, _: entry.extend([[], []])),
+    "endless lags": lambda: records_altered(lambda entry, _: entry.extend([[], [math.inf]])),
+    "more than lags": lambda: records_altered(lambda entry, _: entry.extend([[], [1], 2])),
     "inputs without end": lambda: records_altered(lambda _, numbers: numbers.__setitem__(0, math.inf)),
     "inputs that are none": lambda: records_altered(lambda _, numbers: numbers.__setitem__(0, math.nan)),
     "numbers missing": lambda: records_altered(lambda _, numbers: numbers.clear()),

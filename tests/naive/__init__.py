@@ -14,14 +14,14 @@ from tests.naive.anchors import (
     relative_distances,
     smallest,
 )
-from tests.naive.arrival import arrive, remember
+from tests.naive.arrival import arrive
 from tests.naive.asinh import (
     Asinh,
     forget_asinh,
     from_asinh,
     keep_magnitude,
     magnitude_of,
-    replay_asinh,
+    take_all_asinh,
     take_asinh,
 )
 from tests.naive.check import admissible_step, check_blocks, check_classes, margin, roots
@@ -34,6 +34,7 @@ from tests.naive.experts import (
     hedge_weights,
     predict_experts,
     replay,
+    settled_heads,
     standardise_targets,
     step_temperature,
     update_heads,
@@ -90,6 +91,20 @@ from tests.naive.laws import (
     uniform,
     uniforms,
 )
+from tests.naive.memory import (
+    Memory,
+    _weigh,
+    insert_nearest,
+    mean_residual,
+    mean_target,
+    median_residual,
+    neighbours_of_label,
+    neighbours_of_number,
+    remember,
+    search,
+    squared_distances,
+    vote,
+)
 from tests.naive.moments import (
     INPUTS,
     TARGETS,
@@ -112,6 +127,7 @@ from tests.naive.moments import (
     updated,
 )
 from tests.naive.number_pass import advance_numbers, pass_numbers
+from tests.naive.packed import pack, packed_downdate, packed_product, place, unpack
 from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
 from tests.naive.primal_dual import (
     _gather,
@@ -143,9 +159,12 @@ from tests.naive.recursive import (
     apply_deferred,
     dot,
     downdate,
+    late_product,
     learn_least_squares,
     learn_least_squares_late,
     learn_newton,
+    move_diagonal,
+    settle,
     symmetric,
     symmetric_product,
 )
@@ -177,20 +196,41 @@ from tests.naive.structured import (
     structured_features,
     structured_scores,
 )
+from tests.naive.transition import Transitions, learn_transition, predict_transition
 from tests.naive.trees import (
     Ensemble,
+    add_to_histograms,
     best_cut,
-    bin_column,
+    best_split,
+    catch_up,
+    draw_inputs,
+    encode,
     explained,
     explains_more,
+    find_cuts,
+    first_of_window,
     follow,
+    follow_in,
     grow,
-    grow_oldest,
+    grow_on,
     leaf_of,
     learn_trees,
+    make_leaf,
+    most_work,
+    n_watched,
+    next_slot,
+    occupied,
     partition,
     predict_trees,
+    prepare,
+    records_between,
+    records_to_grow,
+    sampling_step,
+    shrink_nodes,
     sort,
-    watched,
+    split_node,
+    sum_nodes,
+    take_sample,
+    watch,
 )
 from tests.naive.window_losses import _logistic_share, dual_update, loss_conjugate, loss_derivative, loss_value

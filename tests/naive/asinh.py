@@ -54,12 +54,5 @@ def forget_asinh(asinh):
     asinh.__init__()
 
 
-def replay_asinh(targets, sample_weights):
-    """A fresh `Asinh` and each target as those up to it standardise it, 0 for one of weight 0."""
-    asinh = Asinh()
-    for y, weight in reversed(list(zip(targets, sample_weights, strict=True))):
-        if weight > 0:
-            keep_magnitude(asinh, y)
-    return asinh, [
-        take_asinh(asinh, y) if weight > 0 else 0.0 for y, weight in zip(targets, sample_weights, strict=True)
-    ]
+def take_all_asinh(targets, sample_weights, asinh):
+    return [take_asinh(asinh, y) if weight > 0 else 0.0 for y, weight in zip(targets, sample_weights, strict=True)]

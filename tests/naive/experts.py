@@ -6,7 +6,8 @@ import numpy as np
 
 from tests.naive.features import _dot
 from tests.naive.moments import take_target
-from tests.naive.recursive import learn_least_squares_late
+from tests.naive.packed import unpack
+from tests.naive.recursive import learn_least_squares_late, settle
 from tests.naive.softmax import softmax_into
 
 
@@ -15,8 +16,8 @@ def predict_experts(heads_W, linear_W, phi):
     return scores + [[_dot(w, phi[len(phi) - len(w) :]) for w in W] for W in linear_W]
 
 
-def hedge_weights(losses, eta):
-    return softmax_into(losses, -eta)
+def hedge_weights(losses, prior, eta):
+    return softmax_into(np.array(losses) - np.log(prior) / eta, -eta)
 
 
 def step_temperature(log_temperature, scores, p, label):
@@ -28,23 +29,31 @@ def count_loss(block, loss):
     return np.add(block, [1, loss, loss**2])
 
 
+def settled_heads(heads):
+    """Matrices to which nothing is due, coefficients, drifts and ridge, of what compiled code has."""
+    tiles, W, late, n_late, diagonals, drifts, ridge, _ = heads
+    parts = zip(tiles, late, diagonals, strict=True)
+    P = [settle(unpack(t, W.shape[2]), c[: n_late[0], : W.shape[2]], d) for t, c, d in parts]
+    return P, W, drifts, ridge
+
+
 def update_heads(heads, phi, truth, scores, weight):
-    """The heads' matrices and coefficients after the record; nothing is deferred then."""
-    P, W, deferred, drifts, ridge = heads
+    """The heads' matrices and coefficients after the record; nothing is late."""
+    P, W, drifts, ridge = heads
     learnt = [
-        learn_least_squares_late(P[j], W[j], deferred[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
+        learn_least_squares_late(P[j], W[j], phi, truth - scores[j], weight, drifts[j], 1 / ridge)
         for j in range(len(W))
     ]
-    return [P for P, _ in learnt], [W for _, W in learnt], np.zeros_like(deferred)
+    return [P for P, _ in learnt], [W for _, W in learnt]
 
 
 def replay(Phi, truths, sample_weights, heads):
-    P, W, deferred, drifts, ridge = heads
+    P, W, drifts, ridge = heads
     for phi, truth, weight in zip(Phi, truths, sample_weights, strict=True):
         if weight > 0:
             scores = np.array(predict_experts(W, [], phi))
-            P, W, deferred = update_heads((P, W, deferred, drifts, ridge), phi, truth, scores, weight)
-    return P, W, deferred
+            P, W = update_heads((P, W, drifts, ridge), phi, truth, scores, weight)
+    return P, W
 
 
 def standardise_targets(targets, sample_weights, moments):

@@ -5,9 +5,18 @@ import math
 import numpy as np
 
 from tests.naive.arrival import arrive
-from tests.naive.experts import count_loss, hedge_weights, predict_experts, step_temperature, update_heads
+from tests.naive.experts import (
+    count_loss,
+    hedge_weights,
+    predict_experts,
+    settled_heads,
+    step_temperature,
+    update_heads,
+)
+from tests.naive.memory import neighbours_of_label, remember
 from tests.naive.recursive import learn_newton
 from tests.naive.softmax import softmax_into
+from tests.naive.transition import learn_transition, predict_transition
 
 
 def mix(weights, p, n):
@@ -19,44 +28,50 @@ def shift(p, by, least):
     return np.array(moved) / sum(moved)
 
 
-def pass_labels(Phi, values, labels, sample_weights, heads, linear, ensembles, mixture, log_temperatures):
-    """`ensembles` is empty, or of the classes and of what is left over; they learn in place."""
-    heads_P, heads_W, deferred, drifts, ridge = heads
+def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles, memory, mixture, scores_parts, past):
+    """`ensembles` is empty, or of classes and what is left over; these, `memory` and transitions learn in place."""
+    log_temperatures, transitions = scores_parts
+    heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, forgetting, _ = linear
-    losses, block, eta = mixture
+    losses, prior, block, eta = mixture
     linear_P, linear_W, temperatures, out = list(linear_P), list(linear_W), log_temperatures, []
     H, E, K = len(heads_W), len(linear_W), len(heads_W[0])
-    for phi, x, label, weight in zip(Phi, values, labels, sample_weights, strict=True):
+    for phi, scaled, x, label, weight, before in zip(Phi, X, values, labels, sample_weights, past, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = np.array(predict_experts(heads_W, linear_W, phi))
         p = [softmax_into(score, math.exp(t)) for score, t in zip(scores[:H], temperatures, strict=True)]
         p += [softmax_into(score, 1) for score in scores[H:]]
-        smooth = mix(hedge_weights(losses[: H + E], eta), p, H + E)
+        smooth = mix(hedge_weights(losses[: H + E], prior[: H + E], eta), p, H + E)
         if ensembles:
             classes, left_over = (ensemble.predict_experts(x) for ensemble in ensembles)
             p.append(shift(np.maximum(classes, 0), np.full(K, 0.02 / K), 0))
             p.append(shift(smooth, left_over, 0.002 / K))
-        out.append(mix(hedge_weights(losses, eta), p, len(p)))
+        p += neighbours_of_label(memory, scaled, K) if memory.span else []
+        p += [predict_transition(transitions, one, K) for one in before]
+        out.append(mix(hedge_weights(losses, prior, eta), p, len(p)))
         if label < 0:
             continue
         block = count_loss(block, min(-math.log(out[-1][label]), 10))
         truth = np.eye(K)[label]
-        heads = heads_P, heads_W, deferred, drifts, ridge
-        heads_P, heads_W, deferred = update_heads(heads, phi, truth - 1 / K, scores, weight)
+        heads = heads_P, heads_W, drifts, ridge
+        heads_P, heads_W = update_heads(heads, phi, truth - 1 / K, scores, weight)
         losses = 0.99 * np.array(losses) - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
         temperatures = [step_temperature(temperatures[j], scores[j], p[j], label) for j in range(H)]
         for e in range(E):
             linear_P[e], linear_W[e] = learn_newton(
                 linear_P[e], linear_W[e], linear_phi, p[H + e], label, weight, forgetting[e], ridge
             )
+        remember(memory, scaled, label, weight, 0)
+        for one in before:
+            learn_transition(transitions, one, label, weight)
         for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
             ensemble.learn(x, target, weight)
-    return heads_P, heads_W, deferred, linear_P, linear_W, temperatures, losses, block, out
+    return heads_P, heads_W, linear_P, linear_W, temperatures, losses, block, transitions.counts, transitions.unit, out
 
 
-def advance_labels(values, extras, labels, sample_weights, scaling, feature_map, window, *experts):
+def advance_labels(values, extras, labels, sample_weights, scaling, feature_map, *experts):
     """The parts of the kernel one after the other, each for all records."""
     labels = np.array(labels)
-    Phi, observed = arrive(values, extras, labels, sample_weights, labels >= 0, scaling, feature_map, window)
+    X, Phi, observed = arrive(values, extras, labels >= 0, scaling, feature_map)
     to_learn = np.where(np.array(sample_weights) > 0, labels, -1)
-    return observed, pass_labels(Phi, values, to_learn, sample_weights, *experts)
+    return observed, pass_labels(Phi, X, values, to_learn, sample_weights, *experts)

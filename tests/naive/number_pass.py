@@ -6,16 +6,17 @@ import numpy as np
 
 from tests.naive.arrival import arrive
 from tests.naive.asinh import Asinh, forget_asinh, from_asinh, keep_magnitude, take_asinh
-from tests.naive.experts import count_loss, hedge_weights, predict_experts, update_heads
+from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
+from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 
 
-def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles, mixture, statistics):
-    """`ensembles` is empty, or of what is left over, which learns in place."""
-    heads_P, heads_W, deferred, drifts, ridge = heads
+def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics, past):
+    """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
+    heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
-    losses, block, eta = mixture
+    losses, prior, block, eta = mixture
     moments, linear_moments, levels, squared_errors, asinh = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
@@ -24,16 +25,21 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
-    for phi, x, y, weight in zip(Phi, values, targets, sample_weights, strict=True):
+    for phi, scaled, x, y, weight, other in zip(Phi, X, values, targets, sample_weights, past, strict=True):
         linear_phi = phi[len(phi) - linear_W[0].shape[1] :] if E else None
         scores = predict_experts(heads_W, linear_W, phi)
         predictions = [moments.mean + moments.deviation * score[0] for score in scores[:H]]
         predictions += [linear_moments.mean + linear_moments.deviation * score[0] for score in scores[H:]]
         predictions += [from_asinh(asinh, score[1], moments.deviation) for score in scores[:H]]
-        smooth = np.dot(hedge_weights(losses[: 2 * H + E], eta), predictions)
+        smooth = np.dot(hedge_weights(losses[: 2 * H + E], prior[: 2 * H + E], eta), predictions)
         corrected = np.array([smooth] + [smooth + ensemble.predict_experts(x)[0] for ensemble in ensembles])
-        predictions += [*corrected[1:], *(corrected + levels)]
-        mixed = np.dot(hedge_weights(losses, eta), predictions)
+        neighbours = neighbours_of_number(memory, scaled, smooth, linear_moments) if memory.span else []
+        predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
+        n = len(predictions)
+        mixed = np.dot(hedge_weights(losses[:n], prior[:n], eta), predictions)
+        both = [mixed, *other]
+        if len(both) == 2:
+            mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), both)
         total, number = squared_errors
         variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
@@ -43,14 +49,19 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
-        plain = np.delete(squared, range(H + E, 2 * H + E))
-        losses = 0.99 * np.array(losses) + 0.4 * squared / (np.mean(plain) + 0.05)
+        first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
+        others = np.delete(squared, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
+        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4)
+        new = [squared / (np.mean(others) + 0.05), *([of_both / (np.mean(of_both) + 0.05)] if len(both) == 2 else [])]
+        losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
         if len(linear_moments):
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
                 ensemble.learn(x, np.array([nearer - smooth]), weight)
+        remember(memory, scaled, y, weight, nearer - smooth if len(linear_moments) else 0)
         standardised, is_new = take_target(linear_moments, y)
         if is_new:
+            memory.forget_residuals()
             levels, squared_errors = np.zeros_like(levels), np.zeros(2)
             for ensemble in ensembles:
                 ensemble.forget()
@@ -69,12 +80,11 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
             forget_asinh(asinh)
         keep_magnitude(asinh, nearer)
         truth = np.array([standardised, take_asinh(asinh, nearer)])
-        heads = heads_P, heads_W, deferred, drifts, ridge
-        heads_P, heads_W, deferred = update_heads(heads, phi, truth, scores, weight)
+        heads = heads_P, heads_W, drifts, ridge
+        heads_P, heads_W = update_heads(heads, phi, truth, scores, weight)
     return (
         heads_P,
         heads_W,
-        deferred,
         linear_P,
         linear_W,
         levels,
@@ -88,9 +98,9 @@ def pass_numbers(Phi, values, targets, sample_weights, heads, linear, ensembles,
     )
 
 
-def advance_numbers(values, extras, targets, sample_weights, scaling, feature_map, window, *experts):
+def advance_numbers(values, extras, targets, sample_weights, scaling, feature_map, *experts):
     """The parts of the kernel one after the other, each for all records."""
     targets = np.array(targets)
-    Phi, observed = arrive(values, extras, targets, sample_weights, ~np.isnan(targets), scaling, feature_map, window)
+    X, Phi, observed = arrive(values, extras, ~np.isnan(targets), scaling, feature_map)
     to_learn = np.where(np.array(sample_weights) > 0, targets, math.nan)
-    return observed, pass_numbers(Phi, values, to_learn, sample_weights, *experts)
+    return observed, pass_numbers(Phi, X, values, to_learn, sample_weights, *experts)

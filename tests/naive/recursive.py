@@ -48,9 +48,26 @@ def learn_least_squares(P, W, phi, errors, weight, drift, largest):
     return P, W
 
 
-def learn_least_squares_late(P, W, deferred, phi, errors, weight, drift, largest):
-    """Nothing is late: P takes what it is deferred, and the record at once."""
-    return learn_least_squares(apply_deferred(P, deferred, largest), W, phi, errors, weight, drift, largest)
+def late_product(P, late, n_late, diagonals, x):
+    """Of a whole matrix that takes what is due first."""
+    return settle(P, late[:n_late], diagonals) @ x
+
+
+def move_diagonal(c, drift, largest, diagonals):
+    settled, alone = diagonals
+    c = np.array(c)
+    return np.array([np.minimum(settled - c**2 + drift, largest), alone - c**2])
+
+
+def settle(P, late, diagonals):
+    P = symmetric(P) - sum((np.outer(c, c) for c in late), np.zeros_like(P))
+    P[np.diag_indices_from(P)] = diagonals[0]
+    return P
+
+
+def learn_least_squares_late(P, W, phi, errors, weight, drift, largest):
+    """Nothing is late."""
+    return learn_least_squares(P, W, phi, errors, weight, drift, largest)
 
 
 def learn_newton(P, W, phi, p, label, weight, forgetting, rho):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from connectors.ports import Label, Record
+from streamkernel.daemon.base.model import Model
+from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 
 __all__ = ["Events", "LabelRecord", "Prediction"]
 
@@ -38,6 +40,9 @@ class Events:
         The target of each event, which is learnt; None: there is none, nothing is learnt.
     predict
         Whether the prediction of each event is wanted; None: of all.
+    lags
+        The targets known before each event or, of a record whose label came late, before its prediction, the latest
+        first; None where no model wants them.
     until_refused
         Whether the events after one that the model refuses are to be made anew, knowing of the refusal.
 
@@ -48,3 +53,10 @@ class Events:
     ys: Sequence[Label | None]
     predict: Sequence[bool] | None = None
     until_refused: bool = False
+    lags: Sequence[Sequence[Label]] | None = None
+
+    def xs_for(self, model: Model) -> Sequence[Mapping[str, Any]]:
+        """Return the inputs of each event, with the lags where the model wants some."""
+        if self.lags is None or not isinstance(model, AdaptiveMachineEstimator) or not model.lags:
+            return self.xs
+        return [model.with_lags(dict(x), known) for x, known in zip(self.xs, self.lags, strict=True)]

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from river import base, compose
 
+from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.estimators.density_ratio import KernelDensityRatio
 from streamkernel.estimators.novelty import KernelNoveltyDetector
@@ -21,6 +22,7 @@ __all__ = [
     "is_ours",
     "last_step",
     "learning_part",
+    "n_lags",
     "task_of",
 ]
 
@@ -48,6 +50,19 @@ def learning_part(model: Model) -> base.Base:
     """Return the last step, or of a `WindowRefit` the estimator within, whose arguments bound what is learnt."""
     step = last_step(model)
     return step.model if isinstance(step, WindowRefit) else step
+
+
+def n_lags(model: Model) -> int:
+    """Return how many of the last known targets a model wants with each record; of most, none.
+
+    Examples
+    --------
+    >>> import streamkernel as sk
+    >>> n_lags(sk.AdaptiveKernelRegressor(lags=3)), n_lags(sk.AdaptiveKernelRegressor())
+    (3, 0)
+
+    """
+    return int(model.lags) if isinstance(model, AdaptiveMachineEstimator) else 0
 
 
 def task_of(model: Model) -> Task:

@@ -43,6 +43,8 @@ class PendingEntry:
         Its inputs, the prediction made for it, and of several models that of each; None once it is packed.
     data
         The same packed; None before.
+    lags
+        The targets known when it was predicted, the latest first: it is learnt with them.
 
     """
 
@@ -52,6 +54,7 @@ class PendingEntry:
     prediction: Prediction | None = None
     named: Mapping[str, Prediction] | None = None
     data: bytes | None = None
+    lags: tuple[Label, ...] = ()
 
 
 class EarlyLabel(NamedTuple):
@@ -79,7 +82,8 @@ class Decision:
     status
         What it turns out to be.
     rows
-        The events it brings, in this order: inputs, target or None, and whether the prediction is wanted.
+        The events it brings, in this order: inputs, target or None, whether the prediction is wanted, and the
+        targets known before.
     y
         The target that its prediction is compared with.
     pending
@@ -102,7 +106,7 @@ class Decision:
     mark: int
     row: int
     status: LabelStatus = LabelStatus.SKIPPED
-    rows: list[tuple[dict[str, Any], Label | None, bool]] = field(default_factory=list)
+    rows: list[tuple[dict[str, Any], Label | None, bool, tuple[Label, ...]]] = field(default_factory=list)
     y: Label | None = None
     pending: PendingEntry | None = None
     early: EarlyLabel | None = None

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
-from connectors.ports import Fault, Position, Record
+from connectors.ports import Fault, Label, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts
 from streamkernel.daemon.base.events import LabelRecord
 from streamkernel.daemon.base.moments import Moments
@@ -59,6 +60,10 @@ class LabelJoin:
         Whether it is the labels' turn.
     moments
         Of the numbers learnt.
+    n_lags
+        How many of the last known targets are kept with a record that waits; 0 while no model wants any.
+    known
+        The last known targets, so many at most, the latest first; None as long as nobody said with which to begin.
     packer
         Packs records.
     undo
@@ -87,6 +92,8 @@ class LabelJoin:
         self.recent_dead: list[int] = []
         self.label_next = False
         self.moments = Moments()
+        self.n_lags = 0
+        self.known: tuple[Label, ...] | None = None
         self.packer = Packer()
         self.set_clock(0.0)
 
@@ -100,6 +107,17 @@ class LabelJoin:
         # To the millisecond: it stands in every record that waits. And never back, which rounding might do.
         self.now = max(self.now, round(self.clock() + self._ahead, 3))
         return self.now
+
+    def keep_lags(self, n_lags: int, known: Sequence[Label]) -> None:
+        """Keep so many of the last known targets with each record; begin with these where none are known yet."""
+        self.n_lags = n_lags
+        if n_lags and self.known is None:
+            self.known = tuple(known)
+
+    @property
+    def lags(self) -> tuple[Label, ...]:
+        """The last known targets, as a record has them that is predicted now."""
+        return (self.known or ())[: self.n_lags]
 
     def begin_chunk(self) -> LabelCounts:
         """Read the clock and give up what has waited too long, or is more than the limit.
@@ -157,7 +175,8 @@ class LabelJoin:
         """Let the record of a decision wait for its label; the oldest makes room where too many wait."""
         assert decision.key is not None
         decision.status = LabelStatus.KEPT
-        decision.pending = PendingEntry(self.now, size_of_record(decision.key, decision.record.x), decision.record.x)
+        x, lags = decision.record.x, self.lags
+        decision.pending = PendingEntry(self.now, size_of_record(decision.key, x, lags), x, lags=lags)
         self.pending.put(decision.key, decision.pending)
         while self._too_many(self.pending):
             decision.expired.append(self._expire())
@@ -166,7 +185,7 @@ class LabelJoin:
         """Make bytes of a record that came in this chunk, if it still waits."""
         entry = self.pending.get(key)
         if entry is not None and entry.x is not None and entry.prediction is not None:
-            record = PendingRecord(key, entry.arrived, entry.x, entry.prediction, entry.named or {})
+            record = PendingRecord(key, entry.arrived, entry.x, entry.prediction, entry.named or {}, entry.lags)
             entry.data = self.packer.pack(record)
             entry.x = entry.prediction = entry.named = None
 
@@ -181,9 +200,11 @@ class LabelJoin:
 
     def _decide_record(self, decision: Decision) -> None:
         record, key = decision.record, decision.key
-        decision.rows.append((record.x, record.y, True))
+        lags = self.lags
+        decision.rows.append((record.x, record.y, True, lags))
         if record.y is not None:
             decision.status, decision.y = LabelStatus.LABELLED, record.y
+            self._know(record.y)
             if key is not None and key not in self.pending and key not in self.settled:
                 decision.early = self.waiting.pop(key)
                 self._settle(key, True)
@@ -198,7 +219,8 @@ class LabelJoin:
                 return
             decision.status, decision.y = LabelStatus.MET, decision.early.y
             if self.learn:
-                decision.rows.append((record.x, decision.y, False))
+                decision.rows.append((record.x, decision.y, False, lags))
+                self._know(decision.y)
             self._settle(key, True)
 
     def _decide_label(self, decision: Decision) -> None:
@@ -214,10 +236,11 @@ class LabelJoin:
             decision.status, decision.pending, decision.y = LabelStatus.MATCHED, entry, record.y
             x = entry.x
             if entry.data is not None:
-                _, _, x, decision.prediction, decision.named = self.packer.unpack(entry.data)
+                _, _, x, decision.prediction, decision.named, _ = self.packer.unpack(entry.data)
             assert x is not None
             if self.learn:
-                decision.rows.append((x, record.y, False))
+                decision.rows.append((x, record.y, False, entry.lags))
+                self._know(record.y)
             self._settle(key, True)
         elif key in self.settled:
             decision.status = LabelStatus.DOUBLED if self.settled.get(key) else LabelStatus.UNMATCHED
@@ -229,6 +252,12 @@ class LabelJoin:
             while self._too_many(self.waiting):
                 self.waiting.pop_oldest()
                 decision.n_dropped += 1
+
+    def _know(self, y: Label) -> None:
+        """Note a target that is learnt: from now on it is known."""
+        if self.n_lags and self.learn:
+            self.undo.note(partial(setattr, self, "known", self.known))
+            self.known = (y, *(self.known or ()))[: self.n_lags]
 
     def _too_many(self, queue: KeyedQueue[Any]) -> bool:
         return len(queue) > self.limit or (queue.n_bytes > self.max_bytes and len(queue) > 1)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from connectors.ports import Label
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.state import tag, untag
@@ -39,6 +40,8 @@ class PendingRecord(NamedTuple):
         The prediction made for it, of several models that of the published one.
     named
         Of several models, the prediction of each by its name, the published one first; else empty.
+    lags
+        The targets that were known when it was predicted, the latest first, where a model wants them; else empty.
 
     """
 
@@ -47,6 +50,7 @@ class PendingRecord(NamedTuple):
     x: dict[str, Any]
     prediction: Prediction
     named: Mapping[str, Prediction] = MappingProxyType({})
+    lags: tuple[Label, ...] = ()
 
 
 class _Table:
@@ -134,7 +138,7 @@ class Packer:
 
     def pack(self, pending: PendingRecord) -> bytes:
         """Write a record as bytes; they are to be released when they are thrown away."""
-        key, arrived, x, prediction, named = pending
+        key, arrived, x, prediction, named, lags = pending
         values = list(x.values())
         others: list[Any] = []
         if {float}.issuperset(map(type, values)):
@@ -146,24 +150,27 @@ class Packer:
                     others += (place, value)
         classes, choice = self._pack_prediction(prediction, numbers)
         head = [key, arrived, self._names.take(tuple(x)), others, classes, choice]
-        if named:
-            head.append(self._pack_others(named, numbers))
+        if named or lags:
+            head.append(self._pack_others(named, numbers) if named else [])
+        if lags:
+            head.append(lags)
         return _to_json(head) + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
 
     def unpack(self, data: bytes) -> PendingRecord:
         """Return the record that `pack` wrote."""
         head, numbers = _split(data)
         _, _, names, _, classes, *_ = head
-        models = self._models[head[6][0]] if len(head) > 6 else ()
+        models = self._models[head[6][0]] if len(head) > 6 and head[6] else ()
         return _join(head, self._names[names], self._labels(classes), numbers, models, self._labels)
 
     def release(self, data: bytes) -> None:
         """Remove this record from the users of the names and classes it shares."""
         _, _, names, _, classes, _, *extra = _read(data.partition(b"\n")[0])
+        others = extra[0] if extra else []
         self._names.release(names)
-        if extra:
-            self._models.release(extra[0][0])
-        for place in (classes, *(extra[0][1::3] if extra else ())):
+        if others:
+            self._models.release(others[0])
+        for place in (classes, *others[1::3]):
             if place is not None:
                 self._classes.release(place)
 
@@ -199,6 +206,7 @@ class Packer:
     def _check(self, data: bytes) -> PendingRecord:
         head, numbers = _split(data)
         key, arrived, names_at, others, classes_at, choice, *extra = head
+        _verify_lags(key, extra[1:])
         names = self._names.use(names_at)
         classes = None if classes_at is None else self._classes.use(classes_at)
         models, n_extra = self._check_others(key, extra)
@@ -253,9 +261,9 @@ class Packer:
 
     def _check_others(self, key: Any, extra: Sequence[Any]) -> tuple[tuple[str, ...], int]:
         """Check the predictions of models beside the first; return the names of all, and how many numbers they have."""
-        if not extra:
+        if not extra or not extra[0]:
             return (), 0
-        ((place, *parts),) = extra
+        place, *parts = extra[0]
         models, counts = self._models.use(place), parts[2::3]
         if not {str}.issuperset(map(type, models)) or len(parts) != 3 * (len(models) - 1):
             raise ValueError(f"the record {key!s:.40} has other predictions than models")
@@ -281,6 +289,15 @@ def _verify_prediction(key: Any, classes: tuple[Any, ...] | None, choice: Any, c
         raise ValueError(f"the record {key!s:.40} has no prediction a model makes")
 
 
+def _verify_lags(key: Any, given: Sequence[Any]) -> None:
+    """Raise ValueError where the targets known before a record are none, or more follows."""
+    if given:
+        (lags,) = given
+        kinds = set(map(type, lags)) if type(lags) is list and lags else {None}
+        if not kinds <= {str, int, float, bool} or not all(type(y) is not float or math.isfinite(y) for y in lags):
+            raise ValueError(f"the record {key!s:.40} has lags that are no targets")
+
+
 def _join(
     head: list[Any],
     names: tuple[str, ...],
@@ -294,10 +311,10 @@ def _join(
     values: list[Any] = list(numbers[:inputs])
     for place, value in zip(others[::2], others[1::2], strict=True):
         values.insert(place, value)
-    parts = extra[0][1:] if extra else []
+    parts, lags = extra[0][1:] if extra else [], tuple(extra[1]) if len(extra) > 1 else ()
     start = len(numbers) - sum(parts[2::3])
     prediction = _prediction(classes, choice, numbers[inputs:start])
-    pending = PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction)
+    pending = PendingRecord(key, arrived, dict(zip(names, values, strict=True)), prediction, lags=lags)
     if not models:
         return pending
     named = {models[0]: prediction}

@@ -6,7 +6,7 @@ depend on how a stream was cut into chunks, nor on a restart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from connectors.ports import Label
@@ -18,8 +18,8 @@ _FRAME = 64
 _FIELD = 16
 
 
-def size_of_record(key: str, x: Mapping[str, Any]) -> int:
-    """Return the size of a record that waits for its label, in bytes.
+def size_of_record(key: str, x: Mapping[str, Any], lags: Sequence[Label] = ()) -> int:
+    """Return the size of a record that waits for its label with the targets known before it, in bytes.
 
     Examples
     --------
@@ -28,7 +28,8 @@ def size_of_record(key: str, x: Mapping[str, Any]) -> int:
 
     """
     texts = sum([len(value) if type(value) is str else _beyond_a_word(value) for value in x.values()])
-    return _FRAME + len(key) + _FIELD * len(x) + sum(map(len, x)) + texts
+    before = sum([_FIELD + (len(y) if isinstance(y, str) else _beyond_a_word(y)) for y in lags])
+    return _FRAME + len(key) + _FIELD * len(x) + sum(map(len, x)) + texts + before
 
 
 def size_of_label(key: str, y: Label) -> int:

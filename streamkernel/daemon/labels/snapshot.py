@@ -26,7 +26,9 @@ from streamkernel.daemon.labels.sizes import size_of_record
 
 __all__ = ["dump", "part", "restore"]
 
-_VERSION = 1
+#: The version written, and those that are read: in version 1 no record had lags.
+_VERSION = 2
+_READ = (1, 2)
 _LENGTHS = np.dtype("<u4")
 
 
@@ -68,6 +70,7 @@ def _dump(join: LabelJoin) -> tuple[dict[str, Any], bytes]:
         "streams": list(streams),
         "settled": [key for key, _ in settled],
         "labelled": "".join("1" if labelled else "0" for _, labelled in settled),
+        "known": None if join.known is None else [_label(y) for y in join.known],
     }
     lengths = np.fromiter(map(len, records), _LENGTHS, len(records)).tobytes()
     blob = b"".join([_to_json(head), b"\n", lengths, *records])
@@ -146,8 +149,11 @@ def _restore_header(join: LabelJoin, header: Mapping[str, Any]) -> None:
 def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     line, _, rest = blob.partition(b"\n")
     head = json.loads(line)
-    if head["version"] != _VERSION:
-        raise ValueError(f"their version is {head['version']!s:.20}, this streamkernel reads version {_VERSION}")
+    version = head["version"]
+    if type(version) is not int or version not in _READ:
+        raise ValueError(f"their version is {version!s:.20}, this streamkernel reads versions {_READ[0]} to {_VERSION}")
+    if version > 1 and head["known"] is not None:
+        join.known = tuple(_label(y) for y in head["known"])
     now = join.now
     start = _LENGTHS.itemsize * _whole(head["records"])
     ends = [0, *accumulate(np.frombuffer(rest[:start], _LENGTHS).tolist())]
@@ -158,8 +164,8 @@ def _restore_blob(join: LabelJoin, blob: bytes) -> None:
     for pending, data in zip(join.packer.load(head["tables"], records), records, strict=True):
         before = _time(pending.arrived, now, before)
         _refuse_double(join, pending.key)
-        size = size_of_record(pending.key, pending.x)
-        join.pending.put(pending.key, PendingEntry(before, size, data=data))
+        size = size_of_record(pending.key, pending.x, pending.lags)
+        join.pending.put(pending.key, PendingEntry(before, size, data=data, lags=pending.lags))
     before = 0.0
     for key, y, arrived, stream, partition, offset in head["waiting"]:
         before = _time(arrived, now, before)

@@ -8,6 +8,7 @@ from typing import Any
 
 from connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
+from streamkernel.daemon.base.model import n_lags
 from streamkernel.daemon.labels.decision import Decision, LabelStatus
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.keys import key_of
@@ -16,6 +17,7 @@ from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk, Sco
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.daemon.stream.learner import Learner
+from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["JoinStage"]
@@ -74,18 +76,20 @@ class JoinStage:
     def events(self, items: Sequence[tuple[Record, str | None]]) -> Events:
         join = self.join
         join.undo.forget()
+        self._keep_lags()
         decisions: list[Decision] = []
-        rows: list[tuple[dict[str, Any], Label | None, bool]] = []
+        rows: list[tuple[dict[str, Any], Label | None, bool, tuple[Label, ...]]] = []
         for record, key in items:
             decision = join.decide(record, key, len(rows))
             decisions.append(decision)
             rows += decision.rows
         return Events(
             decisions,
-            [x for x, _, _ in rows],
-            [y for _, y, _ in rows],
-            [predict for _, _, predict in rows],
+            [x for x, *_ in rows],
+            [y for _, y, *_ in rows],
+            [predict for _, _, predict, _ in rows],
             until_refused=True,
+            lags=[lags for *_, lags in rows] if join.n_lags and join.learn else None,
         )
 
     def settle(self, events: Events, learned: Learned, done: ChunkResult) -> int:
@@ -124,10 +128,19 @@ class JoinStage:
         x = {name: value for name, value in record.x.items() if name != self.join.key}
         decision = self.join.decide(record._replace(x=x), key_of(record.x.get(self.join.key)), 0)
         self.join.undo.take_back(decision.mark)
-        return [(inputs, y) for inputs, y, _ in decision.rows]
+        return [(inputs, y) for inputs, y, *_ in decision.rows]
 
     def to_json(self) -> dict[str, int]:
         return self.join.to_json()
+
+    def _keep_lags(self) -> None:
+        """Let the join keep as many lags as a model wants, and begin with what such a model knows, if with nothing."""
+        learners = [self._learner, *(self._challengers.learners.values() if self._challengers else ())]
+        wanting = max((learner.model for learner in learners), key=n_lags)
+        known: list[Label] = []
+        if isinstance(wanting, AdaptiveMachineEstimator) and self.join.known is None:
+            known = [y for y in wanting.with_lags({}).values() if y is not None]
+        self.join.keep_lags(n_lags(wanting), known)
 
     def _refuse(self, decision: Decision, row: int, fault: Fault, learned: Learned, done: ChunkResult) -> None:
         """Deal with the record or label the model refused; the decision on it was taken back."""

@@ -121,10 +121,11 @@ class Challengers:
         """Take one challenger through the events at these places; None where it failed at the first."""
         learner, status = self.learners[name], self.statuses[name]
         start = time.perf_counter()
+        xs = events.xs_for(learner.model)
         try:
             # Copies: what a step of it changes must not reach the others, nor a record that waits for its label.
             learned = learner.advance(
-                [dict(events.xs[place]) for place in places],
+                [dict(xs[place]) for place in places],
                 [events.ys[place] for place in places],
                 predict=None if events.predict is None else [events.predict[place] for place in places],
                 catch=True,

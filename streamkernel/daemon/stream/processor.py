@@ -150,7 +150,11 @@ class Processor:
             events = self.stage.events(left)
             start = time.perf_counter()
             learned = self.learner.advance(
-                events.xs, events.ys, stopped, predict=events.predict, until_refused=events.until_refused
+                events.xs_for(self.learner.model),
+                events.ys,
+                stopped,
+                predict=events.predict,
+                until_refused=events.until_refused,
             )
             if self.challengers is not None:
                 self.challengers.advance(events, learned, time.perf_counter() - start)

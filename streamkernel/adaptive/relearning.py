@@ -1,0 +1,214 @@
+"""A metric in the making: its slopes, its bandwidth and its heads, some rows of the memory at each labelled record.
+
+Until it is done the metric and the heads in force go on. Its heads let the remembered records pass, and then those that
+came meanwhile, several for each that comes, until none is left.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from streamkernel.adaptive import metric
+from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.heads import LeastSquaresHeads
+from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
+from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
+from streamkernel.state import Array, State
+
+_NO_KEYS = np.zeros(0, np.uint64)
+_PREFIX = "relearning_"
+#: Multiplications at a labelled record, roughly: a third of a millisecond.
+WORK = 5_000_000
+#: Rows at a labelled record: more than one come in, so that there is an end.
+LEAST, MOST = 4, 256
+
+_RULES: Rules = {
+    "energy": all_from_zero,
+    "importance": all_from_zero,
+    "scales": all_positive,
+    "bandwidth": all_positive,
+    **LeastSquaresHeads.rules,
+}
+
+
+class Relearning:
+    """What is learnt of a metric so far.
+
+    Parameters
+    ----------
+    columns, experts
+        Those in force. Heads and scores are theirs; so are the rows, which their memory has.
+    n_rows
+        The last rows, from which the metric is learnt, at least 1.
+
+    Attributes
+    ----------
+    importance
+        Of each input, float64; empty until all slopes are taken.
+    columns
+        The features under the new metric; None until the bandwidth is known.
+    heads
+        The heads that let the rows pass and what these know of targets, by attribute of the experts; none at first.
+
+    """
+
+    def __init__(self, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts, n_rows: int) -> None:
+        self._in_force = columns
+        self._experts = experts
+        self._seen = self._n_seen
+        self._ahead = n_rows  # from the row that is next to the newest
+        self._to_look = n_rows  # rows whose slopes are to be taken
+        self._looked = 0
+        self._energy = np.zeros(columns.n_inputs)
+        self.importance = np.zeros(0)
+        self.columns: AdaptiveFeatures | None = None
+        self.heads: dict[str, Any] = {}
+
+    def step(self, keys: Array) -> bool:
+        """Do one record's share of the work, by the keys of the d inputs; whether the metric takes effect with this."""
+        self._count_arrivals()
+        if self._to_look:
+            self._look(keys)
+        elif self.columns is None:
+            self._weigh()
+        elif not self.heads:
+            self.heads = self._experts.fresh_heads()
+        else:
+            self._let_pass(self.columns, keys)
+            if not self._ahead:
+                self._take_effect(self.columns)
+                return True
+        return False
+
+    def add_input(self) -> None:
+        """One more input has a place: it was absent, 0, before."""
+        self._energy = np.append(self._energy, 0.0)
+        if self.columns and self.columns.add_input() and self.heads:
+            self.heads["heads"].add_column()
+
+    def add_output(self) -> None:
+        """One more class."""
+        if self.heads:
+            self.heads["heads"].add_output()
+
+    def find_rows(self) -> None:
+        """The memory was laid out anew: no record came since the last was counted."""
+        self._seen = self._n_seen
+
+    @property
+    def _n_seen(self) -> int:
+        return int(self._experts.memory.arrays.seen[0])
+
+    def _count_arrivals(self) -> None:
+        seen = self._n_seen
+        self._ahead = min(self._ahead + seen - self._seen, len(self._experts.memory))
+        self._seen = seen
+
+    def _rows(self, n: int) -> tuple[Array, Array, Array]:
+        """The next rows, at most n, with their targets and weights."""
+        n = min(n, self._ahead)
+        rows = self._experts.memory.rows_from(self._ahead, n)
+        self._ahead -= n
+        return rows
+
+    def _look(self, keys: Array) -> None:
+        """Take the slopes of some rows by the slowest head in force."""
+        coefficients, columns = self._experts.slowest_head, self._in_force
+        of_a_row = 4 * min(len(coefficients), metric.WATCHED) * columns.n_inputs * columns.n_features
+        X, _, _ = self._rows(min(_rows_at_once(of_a_row), self._to_look))
+        feature_map = columns.feature_map(keys, _NO_KEYS)
+        slopes = feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W))
+        with np.errstate(over="ignore"):
+            self._energy = np.minimum(
+                self._energy + metric.energy(columns.of(X, keys), coefficients, slopes), metric.HUGE
+            )
+        self._to_look -= len(X)
+        self._looked += len(X)
+
+    def _weigh(self) -> None:
+        """Weigh the inputs, and find the bandwidth of the last rows so scaled."""
+        columns, memory = self._in_force, self._experts.memory
+        self._ahead = min(self._ahead + self._looked, len(memory))
+        self.importance = metric.importance(self._energy)
+        scales = metric.scales_of(self.importance)
+        n = min(self._ahead, metric.NEAREST)
+        X, _, _ = memory.rows_from(n, n)
+        bandwidth = columns.kernel.bandwidth or median_bandwidth(columns.kernel, X * scales)
+        self.columns = columns.under(scales, bandwidth)
+
+    def _let_pass(self, columns: AdaptiveFeatures, keys: Array) -> None:
+        """Let the new heads learn some rows."""
+        H, K, D = self.heads["heads"].W.shape
+        X, y, w = self._rows(_rows_at_once(H * D * (3 * D // 2 + K)))
+        Phi = columns.of(X, keys)
+        in_force = self._experts.exchange_heads(self.heads)
+        self._experts.replay(Phi, y, w)
+        self.heads = self._experts.exchange_heads(in_force)
+
+    def _take_effect(self, columns: AdaptiveFeatures) -> None:
+        """Metric and heads are in force from now on; linear experts, trees and mixture go on."""
+        before = max(self._in_force.d0, 1)
+        self._in_force.follow(columns)
+        self._experts.exchange_heads(self.heads)
+        self._experts.memory.set_metric(columns.scales)
+        if columns.d0 > before:
+            self._experts.rescale_inputs(math.sqrt(before / columns.d0))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the heads."""
+        return sum(int(part.nbytes) for part in self.heads.values())
+
+    def state(self) -> State:
+        """The fields of the state, which a model has only while a metric is in the making."""
+        self._count_arrivals()
+        fields: State = {
+            "rows": np.array([self._ahead, self._to_look, self._looked]),
+            "energy": self._energy.copy(),
+            "importance": self.importance.copy(),
+        }
+        if self.columns:
+            fields |= {"scales": self.columns.scales.copy(), "bandwidth": self.columns.bandwidth, "d0": self.columns.d0}
+        for name, part in self.heads.items():
+            fields |= part.state() if name == "heads" else {name: part.copy()}
+        return {f"{_PREFIX}{name}": value for name, value in checked(fields, _RULES).items()}
+
+    @staticmethod
+    def is_in(state: State) -> bool:
+        """Whether a state has a metric in the making."""
+        return f"{_PREFIX}rows" in state
+
+    @classmethod
+    def of(cls, state: State, columns: AdaptiveFeatures, experts: LabelExperts | NumberExperts) -> "Relearning":
+        """The metric in the making of a state whose columns and experts these are; ValueError where it does not fit."""
+        own = {name.removeprefix(_PREFIX): value for name, value in state.items() if name.startswith(_PREFIX)}
+        checked(own, {**experts.rules, **_RULES})
+        relearning = cls(columns, experts, 0)
+        d = columns.n_inputs
+        ahead, to_look, looked = (int(n) for n in array(own, "rows", np.int64, 3))
+        if not (0 <= to_look <= ahead <= len(experts.memory) and looked >= 0):
+            raise state_mismatch("relearning_rows")
+        relearning._ahead, relearning._to_look, relearning._looked = ahead, to_look, looked
+        relearning._energy = array(own, "energy", np.float64, d)
+        if "scales" in own:
+            relearning.importance = array(own, "importance", np.float64, None)
+            relearning.columns = columns.under(array(own, "scales", np.float64, d), number(own, "bandwidth"))
+            relearning.columns.d0 = whole(own, "d0", d)
+            if len(relearning.importance) > d or not relearning.columns.bandwidth:
+                raise state_mismatch("relearning_importance")
+        if "heads_P" in own and relearning.columns:
+            relearning.heads = experts.fresh_heads()
+            for name, part in relearning.heads.items():
+                if name == "heads":
+                    _, K, D = part.W.shape
+                    part.load_state(own, D, K)
+                else:
+                    part[:] = array(own, name, np.float64, *part.shape)
+        return relearning
+
+
+def _rows_at_once(multiplications: int) -> int:
+    """Rows at a labelled record, each of which takes so many."""
+    return min(max(WORK // max(multiplications, 1), LEAST), MOST)

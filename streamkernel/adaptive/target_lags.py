@@ -1,0 +1,154 @@
+"""The lags of the target: the last known targets before each record, or those that a record brings itself.
+
+A record must be learnt with the lags that it was predicted with. Where labels come late these are no longer the last
+known ones, so they travel with the record, under names of their own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from streamkernel.fields import Rules, all_finite, array, checked, whole
+from streamkernel.records.batches import Records
+from streamkernel.records.classes import Classes
+from streamkernel.records.frames import Frame
+from streamkernel.records.numbers import Numbers
+from streamkernel.state import Array, State
+
+#: The lags that records bring, None where one brings none; None where none of them does.
+GivenLags = Sequence[list[Any] | None] | None
+#: The name under which a record has its lag l, from 1: no input of a model with lags.
+_NAME = "streamkernel.lag.{}"
+
+
+class TargetLags:
+    """The last known targets, and the lags of the records of a call.
+
+    Parameters
+    ----------
+    n_lags
+        L, 0 for none.
+    targets
+        The encoder of the targets.
+
+    Attributes
+    ----------
+    last
+        The last known targets as the encoder has them, numbers or columns of labels, the latest first; NaN where there
+        are fewer. float64 of shape (L,).
+    names
+        The names under which a record has its lags.
+
+    """
+
+    rules: ClassVar[Rules] = {"last_targets": all_finite}
+
+    def __init__(self, n_lags: int, targets: Classes | Numbers) -> None:
+        self.names = tuple(_NAME.format(lag + 1) for lag in range(n_lags))
+        self._reserved = frozenset(self.names)
+        self._targets = targets
+        self.last = np.full(n_lags, np.nan)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of_now(self) -> dict[str, Any]:
+        """The last known targets by name, None where there are fewer."""
+        values = (None if np.isnan(value) else self._targets.value_of(value) for value in self.last.tolist())
+        return dict(zip(self.names, values, strict=True))
+
+    def brings(self, x: Mapping[Any, Any]) -> bool:
+        """Whether a record brings its lags."""
+        return not x.keys().isdisjoint(self._reserved)
+
+    def parted(self, xs: Records) -> tuple[Records, GivenLags]:
+        """Part records from the lags they bring; None for those that bring none, and where none of them does.
+
+        Raises
+        ------
+        ValueError
+            A lag is no target.
+
+        """
+        if not self.names:
+            return xs, None
+        if isinstance(xs, Frame):
+            rest, columns = xs.parted(self._reserved)
+            if not columns:
+                return xs, None
+            rows = [columns.get(name, [None] * len(xs)) for name in self.names]
+            return rest, [self._checked(row) for row in zip(*rows, strict=True)]
+        brings = [*map(self.brings, xs)]
+        if not any(brings):
+            return xs, None
+        given = [self._checked([*map(x.get, self.names)]) if own else None for x, own in zip(xs, brings, strict=True)]
+        return [self._without(x) if own else x for x, own in zip(xs, brings, strict=True)], given
+
+    def before(self, targets: Array, given: GivenLags) -> Array:
+        """The lags of n records with these targets, one after the other, which are not taken yet.
+
+        Parameters
+        ----------
+        targets
+            Encoded, float64 of shape (n,); NaN is not known.
+        given
+            The lags that records bring, as `parted` gives them.
+
+        Returns
+        -------
+        float64 of shape (n, L), NaN where not known.
+
+        """
+        L, known = len(self), ~np.isnan(targets)
+        if not L:
+            return np.zeros((len(targets), 0))
+        so_far = np.concatenate([self.last[::-1], targets[known]])
+        before = np.cumsum(known) - known
+        lags = so_far[L - 1 + before[:, None] - np.arange(L)]
+        for r, own in enumerate(given or ()):
+            if own is not None:
+                lags[r] = [self._encoded(value) for value in own]
+        return lags
+
+    def take(self, targets: Array) -> None:
+        """Take targets that are known now, float64 of shape (n,), in their order; NaN is not known."""
+        if not len(self):
+            return
+        known = targets[~np.isnan(targets)][-len(self) :]
+        n = len(known)
+        if n:
+            self.last[n:] = self.last[: len(self) - n].copy()
+            self.last[:n] = known[::-1]
+
+    def take_one(self, target: float) -> None:
+        """Take one target that is known now."""
+        if self.names:
+            self.last[1:] = self.last[:-1]
+            self.last[0] = target
+
+    def state(self) -> State:
+        """The fields of the state."""
+        if not self.names:
+            return {}
+        return checked({"last_targets": self.last[~np.isnan(self.last)]}, self.rules)
+
+    def load_state(self, state: State) -> None:
+        """Take the fields that `state` gave; ValueError where they do not fit."""
+        self.last[:] = np.nan
+        if self.names:
+            checked(state, self.rules)
+            last = array(state, "last_targets", np.float64, None)
+            self.last[: whole({"last_targets": len(last)}, "last_targets", len(self))] = last
+
+    def _without(self, x: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {name: value for name, value in x.items() if name not in self._reserved}
+
+    def _checked(self, lags: Sequence[Any]) -> list[Any]:
+        # NaN is not known, as in any input.
+        plain = [None if isinstance(value, float) and np.isnan(value) else value for value in lags]
+        return self._targets.prepare(plain)[0]
+
+    def _encoded(self, value: Any) -> float:
+        known = None if value is None else self._targets.known(value)
+        return np.nan if known is None else known

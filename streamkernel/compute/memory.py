@@ -1,0 +1,310 @@
+"""The memory: the last records, the nearest of which are found by the learnt metric.
+
+Rows are kept as they were scaled on arrival, an input a row of lanes, so that the compiler takes vectors over records.
+The metric is applied when a record is looked up: where it is learnt anew, distances follow.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamkernel.compute.jit import jit
+from streamkernel.compute.moments import near
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: How many of the nearest records an expert asks; as many as MANY are found.
+FEW, MANY = 5, 15
+#: The memories searched, and how many records the short one has; the long one has all.
+SHORT, LONG = range(2)
+SHORT_SPAN = 500
+#: Weight of a neighbour: 1 / (distance + NEAREST).
+NEAREST = 0.01
+#: Squared distances past what float32 holds count as this.
+FARTHEST = float(np.finfo(np.float32).max)
+#: What a neighbours' expert for numbers adds of the median of their residuals.
+OF_MEDIAN = 0.7
+#: The uniform share of a neighbours' distribution.
+UNIFORM = 0.1
+#: The experts for numbers, and for classes.
+NUMBER_EXPERTS = (
+    f"targets of {FEW} nearest, short memory",
+    f"residuals of {FEW} nearest, short memory",
+    f"targets of {FEW} nearest, long memory",
+    f"median residual of {FEW} nearest, long memory",
+    f"targets of {MANY} nearest, long memory",
+    f"median residual of {MANY} nearest, long memory",
+)
+LABEL_EXPERTS = tuple(f"labels of {k} nearest, {span} memory" for span in ("short", "long") for k in (FEW, MANY))
+#: Records whose distances stay in the first-level cache, and those that are compared at once.
+_TILE = 1024
+_COMPARED = 64
+
+
+class Memory(NamedTuple):
+    """A ring of the last W records, and the last search in it.
+
+    Attributes
+    ----------
+    rows
+        Scaled inputs, float32 of shape (d, W).
+    targets, weights, residuals
+        float64 of shape (W,); a residual is what the smooth mixture left over when the record came.
+    seen
+        How many records came, int64 of shape (1,).
+    scales
+        The metric, float32 of shape (d,).
+    span
+        How many of the last records are the long memory, int64 of shape (1,); 0 for no experts.
+    distances
+        Room for squared distances, float32 of shape (W,).
+    places, nearest
+        Of the last search, in the short and in the long memory: the records found, nearest first, the newest first of
+        those as near, int64 of shape (2, MANY), and their squared distances, float32.
+    asked, answered
+        The scaled inputs that the last search was for, float32 of shape (d,), and after how many records, int64 of
+        shape (1,); -1 for none.
+
+    """
+
+    rows: Array
+    targets: Array
+    weights: Array
+    residuals: Array
+    seen: Array
+    scales: Array
+    span: Array
+    distances: Array
+    places: Array
+    nearest: Array
+    asked: Array
+    answered: Array
+
+
+@jit
+def remember(memory: Memory, x: Array, target: float, weight: float, residual: float) -> None:
+    """Take a record, scaled inputs (d,), in the place of the oldest."""
+    place = memory.seen[0] % memory.rows.shape[1]
+    for j in range(memory.rows.shape[0]):
+        memory.rows[j, place] = x[j]
+    memory.targets[place] = target
+    memory.weights[place] = weight
+    memory.residuals[place] = residual
+    memory.seen[0] += 1
+
+
+@jit
+def squared_distances(rows: Array, scales: Array, x: Array, out: Array) -> None:
+    """Squared distances of x from records, float32 of shape (d, n), into (n,); inputs are summed in order.
+
+    x has d inputs or more: no record had those past d, and they are scaled by 1.
+    """
+    n, d = out.shape[0], rows.shape[0]
+    for start in range(0, n, _TILE):
+        tile = out[start : start + _TILE]
+        for i in range(tile.shape[0]):
+            tile[i] = np.float32(0)
+        for j in range(d):
+            row, value, scale = rows[j, start : start + _TILE], x[j], scales[j]
+            for i in range(tile.shape[0]):
+                difference = (value - row[i]) * scale
+                tile[i] += difference * difference
+        for j in range(d, x.shape[0]):
+            if x[j] != 0:
+                square = x[j] * x[j]
+                for i in range(tile.shape[0]):
+                    tile[i] += square
+
+
+@jit
+def insert_nearest(distances: Array, first: int, stop: int, places: Array, nearest: Array, found: int) -> Any:
+    """Take the nearest of the records [first, stop), the last first, into those found so far; returns their number.
+
+    Parameters
+    ----------
+    distances
+        Squared, float32 of shape (W,).
+    first, stop
+        Places in the ring; the records are older than those searched before, and the older the lower their place.
+    places, nearest
+        Of shape (k,); updated. A record goes behind those as near, for they are newer.
+    found
+        How many there are.
+
+    """
+    k = places.shape[0]
+    while stop > first:
+        begin = max(first, stop - _COMPARED)
+        if found == k:
+            # In bytes, so that the compiler takes vectors over records.
+            compared, worst, nearer = distances[begin:stop], nearest[k - 1], np.uint8(0)
+            for i in range(compared.shape[0]):
+                nearer = np.uint8(nearer | np.uint8(compared[i] < worst))
+            if nearer == 0:
+                stop = begin
+                continue
+        for place in range(stop - 1, begin - 1, -1):
+            distance = distances[place]
+            if found < k:
+                found += 1
+            elif not distance < nearest[k - 1]:
+                continue
+            at = found - 1
+            while at > 0 and nearest[at - 1] > distance:
+                nearest[at], places[at] = nearest[at - 1], places[at - 1]
+                at -= 1
+            nearest[at], places[at] = distance, place
+        stop = begin
+    return found
+
+
+@jit
+def search(memory: Memory, x: Array) -> None:
+    """Find the nearest records in the short and in the long memory, unless that was the last search.
+
+    Parameters
+    ----------
+    memory
+        `places`, `nearest` and what was asked are updated.
+    x
+        Scaled inputs, float32 of shape (d,) or more.
+
+    """
+    d, W = memory.rows.shape
+    seen = memory.seen[0]
+    wider = False
+    for j in range(d, x.shape[0]):
+        wider = wider or x[j] != 0
+    same = memory.answered[0] == seen and not wider
+    for j in range(d):
+        same = same and memory.asked[j] == x[j]
+    if same:
+        return
+    kept = min(seen, W)
+    squared_distances(memory.rows, memory.scales, x, memory.distances[:kept])
+    last = seen % W  # the place after the newest record
+    spans = min(kept, memory.span[0], SHORT_SPAN), min(kept, memory.span[0])
+    found, newer = 0, 0
+    for s in range(2):
+        places, nearest = memory.places[s], memory.nearest[s]
+        if s == 1:
+            for i in range(found):
+                places[i], nearest[i] = memory.places[0, i], memory.nearest[0, i]
+        first, stop = last - spans[s], last - newer  # below 0, and there the end of the ring goes on
+        found = insert_nearest(memory.distances, max(first, 0), max(stop, 0), places, nearest, found)
+        found = insert_nearest(memory.distances, W + min(first, 0), W + min(stop, 0), places, nearest, found)
+        newer = spans[s]
+    for j in range(d):
+        memory.asked[j] = x[j]
+    memory.answered[0] = -1 if wider else seen
+
+
+@jit
+def _weigh(memory: Memory, s: int, n: int, weights: Array) -> Any:
+    """The weights of the n nearest records, and their sum: 0 where there are none, or of next to no weight."""
+    total = 0.0
+    for i in range(n):
+        distance = np.sqrt(min(FARTHEST, np.float64(memory.nearest[s, i])))
+        weights[i] = memory.weights[memory.places[s, i]] / (distance + NEAREST)
+        total += weights[i]
+    return total
+
+
+@jit
+def mean_target(memory: Memory, s: int, n: int, weights: Array, moments: Array, otherwise: float) -> Any:
+    """The mean target of the n nearest records, outliers drawn in by the moments of the targets; or otherwise."""
+    total = _weigh(memory, s, n, weights)
+    mean = 0.0
+    for i in range(n):
+        mean += weights[i] * near(moments, memory.targets[memory.places[s, i]])
+    return mean / total if total > 0 else otherwise
+
+
+@jit
+def mean_residual(memory: Memory, s: int, n: int, weights: Array) -> Any:
+    """The mean residual of the n nearest records, drawn to 0 as by one of weight 1."""
+    total = _weigh(memory, s, n, weights)
+    mean = 0.0
+    for i in range(n):
+        mean += weights[i] * memory.residuals[memory.places[s, i]]
+    return mean / (total + 1.0)
+
+
+@jit
+def median_residual(memory: Memory, s: int, n: int, ordered: Array) -> Any:
+    """The median residual of the n nearest records; 0 of none."""
+    for i in range(n):
+        residual = memory.residuals[memory.places[s, i]]
+        at = i
+        while at > 0 and ordered[at - 1] > residual:
+            ordered[at] = ordered[at - 1]
+            at -= 1
+        ordered[at] = residual
+    return 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2]) if n > 0 else 0.0
+
+
+@jit
+def neighbours_of_number(memory: Memory, x: Array, smooth: float, moments: Array, room: Array, out: Array) -> None:
+    """What the nearest records say of a record with a number for a target.
+
+    Parameters
+    ----------
+    memory
+        Searched.
+    x
+        The record's scaled inputs, float32.
+    smooth
+        The smooth mixture's prediction.
+    moments
+        Of the targets, shape (8,).
+    room
+        Of shape (MANY,), float64.
+    out
+        Filled, as `NUMBER_EXPERTS` are: means of targets, or `smooth` corrected by residuals.
+
+    """
+    search(memory, x)
+    there = min(memory.seen[0], memory.span[0])
+    few, many = min(there, FEW), min(there, MANY)
+    out[0] = mean_target(memory, SHORT, few, room, moments, smooth)
+    out[1] = smooth + mean_residual(memory, SHORT, few, room)
+    out[2] = mean_target(memory, LONG, few, room, moments, smooth)
+    out[3] = smooth + OF_MEDIAN * median_residual(memory, LONG, few, room)
+    out[4] = mean_target(memory, LONG, many, room, moments, smooth)
+    out[5] = smooth + OF_MEDIAN * median_residual(memory, LONG, many, room)
+
+
+@jit
+def vote(memory: Memory, s: int, n: int, weights: Array, out: Array) -> None:
+    """The labels of the n nearest records as a distribution, (K,), of which a share is uniform."""
+    K = out.shape[0]
+    total = _weigh(memory, s, n, weights)
+    share = UNIFORM if total > 0 else 1.0
+    for c in range(K):
+        out[c] = share / K
+    if total > 0:
+        for i in range(n):
+            out[np.int64(memory.targets[memory.places[s, i]])] += (1.0 - share) * weights[i] / total
+
+
+@jit
+def neighbours_of_label(memory: Memory, x: Array, room: Array, out: Array) -> None:
+    """What the nearest records say of a record with a class.
+
+    Parameters
+    ----------
+    memory
+        Searched.
+    x
+        The record's scaled inputs, float32.
+    room
+        Of shape (MANY,), float64.
+    out
+        Filled, as `LABEL_EXPERTS` are: distributions, of shape (4 or more, K).
+
+    """
+    search(memory, x)
+    there = min(memory.seen[0], memory.span[0])
+    for s in range(2):
+        vote(memory, s, min(there, FEW), room, out[2 * s])
+        vote(memory, s, min(there, MANY), room, out[2 * s + 1])

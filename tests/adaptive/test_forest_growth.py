@@ -1,0 +1,122 @@
+"""The growth of trees while other things happen: a record is made, inputs and outputs come, the window is cut."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel.adaptive.forest import TreeEnsembles
+from streamkernel.compute import tree_schedule
+from streamkernel.compute.trees import GROWING, GROWN, SEEN, SINCE
+from streamkernel.estimators.version_4 import trees_of_now
+from streamkernel.state import from_bytes, to_bytes
+from tests.adaptive.forests import WINDOW, D, K, T, bits_of, forest_of, learn, stream_of, taught
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 6), st.integers(1, 12))
+def test_a_record_taken_and_brought_back_anywhere_changes_no_bit(lengths, n_trees, n_outputs):
+    stream = stream_of(sum(lengths) + 60, k=n_outputs)
+    whole, parts = (TreeEnsembles(T, n_trees, WINDOW) for _ in range(2))
+    for forest in (whole, parts):
+        forest.begin(D, n_outputs)
+    said = learn(whole, *stream)
+    pieces, start = [], 0
+    for length in (*lengths, 60):
+        restored = TreeEnsembles(T, n_trees, WINDOW)
+        restored.load_state(from_bytes(to_bytes(parts.state())), D, n_outputs)
+        assert bits_of(restored) == bits_of(parts)
+        parts = restored
+        pieces.append(learn(parts, *(part[start : start + length] for part in stream)))
+        start += length
+    assert np.concatenate(pieces).tobytes() == said.tobytes()
+    assert bits_of(parts) == bits_of(whole)
+
+
+@pytest.mark.parametrize("n", range(50, 64))
+def test_what_comes_while_trees_grow_changes_nothing_of_them(n):
+    """An input nobody observed and an output nobody had: as if both had had their places from the first."""
+    X, targets, weights = stream_of(120)
+    late, whole = forest_of(n_inputs=D - 1, n_outputs=K - 1), forest_of()
+    known, without = X.copy(), targets.copy()
+    known[:n, -1], without[: n + 2, :, -1] = math.nan, 0
+    learn(late, np.ascontiguousarray(X[:n, :-1]), np.ascontiguousarray(targets[:n, :, :-1]), weights[:n])
+    late.widen(D)
+    learn(late, X[n : n + 2], np.ascontiguousarray(targets[n : n + 2, :, :-1]), weights[n : n + 2])
+    late.add_output()
+    learn(late, X[n + 2 :], targets[n + 2 :], weights[n + 2 :])
+    learn(whole, known, without, weights)
+    assert bits_of(late) == bits_of(whole)
+
+
+@pytest.mark.parametrize("counts", [(75, 0, 2, 29), (75, 0, 2, 41), (75, 3, 2, 40), (42, 2, 2, 41), (39, 0, 2, 40)])
+def test_a_growth_that_cannot_be_under_way_is_refused(counts):
+    """Of fewer records than a tree needs, of more than a window has, past its end, of more than came."""
+    forest, _ = taught()
+    record = forest.state()
+    record["tree_counts"][:] = counts
+    with pytest.raises(ValueError, match="its field 'tree_counts'"):
+        forest_of().load_state(record, D, K)
+
+
+@pytest.mark.parametrize("seen", [3, 25, 100, 101, 102])
+def test_what_is_kept_of_the_window_are_the_last_records(seen):
+    forest = TreeEnsembles(1, 2, 40)
+    forest.begin(1, 1)
+    for i in range(seen):
+        tree_schedule.learn_trees(forest.arrays, np.array([float(i)]), np.array([[i / 2]]), i + 1.0)
+    forest.keep_last(20)
+    n = min(seen, 20)
+    assert forest.arrays.counts[SEEN] == n
+    last = np.arange(seen - n, seen)
+    assert forest.arrays.rows[:n, 0].tolist() == last.tolist()
+    assert forest.arrays.targets[0, :n, 0].tolist() == (last / 2).tolist()
+    assert forest.arrays.weights[:n].tolist() == (last + 1).tolist()
+
+
+def test_a_growth_on_records_from_before_a_change_is_given_up_and_the_next_one_begins():
+    stream = stream_of(420)
+    forest = TreeEnsembles(T, 1, 120)
+    forest.begin(D, K)
+    counts = forest.arrays.counts
+    n = 121
+    learn(forest, *(part[:n] for part in stream))
+    while counts[SINCE] != 1 or not counts[GROWING]:
+        learn(forest, *(part[n : n + 1] for part in stream))
+        n += 1
+    grown = int(counts[GROWN])
+    forest.keep_last(40)
+    assert not counts[GROWING]
+    learn(forest, *(part[n : n + 1] for part in stream))
+    assert counts.tolist() == [41, 0, grown, 41]
+    # The trees to come are those of a forest that saw the last 40 records alone, and begins on the same one.
+    other = TreeEnsembles(T, 1, 120)
+    other.begin(D, K)
+    learn(other, *(part[n - 40 : n] for part in stream))
+    other.arrays.counts[:] = 40, 120, grown, 0
+    learn(other, *(part[n:] for part in stream))
+    learn(forest, *(part[n + 1 :] for part in stream))
+    assert counts[GROWN] > grown
+    assert bits_of(forest) == bits_of(other)
+
+
+@pytest.mark.parametrize("n", [7, 40, 75])
+def test_a_record_of_version_4_has_the_ring_as_it_stood_and_nothing_under_way(n):
+    forest, rest = taught(n)
+    while forest.arrays.counts[GROWING]:
+        learn(forest, *(part[:1] for part in rest))
+        rest = [part[1:] for part in rest]
+    record = forest.state()
+    newest = int(record["tree_counts"][SEEN])
+    old = {**record, "tree_counts": record["tree_counts"][:3]}
+    for name, axis in (("window_rows", 0), ("window_weights", 0), ("window_targets", 1)):
+        old[name] = np.roll(record[name], newest, axis=axis)
+    restored = forest_of()
+    restored.load_state({**old, **trees_of_now(old)}, D, K)
+    assert bits_of(restored) == bits_of(forest)
+    assert learn(restored, *rest).tobytes() == learn(forest, *rest).tobytes()
+    for name in ("tree_counts", "window_rows", "window_weights", "window_targets"):
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            trees_of_now({**old, name: old[name].tolist()})

@@ -1,0 +1,155 @@
+"""Heads whose matrices change every eighth record: exact, and wherever a stream is cut or saved, the same bits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel.adaptive.heads import LeastSquaresHeads
+from tests import naive
+
+RIDGE = 0.1
+DRIFTS = (0.0, 1e-3, 3e-2)
+D, K, N = 43, 2, 60
+
+
+def _heads(D=D, K=K):
+    heads = LeastSquaresHeads(RIDGE, DRIFTS)
+    heads.begin(D, K)
+    return heads
+
+
+def _records(D=D, K=K, n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, D)), rng.normal(size=(n, K)), rng.uniform(0.5, 2, size=n)
+
+
+def _taught(n, records=None):
+    heads = _heads()
+    heads.replay(*(part[:n] for part in records or _records()))
+    return heads
+
+
+def _saved(heads):
+    """The heads of their state."""
+    state = heads.state()
+    other = _heads()
+    other.load_state(state, state["heads_W"].shape[2], state["heads_W"].shape[1])
+    return other
+
+
+def _bits(heads):
+    return {name: part.tobytes() for name, part in heads.state().items()}
+
+
+def _assert_exact(heads, records):
+    """As if every record had changed P at once, in more digits."""
+    for drift, P, W in zip(DRIFTS, heads.settled_P(), heads.W, strict=True):
+        exact_P, exact_W = np.eye(len(P), dtype=np.longdouble) / RIDGE, np.zeros(W.shape, np.longdouble)
+        for phi, truth, weight in zip(*records, strict=True):
+            v = exact_P @ phi
+            gain = 1 / (1 / np.longdouble(weight) + phi @ v)
+            exact_W += np.outer(gain * (truth - exact_W @ phi), v)
+            exact_P -= gain * np.outer(v, v)
+            exact_P[np.diag_indices_from(P)] = np.minimum(np.diag(exact_P) + drift, 1 / RIDGE)
+        assert np.allclose(naive.symmetric(P), exact_P, atol=1e-12)
+        assert np.allclose(W, exact_W, atol=1e-9)
+
+
+@pytest.mark.parametrize("D", [1, 5, 8, 16, 43])
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 60])
+def test_whatever_is_due_they_are_recursive_least_squares(D, n):
+    heads, records = _heads(D), _records(D, n=n)
+    heads.replay(*records)
+    _assert_exact(heads, records)
+
+
+def test_collinear_columns_and_records_that_repeat():
+    Phi, truths, weights = _records(n=400)
+    Phi[:, 20:40] = Phi[:, :20]
+    Phi[1::3] = Phi[0]
+    weights[::5] = 1e3
+    heads = _heads()
+    heads.replay(Phi, truths, weights)
+    _assert_exact(heads, (Phi, truths, weights))
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(3))
+def test_p_stays_positive_whatever_the_weights(weight, seed):
+    """Inputs that are copies, records that come again, and columns that say nothing for a while."""
+    Phi, truths, weights = _records(n=4_000, seed=seed)
+    Phi /= np.sqrt(D)
+    Phi[:, 30:] = Phi[:, :13]
+    Phi[1::2] = Phi[:8].repeat(250, axis=0)
+    Phi[1_000:2_000, 3:] = 0.0
+    weights[::2] = weight
+    heads = _heads()
+    for start in range(0, 4_000, 400):
+        heads.replay(*(part[start : start + 400] for part in (Phi, truths, weights)))
+        for P in heads.settled_P():
+            assert np.diag(P).max() <= 1 / RIDGE
+            assert np.linalg.eigvalsh(naive.symmetric(P))[0] > 0
+        assert np.isfinite(heads.W).all()
+
+
+@given(st.lists(st.integers(0, N), max_size=6), st.lists(st.booleans(), min_size=7, max_size=7))
+def test_any_cut_looked_at_or_saved_gives_the_same_bits(cuts, saves):
+    records = _records()
+    heads, whole = _heads(), _taught(N, records)
+    for part, save in zip(np.split(np.arange(N), sorted(cuts)), saves, strict=False):
+        heads.replay(*(numbers[part] for numbers in records))
+        heads.settled_P()
+        if save:
+            heads = _saved(heads)
+    assert _bits(heads) == _bits(whole)
+    assert heads.settled_P().tobytes() == whole.settled_P().tobytes()
+
+
+@pytest.mark.parametrize("n", [3, 8, 13])
+def test_a_later_column_is_one_that_was_zero_before(n):
+    Phi, truths, weights = _records()
+    Phi[:n, -1] = 0.0
+    late, known = _heads(D - 1), _taught(N, (Phi, truths, weights))
+    late.replay(np.ascontiguousarray(Phi[:n, :-1]), truths[:n], weights[:n])
+    late.add_column()
+    late = _saved(late)
+    late.replay(Phi[n:], truths[n:], weights[n:])
+    assert np.allclose(late.settled_P(), known.settled_P(), atol=1e-10)
+    assert np.allclose(late.W, known.W, atol=1e-10)
+
+
+def test_a_later_output_leaves_what_is_due():
+    Phi, truths, weights = _records()
+    truths[:13, 1] = 0.0
+    late, known = _heads(K=1), _taught(N, (Phi, truths, weights))
+    late.replay(Phi[:13], np.ascontiguousarray(truths[:13, :1]), weights[:13])
+    late.add_output()
+    late.replay(Phi[13:], truths[13:], weights[13:])
+    assert _bits(late) == _bits(known)
+
+
+def test_begun_again_they_know_nothing():
+    heads = _taught(13)
+    heads.begin(D, K)
+    assert _bits(heads) == _bits(_heads())
+
+
+def test_the_room_is_as_it_began():
+    """What is padded meets zeros."""
+    heads = _taught(13)
+    assert not heads.arrays.room[:, D:].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("heads_P", (3, D, D + 1)), ("heads_late", (3, 8, D)), ("heads_late", (2, 1, D)), ("heads_W", (3, K))],
+)
+def test_a_state_that_does_not_fit_is_refused(name, shape):
+    with pytest.raises(ValueError, match=f"its field '{name}'"):
+        _heads().load_state({**_taught(13).state(), name: np.zeros(shape)}, D, K)
+
+
+def test_the_bytes_are_those_of_all_that_grows():
+    tiles, padded = 6 * 7 // 2 * 64, 48
+    assert _heads().nbytes == 8 * (3 * (tiles + K * D + 8 * padded + 2 * D) + 2 * padded + 1)

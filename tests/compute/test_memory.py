@@ -1,0 +1,294 @@
+"""The memory's search and what its neighbours say, to the bit against a sort of everything."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamkernel.adaptive.memory import Memory
+from streamkernel.compute import memory as kernels
+from streamkernel.compute.memory import (
+    FARTHEST,
+    FEW,
+    LABEL_EXPERTS,
+    MANY,
+    NEAREST,
+    NUMBER_EXPERTS,
+    SHORT_SPAN,
+    UNIFORM,
+)
+from tests import naive
+
+#: Past the short memory, and past a tile of distances.
+PAST = max(SHORT_SPAN, kernels._TILE) + 300
+_UNIT = np.float32(1)
+
+
+def _pair(d, span, kept, scales=None, rng=None):
+    """A memory and its twin, empty."""
+    scales = rng.uniform(0.1, 3, d) if rng else np.ones(d) if scales is None else scales
+    memory = Memory(span, kept)
+    memory.begin(d)
+    memory.set_metric(scales)
+    return memory.arrays, naive.Memory(len(memory.arrays.targets), span, memory.arrays.scales)
+
+
+def _remember(pair, X, targets, weights, residuals):
+    for record in zip(X, targets, weights, residuals, strict=True):
+        kernels.remember(pair[0], *record)
+        naive.remember(pair[1], *record)
+
+
+def _records(rng, n, d, n_values=None):
+    """Records; of few values many are as near as others."""
+    X = rng.normal(size=(n, d)) if n_values is None else rng.integers(0, n_values, size=(n, d)) / 4
+    return X.astype(np.float32), rng.integers(0, 3, size=n) / 1.0, rng.uniform(0.1, 3, n), rng.normal(size=n)
+
+
+def _found(memory, s):
+    """Places and distances of the nearest in one of the memories."""
+    n = min(int(memory.seen[0]), int(memory.span[0]), *([SHORT_SPAN] if s == 0 else []), MANY)
+    return memory.places[s, :n].tolist(), memory.nearest[s, :n].tolist()
+
+
+def _assert_found(pair, x):
+    memory, twin = pair
+    kernels.search(memory, x)
+    for s, neighbours in enumerate(naive.search(twin, x)):
+        places, distances = _found(memory, s)
+        assert distances == [distance for _, distance in neighbours]
+        # The rows may be equal: it is the weight that tells one record from another.
+        assert memory.weights[places].tolist() == [weight for (_, _, weight, _), _ in neighbours]
+        assert memory.targets[places].tolist() == [target for (_, target, _, _), _ in neighbours]
+
+
+@given(
+    st.integers(0, 4),
+    st.integers(1, 40),
+    st.integers(1, 60),
+    st.lists(st.integers(0, 40), min_size=1, max_size=4),
+    st.sampled_from([None, 1, 2, 5]),
+    st.integers(0, 1000),
+)
+def test_the_nearest_of_a_ring_are_those_of_a_sort(d, span, kept, parts, n_values, seed):
+    rng = np.random.default_rng(seed)
+    pair = _pair(d, span, kept, rng=rng)
+    for n in parts:
+        _remember(pair, *_records(rng, n, d, n_values))
+        for x in _records(rng, 3, d + 2, n_values)[0]:  # two inputs that no record had
+            _assert_found(pair, x)
+
+
+@pytest.mark.parametrize("d", [1, 7])
+@pytest.mark.parametrize("span", [SHORT_SPAN - 1, SHORT_SPAN, SHORT_SPAN + 1, PAST])
+@pytest.mark.parametrize("n_values", [None, 2])
+def test_the_short_and_the_long_memory(d, span, n_values):
+    """While the short one fills, both are one; the ring goes round more than once."""
+    rng = np.random.default_rng(d)
+    pair = _pair(d, span, 1, rng=rng)
+    for n in (SHORT_SPAN - 3, 1, 1, 1, 1, 2, PAST - SHORT_SPAN, 1, SHORT_SPAN, PAST + 17):
+        _remember(pair, *_records(rng, n, d, n_values))
+        for x in _records(rng, 2, d, n_values)[0]:
+            _assert_found(pair, x)
+
+
+def test_of_records_as_near_the_newest_are_found():
+    pair = _pair(2, 100, 1)
+    _remember(pair, np.tile([_UNIT, -_UNIT], (250, 1)), np.arange(250.0), np.ones(250), np.zeros(250))
+    for x in (np.zeros(2, np.float32), np.array([_UNIT, -_UNIT])):
+        kernels.search(pair[0], x)
+        for s in range(2):
+            places, distances = _found(pair[0], s)
+            assert pair[0].targets[places].tolist() == list(range(249, 249 - MANY, -1))
+            assert len(set(distances)) == 1
+
+
+@given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 30), st.integers(1, 6), st.integers(0, 1000))
+def test_insert_nearest(first, n, n_before, n_values, seed):
+    """Into none, some or all that were found of newer records before."""
+    rng = np.random.default_rng(seed)
+    distances = (rng.integers(0, n_values, size=200) / 4).astype(np.float32)
+    places, nearest = np.full(MANY, -1), np.full(MANY, np.nan, np.float32)
+    before = naive.insert_nearest(distances, 200 - n_before, 200, [])
+    for i, (distance, place) in enumerate(before):
+        nearest[i], places[i] = distance, place
+    found = kernels.insert_nearest(distances, first, first + n, places, nearest, len(before))
+    expected = naive.insert_nearest(distances, first, first + n, before)
+    assert found == len(expected)
+    assert list(zip(nearest[:found].tolist(), places[:found].tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, kernels._TILE, kernels._TILE + 1, 3_000])
+@pytest.mark.parametrize("d", [0, 1, 9])
+def test_squared_distances(n, d):
+    rng = np.random.default_rng(n + d)
+    rows, scales, x = (rng.normal(size=shape).astype(np.float32) for shape in ((d, n + 5), d, d + 1))
+    out = np.full(n, np.nan, np.float32)
+    kernels.squared_distances(rows, scales, x, out)
+    assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x).tobytes()
+    kernels.squared_distances(rows, scales, np.append(x[:d], np.float32(0)), out)
+    assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x[:d]).tobytes()
+
+
+def test_remember():
+    memory, twin = pair = _pair(3, 20, 7, rng=np.random.default_rng(0))
+    for i in range(50):
+        _remember(pair, *_records(np.random.default_rng(i), 1, 4))
+        assert memory.seen[0] == i + 1
+        for at, record in list(enumerate(twin.records))[-20:]:
+            place = at % 20
+            assert memory.rows[:, place].tolist() == record[0].tolist()
+            assert (memory.targets[place], memory.weights[place], memory.residuals[place]) == record[1:]
+
+
+# One search for several questions -------------------------------------------------------------------------------------
+
+
+def _asked(memory, x):
+    kernels.search(memory, x)
+    return [_found(memory, s) for s in range(2)]
+
+
+def test_a_record_that_is_asked_for_again_is_not_searched_for_again():
+    memory, _ = pair = _pair(2, 50, 1, rng=np.random.default_rng(0))
+    _remember(pair, *_records(np.random.default_rng(1), 80, 2))
+    x, other = _records(np.random.default_rng(2), 2, 2)[0]
+    expected = _asked(memory, x)
+    memory.rows[:] = 0  # what only a search would see
+    assert _asked(memory, x) == expected
+    assert _asked(memory, other) != expected
+    assert _asked(memory, x) != expected
+
+
+def test_an_input_that_no_record_had_makes_another_question():
+    pair = _pair(2, 50, 1, rng=np.random.default_rng(0))
+    _remember(pair, *_records(np.random.default_rng(1), 80, 2))
+    x = _records(np.random.default_rng(2), 1, 2)[0][0]
+    for late in (0, 1, 1, 2, 0):
+        _assert_found(pair, np.append(x, np.float32(late)))
+
+
+@pytest.mark.parametrize("change", ["a record", "a metric"])
+def test_a_change_is_searched_for_anew(change):
+    rng = np.random.default_rng(3)
+    memory = Memory(50, 1)
+    memory.begin(2)
+    pair = memory.arrays, naive.Memory(50, 50, memory.arrays.scales)
+    _remember(pair, *_records(rng, 80, 2))
+    x = _records(rng, 1, 2)[0][0]
+    kernels.search(memory.arrays, x)
+    if change == "a record":
+        _remember(pair, x[None], [1.0], [1.0], [0.0])
+    else:
+        memory.set_metric(np.array([0.01, 3.0]))
+        pair[1].scales = memory.arrays.scales.copy()
+    before = _found(memory.arrays, 1)
+    _assert_found(pair, x)
+    assert _found(memory.arrays, 1) != before
+
+
+# What neighbours say --------------------------------------------------------------------------------------------------
+
+
+def _numbers_said(memory, x, smooth, moments):
+    out = np.full(len(NUMBER_EXPERTS), np.nan)
+    kernels.neighbours_of_number(memory, x, smooth, np.array(moments.numbers), np.empty(MANY), out)
+    return out
+
+
+def _labels_said(memory, x, n_classes):
+    out = np.full((len(LABEL_EXPERTS), n_classes), np.nan)
+    kernels.neighbours_of_label(memory, x, np.empty(MANY), out)
+    return out
+
+
+def _moments(rng, n=60):
+    moments = naive.Moments(naive.TARGETS)
+    for y in rng.normal(size=n):
+        naive.take_target(moments, y)
+    return moments
+
+
+#: Fewer than an expert asks, fewer and more than the short memory has.
+SEEN = pytest.mark.parametrize("n", sorted({0, 1, 2, FEW, MANY - 1, MANY + 3, SHORT_SPAN - 1, PAST}))
+
+
+@SEEN
+def test_neighbours_of_number(n):
+    """Of which some are outliers."""
+    rng = np.random.default_rng(n)
+    pair = _pair(3, PAST - 100, 1, rng=rng)
+    X, targets, weights, residuals = _records(rng, n, 3)
+    targets[::11] = 1e6
+    _remember(pair, X, targets, weights, residuals)
+    moments = _moments(rng)
+    for x in _records(rng, 5, 3)[0]:
+        said = _numbers_said(pair[0], x, 0.7, moments)
+        np.testing.assert_allclose(said, naive.neighbours_of_number(pair[1], x, 0.7, moments), rtol=1e-12)
+        if n == 0:
+            assert said.tolist() == [0.7] * len(said)
+
+
+@SEEN
+@pytest.mark.parametrize("n_classes", [3, 9])
+def test_neighbours_of_label(n, n_classes):
+    rng = np.random.default_rng(n)
+    pair = _pair(3, PAST - 100, 1, rng=rng)
+    _remember(pair, *_records(rng, n, 3))
+    for x in _records(rng, 5, 3)[0]:
+        said = _labels_said(pair[0], x, n_classes)
+        np.testing.assert_allclose(said, naive.neighbours_of_label(pair[1], x, n_classes), rtol=1e-12)
+        np.testing.assert_allclose(said.sum(axis=1), 1, rtol=1e-12)
+        assert said.min() >= (UNIFORM if n else 1) / n_classes
+
+
+@given(st.integers(0, MANY), st.integers(0, 1), st.sampled_from([2, 3, 9]), st.integers(0, 1000))
+def test_parts_of_what_they_say(n, s, n_classes, seed):
+    """Of none, of few and of all that were found."""
+    rng = np.random.default_rng(seed)
+    memory, twin = pair = _pair(2, 40, 1, rng=rng)
+    moments = _moments(rng, 40)
+    _remember(pair, *_records(rng, 40, 2, 3))
+    x, room, numbers = _records(rng, 1, 2, 3)[0][0], np.empty(MANY), np.array(moments.numbers)
+    kernels.search(memory, x)
+    neighbours = naive.search(twin, x)[s][:n]
+    weights = naive._weigh(neighbours)
+    total = kernels._weigh(memory, s, n, room)
+    np.testing.assert_allclose(room[:n], weights, rtol=1e-14)
+    assert total == pytest.approx(weights.sum(), rel=1e-14)
+    for name, given_too in (("mean_target", (room, numbers, 0.3)), ("mean_residual", (room,))):
+        said = getattr(kernels, name)(memory, s, n, *given_too)
+        twin_too = (moments, 0.3) if name == "mean_target" else ()
+        assert said == pytest.approx(getattr(naive, name)(neighbours, *twin_too), rel=1e-12)
+    assert kernels.median_residual(memory, s, n, room) == pytest.approx(naive.median_residual(neighbours), rel=1e-12)
+    p = np.empty(n_classes + 1)
+    kernels.vote(memory, s, n, room, p)
+    np.testing.assert_allclose(p, naive.vote(neighbours, n_classes + 1), rtol=1e-12)
+
+
+def test_a_record_that_came_before_is_nearest_and_counts_most():
+    """Distance 0 is a weight of 1 / NEAREST."""
+    pair, x = _pair(1, 50, 1), np.zeros(1, np.float32)
+    _remember(pair, np.full((MANY, 1), 10, np.float32), np.zeros(MANY), np.ones(MANY), np.zeros(MANY))
+    _remember(pair, x[None], [1.0], [1.0], [2.0])
+    share = 1 / NEAREST / (1 / NEAREST + (FEW - 1) / (10 + NEAREST))
+    assert _labels_said(pair[0], x, 2)[0, 1] == pytest.approx(UNIFORM / 2 + (1 - UNIFORM) * share)
+    assert _numbers_said(pair[0], x, 0.0, naive.Moments(naive.TARGETS))[0] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e6])
+@pytest.mark.parametrize("far", [0.0, 1e15, 3e38])
+def test_whatever_the_weights_and_distances_what_is_said_is_finite(weight, far):
+    """Squares of the largest overflow float32, and a tiny weight by a distance is 0."""
+    rng = np.random.default_rng(0)
+    memory, _ = pair = _pair(3, 50, 1)
+    X, targets, _, residuals = _records(rng, 30, 3)
+    _remember(pair, np.sign(X) * np.float32(far), targets, np.full(30, weight), residuals)
+    x = np.full(3, -far, np.float32)
+    said = _numbers_said(memory, x, 0.3, _moments(rng))
+    assert np.isfinite(said).all()
+    assert np.abs(said).max() < 10
+    p = _labels_said(memory, x, 3)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    assert p.min() > 0
+    assert (memory.nearest[:, 0] <= FARTHEST).all() or far > 1e19

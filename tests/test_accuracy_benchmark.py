@@ -1,0 +1,221 @@
+"""What the accuracy benchmark feeds its models: lags, CapyMOA's schema, and the models that cannot run."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks import accuracy, capymoa_peers, peers, progressive
+from benchmarks.streams import FILES, Stream, with_lags
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_a_regression_carries_its_last_three_targets():
+    records = [({"a": float(i)}, 10 * i) for i in range(1, 6)]
+    told = [[x[name] for name in ("a", "lag 1", "lag 2", "lag 3")] for x, _ in with_lags(records, 0)]
+    assert told == [[1, 0, 0, 0], [2, 10, 0, 0], [3, 20, 10, 0], [4, 30, 20, 10], [5, 40, 30, 20]]
+    assert [y for _, y in with_lags(records, 0)] == [10, 20, 30, 40, 50]
+
+
+def test_a_classification_carries_its_last_label_a_column_each_as_they_come():
+    told = [list(x.values()) for x, _ in with_lags([({}, y) for y in "babc"], 3)]
+    assert told == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
+
+
+def test_lags_do_not_collide_with_names_that_are_numbers():
+    ((x, _),) = with_lags([({0: 1.0, 1: 2.0}, 3.0)], 0)
+    assert set(x) == {"0", "1", "lag 1", "lag 2", "lag 3"}
+
+
+class Keeper:
+    """A model that keeps what it is shown."""
+
+    _raw_memory_usage = 0
+
+    def __init__(self):
+        self.shown = []
+
+    def predict_one(self, x):
+        self.shown.append(dict(x))
+        return 0.0
+
+    def learn_one(self, x, _y):
+        assert x == self.shown[-1]
+
+
+@pytest.mark.parametrize("library", [peers.CAPYMOA, peers.OURS])
+def test_peers_get_lags_as_inputs_and_ours_do_not(library, monkeypatch):
+    keeper = Keeper()
+    monkeypatch.setattr(progressive, "WARM_UP", 0)
+    model = peers.Model("keeper", None, lambda _s, _k: keeper, library=library, lags=True)
+    records = [({"a": 1.0}, 2.0), ({"a": 3.0}, 4.0)]
+    progressive.evaluate(Stream("s", FILES, 2, 0, lambda: iter(records)), model, 1, 60, None)
+    names = {"a"} if library == peers.OURS else {"a", "lag 1", "lag 2", "lag 3"}
+    assert [set(x) for x in keeper.shown][-2:] == [names, names]
+
+
+class Schema:
+    @staticmethod
+    def from_custom(features, target, categories):
+        return features, target, categories
+
+
+class Instance:
+    @staticmethod
+    def from_array(_schema, *values):
+        return values
+
+
+class Fake:
+    """A learner of CapyMOA's: it keeps its instances, and says .75 of the second class, or 7."""
+
+    def __init__(self, schema, random_seed):
+        self.schema, self.seed, self.learnt = schema, random_seed, []
+
+    def predict_proba(self, _instance):
+        return np.array([0.25, 0.75, 0.0]) if self.learnt else None
+
+    def predict(self, _instance):
+        return np.float64(7)
+
+    def train(self, instance):
+        self.learnt.append(instance)
+
+
+@pytest.fixture
+def without_java(monkeypatch):
+    modules = {
+        "classifier": SimpleNamespace(SAMkNN=Fake),
+        "regressor": SimpleNamespace(SOKNL=Fake),
+        "core": SimpleNamespace(Instance=Instance, LabeledInstance=Instance, RegressionInstance=Instance),
+        "stream": SimpleNamespace(Schema=Schema),
+    }
+    monkeypatch.setattr(capymoa_peers, "library", modules.__getitem__)
+    monkeypatch.setattr(capymoa_peers, "heap", iter([100, 130]).__next__)
+
+
+@pytest.mark.usefixtures("without_java")
+def test_classes_get_numbers_as_they_come():
+    model = capymoa_peers.Classifier("SAMkNN", seed=3, n_classes=3)
+    assert model.predict_proba_one({"a": 1.0, "b": 2.0}) == {}
+    model.learn_one({"a": 1.0, "b": 2.0}, "yes")
+    assert model.predict_proba_one({"a": 1.0}) == {"yes": 0.25}  # the second class is not known yet
+    model.learn_one({"b": 2.0}, "no")
+    assert model.predict_proba_one({"a": 1.0}) == {"yes": 0.25, "no": 0.75}
+    learner = model._learner
+    assert learner.schema == (["input 0", "input 1", "target"], "target", {"target": ["0", "1", "2"]})
+    assert learner.seed == 3
+    (first, zero), (second, one) = learner.learnt
+    assert (zero, one) == (0, 1)
+    np.testing.assert_array_equal([first, second], [[1, 2], [np.nan, 2]])
+    assert model._raw_memory_usage == 30
+
+
+@pytest.mark.usefixtures("without_java")
+def test_more_inputs_or_classes_than_announced_are_refused():
+    model = capymoa_peers.Classifier("SAMkNN", seed=1, n_classes=2)
+    for label in "abab":
+        model.learn_one({"a": 1.0}, label)
+    with pytest.raises(ValueError, match="more than the 2 classes"):
+        model.learn_one({"a": 1.0}, "c")
+    with pytest.raises(ValueError, match="an input that the first record did not have"):
+        model.predict_proba_one({"c": 1.0})
+
+
+@pytest.mark.usefixtures("without_java")
+def test_a_regressor_learns_numbers():
+    model = capymoa_peers.Regressor("SOKNL", seed=1)
+    guess = model.predict_one({"a": 1.0})
+    assert (guess, type(guess)) == (7.0, float)
+    model.learn_one({"a": 2.0}, 5)
+    assert model._learner.schema == (["input 0", "target"], "target", None)
+    assert model._learner.learnt == [(np.array([2.0]), 5.0)]
+
+
+@pytest.mark.skipif(bool(capymoa_peers.missing()), reason=capymoa_peers.missing())
+@pytest.mark.filterwarnings("default")  # of CapyMOA's own imports
+@pytest.mark.parametrize("kind", capymoa_peers.CLASSIFIERS)
+def test_capymoa_learns_classes(kind):
+    rng = np.random.default_rng(1)
+    model = capymoa_peers.Classifier(kind, seed=1, n_classes=2)
+    right = 0
+    for x in rng.normal(size=(400, 2)).tolist():
+        record, y = {"a": x[0], "b": x[1]}, "up" if x[0] > 0 else "down"
+        chances = model.predict_proba_one(record)
+        assert not chances or sum(chances.values()) == pytest.approx(1)
+        right += bool(chances) and max(chances, key=chances.__getitem__) == y
+        model.learn_one(record, y)
+    assert right > 300
+    if kind == "SAMkNN":  # its matrix of distances is 5,000 by 5,000
+        assert 7 * 5_000**2 < model._raw_memory_usage < 9 * 5_000**2
+
+
+@pytest.mark.skipif(bool(capymoa_peers.missing()), reason=capymoa_peers.missing())
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("kind", capymoa_peers.REGRESSORS)
+def test_capymoa_learns_numbers(kind):
+    rng = np.random.default_rng(1)
+    model = capymoa_peers.Regressor(kind, seed=1)
+    errors = []
+    for a, b in rng.normal(size=(1000, 2)).tolist():
+        errors.append(abs(model.predict_one({"a": a, "b": b}) - 3 * (a > 0)))
+        model.learn_one({"a": a, "b": b}, 3.0 * (a > 0))
+    assert np.mean(errors[500:]) < 0.75  # half of that of the mean
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch):
+    def absent(_name):
+        raise capymoa_peers.PackageNotFoundError
+
+    monkeypatch.setattr(capymoa_peers, "version", absent)
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_without_capymoa_its_models_are_skipped_with_the_reason(tmp_path, capsys):
+    options = argparse.Namespace(data=tmp_path, streams="Phishing,elevators", models="MOA ARF,HAT", quick=False)
+    streams, models = accuracy.choose(options)
+    assert ([s.name for s in streams], [m.name for m in models]) == (["Phishing"], ["HAT"])
+    text = capsys.readouterr().out
+    assert "skipped, no such file in --data: elevators" in text
+    assert "skipped, capymoa is not installed (the extra peers): MOA ARF" in text
+
+
+def test_without_java_capymoa_is_skipped_with_the_reason(monkeypatch):
+    monkeypatch.setattr(capymoa_peers, "version", lambda _name: "1")
+    monkeypatch.setattr(capymoa_peers.shutil, "which", lambda _name: None)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert capymoa_peers.missing() == "CapyMOA needs Java, of which there is none"
+    monkeypatch.setenv("JAVA_HOME", "java")
+    assert capymoa_peers.missing() == ""
+
+
+@pytest.mark.long
+def test_a_quick_run_keeps_its_runs_and_writes_both_boards(tmp_path):
+    models = "AdaptiveKernel,Linear,no change,Linear (lags)"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "benchmarks.accuracy", "--quick", "--out", str(tmp_path), "--data", str(tmp_path)),
+            *("--models", models, "--streams", "Phishing,ChickWeights", "--jobs", "1"),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = [json.loads(line) for line in (tmp_path / "accuracy.jsonl").read_text().splitlines()]
+    assert {(run["stream"], run["model"]) for run in runs} == {
+        (stream, model) for stream in ("Phishing", "ChickWeights") for model in models.split(",")
+    }
+    text = (tmp_path / "accuracy.md").read_text()
+    assert "## The sixteen streams" in text
+    assert "## With the past of the target" in text
