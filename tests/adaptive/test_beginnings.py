@@ -19,7 +19,8 @@ def test_a_first_record_without_inputs(kind):
     model.learn_one({}, 1)
     for i in range(30):
         model.learn_one({"a": float(rng.normal())}, i % 2)
-    # Three heads, two linear experts; two of trees, or three of trees and levels and three on the scale of asinh; those of the memory.
+    # Three heads, two linear experts; two of trees, or three of trees and levels and three on the scale of asinh; those
+    # of the memory.
     n_experts = 7 + len(LABEL_EXPERTS) if kind is AdaptiveKernelClassifier else 11 + len(NUMBER_EXPERTS)
     assert len(model.expert_weights) == n_experts
     again = pickle.loads(pickle.dumps(model))
