@@ -43,7 +43,8 @@ def text(streams: list[Stream], delays: list[int], limit: int | None) -> str:
             "# Lags and late labels",
             f"`python -m benchmarks.late_lags` on {report.machine()}.",
             f"MAE of `AdaptiveKernelRegressor` without and with lags={N_LAGS}, labels so many records late: the lags "
-            "that a record was predicted with kept for its learning by `with_lags`, or taken anew, which no one should do.",
+            "that a record was predicted with kept for its learning by `with_lags`, or taken anew, which no one should "
+            "do.",
             report.table(["stream", "late", *WAYS], rows),
         ]
     )
