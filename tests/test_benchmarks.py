@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, memory_experts, predicting, rounds, scaling, serving_load, steps
+from benchmarks import footprint, late_lags, memory_experts, predicting, rounds, scaling, serving_load, steps
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -157,3 +157,13 @@ def test_a_quick_run_of_serving_answers_at_a_rate_and_as_fast_as_it_can(tmp_path
     fixed, most = tables(run("serving", tmp_path))
     assert [row[0] for row in fixed[2:]] == [row[0] for row in most[2:]] == ["without a key", "with a key, journalled"]
     assert all(row[6] == "0" for row in (*fixed[2:], *most[2:]))  # none failed
+
+
+def test_a_quick_run_of_late_lags_has_each_way_to_learn(tmp_path):
+    path = tmp_path / "late_lags.md"
+    late_lags.main(["--limit", "40", "--delays", "0", "3", "--streams", "TrumpApproval", "--to", str(path)])
+    rows = [line.split(" | ") for line in path.read_text().splitlines() if line.startswith("| TrumpApproval")]
+    assert [row[1] for row in rows] == ["0", "3"]
+    at_once, late = ([float(cell.strip(" |")) for cell in row[2:]] for row in rows)
+    assert at_once[1] == at_once[2]  # where labels come at once the lags are the same
+    assert late[1] != late[2]
