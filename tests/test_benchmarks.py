@@ -136,6 +136,13 @@ def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
 
 
 @pytest.mark.long
+def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
+    (lines,) = tables(run("budget", tmp_path))
+    assert len(lines) == 2 + 2 * 4
+    assert all(re.fullmatch(r"[\d.]+", row[3]) for row in lines[2:])
+
+
+@pytest.mark.long
 def test_a_quick_run_of_columns_has_every_way_to_read_one(tmp_path):
     identifying, dates, reading = tables(run("columns", tmp_path))
     assert len(identifying) == 2 + 2 * 5 * 5
