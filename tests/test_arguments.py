@@ -70,8 +70,14 @@ ADAPTIVE_WRONG = [
         for value in (0, -3, 1.5, True, None)
     ),
     *(
-        ("n_trees", value, f"n_trees must be a whole number of at least 0, got {value}")
+        (name, value, f"{name} must be a whole number of at least 0, got {value}")
+        for name in ("n_trees", "memory", "lags")
         for value in (-1, 1.5, True, None)
+    ),
+    ("lags", 1_001, r"lags must be a whole number of at most 1(,000)?, got 1001"),
+    *(
+        ("max_bytes", value, f"max_bytes must be a whole number of at least 16384, got {value}")
+        for value in (0, 16_383, 1e6, True)
     ),
     *(("ridge", value, f"{_RIDGE} {value!r}") for value in (0, -0.1, 1e-10, math.nan, math.inf, True, None, "1")),
     ("drift_rates", (), rf"{_RATES} \(\)"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, predicting, rounds, scaling, serving_load, steps
+from benchmarks import footprint, memory_experts, predicting, rounds, scaling, serving_load, steps
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -126,6 +126,13 @@ def test_a_quick_run_of_parts_leaves_each_out(tmp_path):
     assert {row[0] for row in compared[2:]} == {"trees", "learning again after a change"}
     assert all(row[3] != row[4] for row in compared if row[0] == "trees")
     assert len(found) == 2 + 16
+
+
+@pytest.mark.long
+def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
+    for found in tables(run("memory_experts", tmp_path)):
+        assert [int(row[1].replace(",", "")) for row in found[2:]] == list(memory_experts.SIZES)
+        assert len({row[4] for row in found[2:4]}) == 2
 
 
 @pytest.mark.long

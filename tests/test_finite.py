@@ -20,9 +20,11 @@ from streamkernel import (
     KernelClassifier,
     KernelRegressor,
 )
+from streamkernel.adaptive.core import AdaptiveCore
 from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.label_machine import LabelMachine
+from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
@@ -157,7 +159,8 @@ def test_targets_past_the_largest_are_clipped_and_counted(kind):
 
 def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_field():
     experts = make_experts(LabelExperts, 0.1, (0.0, 1e-3), 1, 40)
-    machine = LabelMachine(Inputs(10, True), Classes(Softmax(), 10), AdaptiveFeatures(Gaussian(), 4, 1), experts, (20,))
+    core, classes = AdaptiveCore(AdaptiveFeatures(Gaussian(), 4, 1), experts, (20,)), Classes(Softmax(), 10)
+    machine = LabelMachine(Inputs(10, True), classes, core, TargetLags(0, classes))
     machine.learn([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
     for field in ("heads_W", "losses"):
         getattr(machine.experts, field).flat[0] = math.nan

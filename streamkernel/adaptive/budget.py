@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from streamkernel.adaptive.forest import TreeEnsembles
-from streamkernel.compute.packed import RANK
+from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.fields import state_mismatch
 from streamkernel.state import State
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: What a state takes beside the arrays of experts: altogether, for each input, and for each class.
 _BESIDE, _PER_INPUT, _PER_CLASS = 6_144, 200, 96
 #: Shares of the rest that the heads may take, and the trees; the memory takes what is left over.
-_HEADS, _TREES = 0.4, 0.35
+_HEADS, _TREES = 0.5, 0.3
 #: Of the frequencies where bytes do not matter.
 _FEATURES = (1, 3 / 4, 1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16, 1 / 32)
 #: With fewer frequencies than this share, rather fewer heads.
@@ -105,8 +105,10 @@ class Budget:
         left = n_bytes - _beside(d, K)
         for n_features, n_heads in self._heads():
             linear = d if d <= 2 * n_features else 0
-            D = 2 * n_features + 1 + linear
-            taken = 8 * (n_heads * D * (D + K + RANK) + 2 * (linear + 1) * (linear + 1 + K))
+            heads = LeastSquaresHeads(1.0, tuple(range(n_heads)))
+            heads.begin(2 * n_features + 1 + linear, K)
+            # Twice: others are learnt for each new metric.
+            taken = 2 * max(heads.nbytes, heads.state_bytes) + 16 * (linear + 1) * (linear + 1 + K)
             if taken <= _HEADS * left:
                 break
         trees = TreeEnsembles(n_ensembles, 0, 1)

@@ -198,10 +198,14 @@ class AdaptiveCore:
         """Begin with what another core remembers."""
         self.begin(other.n_inputs, other.experts.n_outputs)
         self.columns.set_metric(other.columns.scales.copy(), other.columns.bandwidth)
+        self.columns.d0 = other.columns.d0
         self.importance = other.importance
         self.experts.resume(other.experts)
         self.experts.memory.set_metric(self.columns.scales)
         n = min(len(self.experts.memory), self.experts.memory.buffer_size)
         if n:
             X, y, w = self.experts.memory.rows_from(n, n)
+            self.experts.exchange_heads(self.experts.fresh_heads())
             self.experts.replay(self.columns.of(X, keys), y, w)
+        if other.is_relearning and n:
+            self._relearning = Relearning(self.columns, self.experts, n)

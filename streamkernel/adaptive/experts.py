@@ -27,6 +27,8 @@ from streamkernel.state import Array, State
 #: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
 _FORGETTING = np.array([1.0, 0.99])
 _LINEAR_DRIFTS = np.array([0.0, 1e-3])
+#: How much more than the others' an expert's loss is that begins after them.
+_BEGINS_LATE = 10.0
 #: Classes whose transitions are counted, at most: the first.
 _MOST_TRANSITIONS = 256
 
@@ -114,10 +116,12 @@ class Experts(abc.ABC):
         self.forest.begin(n_inputs, n_outputs)
         self.memory.begin(n_inputs)
         others = self.other_names
-        n_first = self.n_scales * len(self.heads.drifts) + E
-        self.losses = np.zeros(n_first + len(others))
+        H = len(self.heads.drifts)
+        n_asinh = (self.n_scales - 1) * H
+        self.losses = np.zeros(H + E + n_asinh + len(others))
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
-        self.prior = np.array([1.0] * n_first + asked)
+        # Of heads on another scale, and of neighbours for numbers, most are much alike: together they count as one.
+        self.prior = np.array([1.0] * (H + E) + [1 / H] * n_asinh + asked)
         self.change = Change()
 
     @property
@@ -168,11 +172,21 @@ class Experts(abc.ABC):
         self.linear_P *= growth[:, :, None] * growth[:, None, :]
 
     def resume(self, other: "Experts") -> None:
-        """Take what others of other sizes remember: the records, what moments there are, and when a change came."""
+        """Go on with what others of other sizes know; what begins anew has to show that it is worth a weight."""
         self.memory.resume(other.memory)
         self.change = other.change
+        begins = {name for name in self.names if "trees" in name}
+        if self.linear_W.shape == other.linear_W.shape:
+            self.linear_P, self.linear_W = other.linear_P, other.linear_W
+        else:
+            begins |= {name for name in self.names if name.startswith("linear")}
         for name in self._lasting:
             setattr(self, name, getattr(other, name))
+        known = dict(zip(other.names, other.losses.tolist(), strict=False))
+        late = max(known.values()) + _BEGINS_LATE
+        n = len(self.names)
+        self.losses[:n] = [late if name in begins else known.get(name, late) for name in self.names]
+        self.losses[n:] = other.losses[len(other.names) :]
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
@@ -225,14 +239,23 @@ class Experts(abc.ABC):
 
     @property
     def most_bytes(self) -> int:
-        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full."""
-        return max(self.nbytes, self.nbytes - self.heads.nbytes + self.heads.state_bytes)
+        """Bytes of the arrays or, if those are more, of their state once memory and trees' window are full.
+
+        Heads count twice: others are learnt for each new metric.
+        """
+        return self.nbytes - self.heads.nbytes + 2 * max(self.heads.nbytes, self.heads.state_bytes)
+
+    @property
+    def names(self) -> list[str]:
+        """The experts."""
+        names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
+        names += [f"asinh head, drift {q:g}" for q in self.heads.drifts if self.n_scales > 1]
+        return names + self.other_names
 
     @property
     def weights(self) -> dict[str, float]:
         """Each expert's weight in the mixture, by name."""
-        names = [f"head, drift {q:g}" for q in self.heads.drifts] + [f"linear {e}" for e in range(len(self.linear_W))]
-        names += [f"asinh head, drift {q:g}" for q in self.heads.drifts if self.n_scales > 1] + self.other_names
+        names = self.names
         weights = np.empty(len(names))
         hedge_weights(self.losses[: len(names)], self.prior[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
@@ -308,6 +331,12 @@ class LabelExperts(Experts):
         self.transition_counts = self._fresh_counts(n_outputs)
         self.transition_unit = np.ones(1)
 
+    def resume(self, other: Experts) -> None:
+        super().resume(other)
+        assert isinstance(other, LabelExperts)
+        known = dict(zip(other.heads.drifts, other.log_temperatures, strict=True))
+        self.log_temperatures = np.array([known.get(q, np.log(4.0)) for q in self.heads.drifts])
+
     def add_output(self) -> None:
         super().add_output()
         counts = self._fresh_counts(self.heads.W.shape[1])
@@ -370,7 +399,7 @@ class NumberExperts(Experts):
     n_scales = 2
     linear_rates = _LINEAR_DRIFTS
     memory_experts = NUMBER_EXPERTS
-    memory_prior = 1 / len(NUMBER_EXPERTS)  # most are much alike: together they count as one
+    memory_prior = 1 / len(NUMBER_EXPERTS)
     run = staticmethod(pass_numbers)
     _lasting = ("linear_moments", "squared_errors", "residuals")
     nothing = math.nan

@@ -199,6 +199,7 @@ def _no_trees(n_ensembles: int, n_trees: int, n_outputs: int) -> dict[str, Array
 def _nothing_grown(window: int, n_inputs: int, n_outputs: int) -> dict[str, Array]:
     """What a growth works with, nothing of it done."""
     width = lanes(n_outputs)
+    n_inputs, n_nodes = (n_inputs, NODES) if window else (0, 0)
     return {
         "progress": np.zeros(7, np.int64),
         "columns": np.zeros((5, n_inputs), np.int64),
@@ -207,6 +208,6 @@ def _nothing_grown(window: int, n_inputs: int, n_outputs: int) -> dict[str, Arra
         "codes": np.zeros((window, n_inputs), np.uint8),
         "watched": np.zeros((window, width)),
         "order": np.zeros((2, window), np.int64),
-        "nodes": np.zeros((NODES, 3), np.int64),
+        "nodes": np.zeros((n_nodes, 3), np.int64),
         "histograms": np.zeros((width // LANES * min(n_inputs, TRIED) * BINS, LANES)),
     }

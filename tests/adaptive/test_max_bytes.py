@@ -1,0 +1,122 @@
+"""A bound on bytes: the parts are chosen to fit, and chosen anew as inputs and classes come."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+
+CASES = pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [(AdaptiveKernelClassifier, {}), (AdaptiveKernelRegressor, {}), (AdaptiveKernelRegressor, {"lags": 2})],
+    ids=["classes", "numbers", "lags"],
+)
+BYTES = pytest.mark.parametrize("most", [2**15, 2**17, 2**19, 2**21])
+
+
+def _records(n, *, late=False, seed=1):
+    """Records of six inputs and two classes; of eleven inputs and nine classes where some come late."""
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(n, 11)), rng.random(n)
+    for i, row in enumerate(X.tolist()):
+        d = 6 + (late and min(max(i - 150, 0) // 30, 5))
+        label = int(row[0] > 0) + (2 * int(8 * noise[i] * min(i, 400) / 400) if late else 0)
+        yield {f"x{j}": value for j, value in enumerate(row[:d])}, label, row[0] ** 2 + row[1]
+
+
+def _fed(model, records):
+    xs, labels, numbers = zip(*records, strict=True)
+    model.advance(list(xs), list(labels if isinstance(model, AdaptiveKernelClassifier) else numbers))
+    return model
+
+
+@CASES
+@BYTES
+@pytest.mark.parametrize("late", [False, True])
+def test_neither_the_model_nor_its_checkpoint_takes_more(kind, arguments, most, late):
+    model = kind(seed=1, max_bytes=most, **arguments)
+    records = list(_records(2_600, late=late))
+    for start in range(0, len(records), 325):
+        _fed(model, records[start : start + 325])
+        assert model.memory_bytes <= most
+        assert len(pickle.dumps(model)) <= most
+    if late:
+        assert len(model.input_names) == 11
+
+
+def test_more_bytes_are_used():
+    used = [_fed(AdaptiveKernelRegressor(seed=1, max_bytes=2**k), _records(600)).memory_bytes for k in range(15, 23)]
+    assert all(more > less for less, more in itertools.pairwise(used) if less < max(used))
+    assert all(2**k / 4 < taken for k, taken in zip(range(15, 21), used, strict=False))
+
+
+@CASES
+def test_where_bytes_suffice_the_arguments_hold(kind, arguments):
+    free, bounded = (kind(seed=1, max_bytes=most, **arguments) for most in (None, 2**26))
+    xs, labels, numbers = zip(*_records(700), strict=True)
+    ys = list(labels if kind is AdaptiveKernelClassifier else numbers)
+    assert bounded.advance(list(xs), ys).predictions == free.advance(list(xs), ys).predictions
+    assert bounded.memory_bytes == free.memory_bytes
+    assert "parts" not in free.__getstate__()
+
+
+@CASES
+@pytest.mark.parametrize("most", [2**16, 2**19])
+def test_bits_depend_neither_on_the_calls_nor_on_being_saved(kind, arguments, most):
+    records = list(_records(700, late=True))
+    whole = _fed(kind(seed=1, max_bytes=most, **arguments), records)
+    cut = kind(seed=1, max_bytes=most, **arguments)
+    for start in range(0, len(records), 37):
+        _fed(cut, records[start : start + 37])
+        cut = pickle.loads(pickle.dumps(cut))
+    single = kind(seed=1, max_bytes=most, **arguments)
+    for x, label, number in records:
+        single.predict_one(x)
+        single.learn_one(x, label if kind is AdaptiveKernelClassifier else number)
+    assert whole.state_digest() == cut.state_digest() == single.state_digest()
+
+
+def test_a_model_that_had_no_room_left_still_knows_what_it_learnt():
+    model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(1_000))
+    parts = model._machine.core.parts
+    for label in ("third", "fourth"):  # there is room for two classes
+        model.learn_one({"x0": 9.0}, label)
+    assert model._machine.core.parts.n_outputs == 4 > parts.n_outputs
+    fresh = list(_records(300, seed=2))
+    assert np.mean([model.predict_one(x) == label for x, label, _ in fresh]) > 0.85
+
+
+def test_heads_keep_the_rates_in_the_middle():
+    model = _fed(AdaptiveKernelClassifier(seed=1, max_bytes=2**17), _records(200))
+    assert [name for name in model.expert_weights if name.startswith("head")] == ["head, drift 0.001"]
+
+
+@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+@pytest.mark.parametrize("most", [0, 16_383, "1 MB", 1e6, True])
+def test_a_bound_that_is_none_is_refused(kind, most):
+    with pytest.raises(ValueError, match=r"max_bytes must be a whole number of at least 16384, got"):
+        kind(max_bytes=most)
+
+
+@CASES
+@pytest.mark.parametrize("place", range(2, 8))
+@pytest.mark.parametrize("size", [-1, 2**40])
+def test_a_state_of_other_sizes_is_refused(kind, arguments, place, size):
+    model = _fed(kind(seed=1, max_bytes=2**19, **arguments), _records(200))
+    before = model.state_digest()
+    state = model.__getstate__()
+    parts = state["parts"].copy()
+    parts[place] = size
+    for wrong in (parts, parts.tolist(), parts[:-1], parts.astype(float), None):
+        with pytest.raises(ValueError, match="this state does not fit: its field 'parts'"):
+            model.__setstate__({**state, "parts": wrong})
+    assert model.state_digest() == before
+
+
+def test_before_the_first_record_there_are_no_sizes():
+    model = AdaptiveKernelRegressor(seed=1, max_bytes=2**17)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.state_digest() == model.state_digest()
+    assert _fed(again, _records(60)).state_digest() == _fed(model, _records(60)).state_digest()
