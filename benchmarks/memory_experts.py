@@ -34,8 +34,15 @@ Pair = tuple[dict[Any, Any], Any]
 
 def moving_centres(d: int) -> Iterator[Pair]:
     """Four classes of 50 centres, all of which move."""
-    arguments = {"n_classes": 4, "n_centroids": 50, "change_speed": 0.001, "n_drift_centroids": 50}
-    yield from synth.RandomRBFDrift(seed_model=1, seed_sample=1, n_features=d, **arguments)
+    yield from synth.RandomRBFDrift(
+        seed_model=1,
+        seed_sample=1,
+        n_classes=4,
+        n_features=d,
+        n_centroids=50,
+        change_speed=0.001,
+        n_drift_centroids=50,
+    )
 
 
 def friedman(d: int) -> Iterator[Pair]:
