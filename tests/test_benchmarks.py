@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, predicting, rounds, scaling, serving_load, steps
+from benchmarks import footprint, memory_experts, predicting, rounds, scaling, serving_load, steps
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -133,6 +133,13 @@ def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
     (lines,) = tables(run("budget", tmp_path))
     assert len(lines) == 2 + 2 * 4
     assert all(re.fullmatch(r"[\d.]+", row[3]) for row in lines[2:])
+
+
+@pytest.mark.long
+def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
+    for found in tables(run("memory_experts", tmp_path)):
+        assert [int(row[1].replace(",", "")) for row in found[2:]] == list(memory_experts.SIZES)
+        assert len({row[4] for row in found[2:4]}) == 2
 
 
 @pytest.mark.long

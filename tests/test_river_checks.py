@@ -42,6 +42,7 @@ CLASSIFIERS = [
     AdaptiveKernelClassifier(),
     AdaptiveKernelClassifier(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
     AdaptiveKernelClassifier(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
+    AdaptiveKernelClassifier(n_features=16, lags=1, seed=1),
 ]
 
 
@@ -56,6 +57,8 @@ REGRESSORS = [
     AdaptiveKernelRegressor(),
     AdaptiveKernelRegressor(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
     AdaptiveKernelRegressor(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
+    AdaptiveKernelRegressor(n_features=16, lags=3, seed=1),
+    AdaptiveKernelRegressor(n_features=16, lags=2, n_trees=0, standardize=False, seed=1),
     GaussianProcessRegressor(n_features=32),
     GaussianProcessRegressor(Matern() + Gaussian(2.0), 0.5, 8, None, False, True, 1e-3, False, False, seed=1),
     GaussianProcessRegressor(n_features=8, variance=VarianceOperator(8, 4, 16), seed=1),

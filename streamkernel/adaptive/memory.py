@@ -55,7 +55,7 @@ class Memory:
         """Begin with nothing remembered."""
         span = min(self.size, max(LARGEST // max(n_inputs, 1), 1))
         n, k = max(span, self.buffer_size), MANY
-        self.arrays = memory.Memory(
+        self.arrays = memory.Ring(
             rows=np.zeros((n_inputs, n), np.float32),
             targets=np.zeros(n),
             weights=np.zeros(n),

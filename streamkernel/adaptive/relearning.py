@@ -19,8 +19,8 @@ from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _PREFIX = "relearning_"
-#: Multiplications at a labelled record, roughly: a third of a millisecond.
-WORK = 5_000_000
+#: Multiplications at a labelled record, roughly: half a millisecond.
+WORK = 10_000_000
 #: Rows at a labelled record: more than one come in, so that there is an end.
 LEAST, MOST = 4, 256
 
@@ -116,7 +116,7 @@ class Relearning:
     def _look(self, keys: Array) -> None:
         """Take the slopes of some rows by the slowest head in force."""
         coefficients, columns = self._experts.slowest_head, self._in_force
-        of_a_row = 4 * min(len(coefficients), metric.WATCHED) * columns.n_inputs * columns.n_features
+        of_a_row = 6 * min(len(coefficients), metric.WATCHED) * columns.n_inputs * columns.n_features
         X, _, _ = self._rows(min(_rows_at_once(of_a_row), self._to_look))
         feature_map = columns.feature_map(keys, _NO_KEYS)
         slopes = feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W))

@@ -16,7 +16,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
-from streamkernel.compute.memory import MANY, Memory, neighbours_of_label, remember
+from streamkernel.compute.memory import MANY, Ring, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
 from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
@@ -88,7 +88,7 @@ def pass_labels(
         A `Forest` of T = 2 ensembles of trees, or none: one learns the classes, one what the mixture of heads and
         linear experts leaves over; updated.
     memory_parts
-        A `Memory`; updated.
+        A `Ring`; updated.
     mixture_parts
         A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbours, transitions; none of its own
         losses counts as more than `WORST` in its block; updated.
@@ -101,7 +101,7 @@ def pass_labels(
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
+    forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])

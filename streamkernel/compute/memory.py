@@ -41,7 +41,7 @@ _TILE = 1024
 _COMPARED = 64
 
 
-class Memory(NamedTuple):
+class Ring(NamedTuple):
     """A ring of the last W records, and the last search in it.
 
     Attributes
@@ -82,7 +82,7 @@ class Memory(NamedTuple):
 
 
 @jit
-def remember(memory: Memory, x: Array, target: float, weight: float, residual: float) -> None:
+def remember(memory: Ring, x: Array, target: float, weight: float, residual: float) -> None:
     """Take a record, scaled inputs (d,), in the place of the oldest."""
     place = memory.seen[0] % memory.rows.shape[1]
     for j in range(memory.rows.shape[0]):
@@ -159,7 +159,7 @@ def insert_nearest(distances: Array, first: int, stop: int, places: Array, neare
 
 
 @jit
-def search(memory: Memory, x: Array) -> None:
+def search(memory: Ring, x: Array) -> None:
     """Find the nearest records in the short and in the long memory, unless that was the last search.
 
     Parameters
@@ -200,7 +200,7 @@ def search(memory: Memory, x: Array) -> None:
 
 
 @jit
-def _weigh(memory: Memory, s: int, n: int, weights: Array) -> Any:
+def _weigh(memory: Ring, s: int, n: int, weights: Array) -> Any:
     """The weights of the n nearest records, and their sum: 0 where there are none, or of next to no weight."""
     total = 0.0
     for i in range(n):
@@ -211,7 +211,7 @@ def _weigh(memory: Memory, s: int, n: int, weights: Array) -> Any:
 
 
 @jit
-def mean_target(memory: Memory, s: int, n: int, weights: Array, moments: Array, otherwise: float) -> Any:
+def mean_target(memory: Ring, s: int, n: int, weights: Array, moments: Array, otherwise: float) -> Any:
     """The mean target of the n nearest records, outliers drawn in by the moments of the targets; or otherwise."""
     total = _weigh(memory, s, n, weights)
     mean = 0.0
@@ -221,7 +221,7 @@ def mean_target(memory: Memory, s: int, n: int, weights: Array, moments: Array, 
 
 
 @jit
-def mean_residual(memory: Memory, s: int, n: int, weights: Array) -> Any:
+def mean_residual(memory: Ring, s: int, n: int, weights: Array) -> Any:
     """The mean residual of the n nearest records, drawn to 0 as by one of weight 1."""
     total = _weigh(memory, s, n, weights)
     mean = 0.0
@@ -231,7 +231,7 @@ def mean_residual(memory: Memory, s: int, n: int, weights: Array) -> Any:
 
 
 @jit
-def median_residual(memory: Memory, s: int, n: int, ordered: Array) -> Any:
+def median_residual(memory: Ring, s: int, n: int, ordered: Array) -> Any:
     """The median residual of the n nearest records; 0 of none."""
     for i in range(n):
         residual = memory.residuals[memory.places[s, i]]
@@ -244,7 +244,7 @@ def median_residual(memory: Memory, s: int, n: int, ordered: Array) -> Any:
 
 
 @jit
-def neighbours_of_number(memory: Memory, x: Array, smooth: float, moments: Array, room: Array, out: Array) -> None:
+def neighbours_of_number(memory: Ring, x: Array, smooth: float, moments: Array, room: Array, out: Array) -> None:
     """What the nearest records say of a record with a number for a target.
 
     Parameters
@@ -275,7 +275,7 @@ def neighbours_of_number(memory: Memory, x: Array, smooth: float, moments: Array
 
 
 @jit
-def vote(memory: Memory, s: int, n: int, weights: Array, out: Array) -> None:
+def vote(memory: Ring, s: int, n: int, weights: Array, out: Array) -> None:
     """The labels of the n nearest records as a distribution, (K,), of which a share is uniform."""
     K = out.shape[0]
     total = _weigh(memory, s, n, weights)
@@ -288,7 +288,7 @@ def vote(memory: Memory, s: int, n: int, weights: Array, out: Array) -> None:
 
 
 @jit
-def neighbours_of_label(memory: Memory, x: Array, room: Array, out: Array) -> None:
+def neighbours_of_label(memory: Ring, x: Array, room: Array, out: Array) -> None:
     """What the nearest records say of a record with a class.
 
     Parameters

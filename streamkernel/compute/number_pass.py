@@ -16,7 +16,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
-from streamkernel.compute.memory import MANY, Memory, neighbours_of_number, remember
+from streamkernel.compute.memory import MANY, Ring, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.tree_schedule import learn_trees
@@ -90,7 +90,7 @@ def pass_numbers(
     forest_parts
         A `Forest` of T = 1 ensemble of trees, or none, on what heads and linear experts leave over; updated.
     memory_parts
-        A `Memory`; updated.
+        A `Ring`; updated.
     mixture_parts
         A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
         neighbours, levels; and, if G, of the two of the last mixture. Its own losses are squared errors in variances of
@@ -105,7 +105,7 @@ def pass_numbers(
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
-    forest, memory, mixture = Forest(*forest_parts), Memory(*memory_parts), Mixture(*mixture_parts)
+    forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta

@@ -45,7 +45,7 @@ FEW = 2 * BINS
 #: Work is counted in sums of `LANES` float64: some nanoseconds each. This much, about, is done at once.
 AT_ONCE = 4096
 #: The work for a value that is sorted, one whose interval is sought, and an interval where a cut is tried.
-SORT, ENCODE, CUT = 16, 3, 3
+SORT, ENCODE, CUT = 16, 3, 2
 
 
 @jit
@@ -202,7 +202,7 @@ def split_node(forest: Forest, slot: int, word: Any) -> None:
         if upto < n:
             return
         feature, cut = best_split(forest.codes, rows, forest.histograms, held, columns[N_BINS], k, groups * LANES)
-        progress[WORK] += m * min(BINS, n) * (CUT + k)
+        progress[WORK] += m * min(BINS, n) * (CUT + (k + 1) // 2)
         if feature >= 0:
             middle = partition(forest.codes, feature, cut, rows, forest.order[1])
             progress[WORK] += n

@@ -39,7 +39,7 @@ from streamkernel.compute.trees import FIRST, GROWING, GROWN, SEEN, SINCE, SOONE
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The part of the records between two growths over which one is spread, and at least that many records.
-SPREAD = 4
+SPREAD = 6
 QUICKEST = 3
 
 
@@ -65,7 +65,7 @@ def most_work(forest: Forest) -> Any:
     N, tried, k, groups = forest.nodes.shape[0], min(d, TRIED), n_watched(K), forest.watched.shape[1] // LANES
     window = n * d * (1 + ENCODE) + d * SORT * (n // sampling_step(n) + 3)
     asked = min(N, DEEPEST * n // (2 * SMALLEST))
-    splits = DEEPEST * n * (tried * groups + 1) + min(asked * BINS, DEEPEST * n) * tried * (CUT + k)
+    splits = DEEPEST * n * (tried * groups + 1) + min(asked * BINS, DEEPEST * n) * tried * (CUT + (k + 1) // 2)
     values = n * (1 + 2 * K) + (n + 4 * N) * (1 + K)
     return window + T * (splits + values + records_to_grow(n, forest.features.shape[1] - 1) * (DEEPEST + K))
 

@@ -24,10 +24,10 @@ from streamkernel.state import Array
 class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.MiniBatchClassifier):
     """A kernel classifier that learns all a record says, at once, in bounded memory.
 
-    Recursive least squares on random features, at three drift rates, two linear experts and two ensembles of trees on
-    the last records, mixed by how well each did lately. The inputs are weighed by a metric that is learnt from the last
-    records. When the mixture comes to do worse than it did, the stream has changed: the metric is learnt again from the
-    records since, and the trees' window forgets those before.
+    Recursive least squares on random features, at three drift rates, two linear experts, two ensembles of trees on the
+    last records and the nearest of these, mixed by how well each did lately. The inputs are weighed by a metric that is
+    learnt from the last records. When the mixture comes to do worse than it did, the stream has changed: the metric is
+    learnt again from the records since, and the trees' window forgets those before.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     tree_window
         The last records, on which trees are grown. Defaults to 2,000.
     memory
-        The last records, whose nearest are experts; of d inputs at most 100,000 / d. 0 for no such experts. Defaults to
-        10,000.
+        The last records, of which the nearest are experts: 100,000 / d at most, of d inputs. 0 for no such experts.
+        Defaults to 10,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs

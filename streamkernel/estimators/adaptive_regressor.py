@@ -58,8 +58,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     tree_window
         The last records, on which trees are grown. Defaults to 2,000.
     memory
-        The last records, whose nearest are experts; of d inputs at most 100,000 / d. 0 for no such experts. Defaults to
-        10,000.
+        The last records, of which the nearest are experts: 100,000 / d at most, of d inputs. 0 for no such experts.
+        Defaults to 10,000.
     standardize
         Whether numbers are centred and scaled by running moments. None (the default) is what the kernel asks for.
     max_inputs

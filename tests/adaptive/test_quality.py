@@ -101,8 +101,8 @@ def test_the_mixture_leans_on_a_drifting_head_when_the_stream_drifts(drift):
         y = x["x0"] * math.cos(drift * i) + x["x1"] * math.sin(drift * i) + 0.1 * float(rng.normal())
         model.learn_one(x, y)
         if i >= 1_000:
-            still.append(model.expert_weights["head, drift 0"])
-            drifting.append(model.expert_weights["head, drift 0.03"])
+            for said, rate in ((still, "0"), (drifting, "0.03")):
+                said.append(sum(model.expert_weights[f"{scale}head, drift {rate}"] for scale in ("", "asinh ")))
     if drift:
         assert np.mean(drifting) > 0.9
     else:

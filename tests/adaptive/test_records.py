@@ -319,10 +319,10 @@ def test_importances_are_shares_by_name(kind):
     model = _model(kind, metric_schedule=(50,))
     model.advance(xs[:49], ys[:49])
     assert model.feature_importances_ == {}
-    model.learn_one(xs[49], ys[49])
+    model.advance(xs[49:57], ys[49:57])
     assert set(model.feature_importances_) == {"x0", "x1", "x2"}
     assert sum(model.feature_importances_.values()) == pytest.approx(1)
     # An input that came after the metric has no share yet.
-    model.learn_one({"late": 1.0, "word": "w"}, ys[50])
+    model.learn_one({"late": 1.0, "word": "w"}, ys[57])
     assert set(model.feature_importances_) == {"x0", "x1", "x2"}
     assert set(model.input_names) == {"x0", "x1", "x2", "late", "word=w"}

@@ -91,9 +91,9 @@ def records(rng, D):
 def copied(state):
     """The state's arrays, copied: those of heads and linear experts, the others, the memory, and the forest."""
     parts = [part.copy() for part in state]
-    n_forest, n_memory = len(trees.Forest._fields), len(memories.Memory._fields)
+    n_forest, n_memory = len(trees.Forest._fields), len(memories.Ring._fields)
     of_both, forest = parts[8:-n_forest], trees.Forest(*parts[-n_forest:])
-    return parts[:8], of_both[:-n_memory], memories.Memory(*of_both[-n_memory:]), forest
+    return parts[:8], of_both[:-n_memory], memories.Ring(*of_both[-n_memory:]), forest
 
 
 def settled(matrices):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,15 +14,20 @@ from connectors.ports import Position, Record
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import LabelRecord
+from streamkernel.daemon.config.promises import caveats
 from streamkernel.daemon.labels import snapshot
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.stage import JoinStage
+from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learner import AdvancingLearner
 from streamkernel.daemon.stream.model_status import ModelStatus
 from streamkernel.daemon.stream.processor import Processor, Scores
 from streamkernel.daemon.stream.quality import ProgressiveLoss, Quality
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.daemon.labels_stream import outcome, sections, write_pair
 
 SMALL: dict[str, Any] = {"n_features": 8, "n_trees": 0, "memory": 0, "metric_schedule": None, "seed": 1}
 #: What happens, in order: a record, its label, or a record that brings its own target.
@@ -121,9 +126,9 @@ def test_a_record_is_learnt_with_the_lags_of_its_prediction(kind: type, lags: in
     stream = happenings(kind)
     own, model = model_of(kind, lags), model_of(kind, lags)
     said = one_by_one(own, stream, lags)
-    run = Run(model)
-    run.take(events_of(stream), size)
-    assert run.said == said
+    daemon = Run(model)
+    daemon.take(events_of(stream), size)
+    assert daemon.said == said
     assert model.state_digest() == own.state_digest()
 
 
@@ -159,12 +164,12 @@ def test_a_label_that_is_refused_is_not_known(size: int) -> None:
     said = one_by_one(own, spoilt, 2, taken=[math.inf])
     late = [("label", number, 1.5) for number in range(150) if number % 11 in (3, 7)]
     kept = {number for what, number, _ in spoilt if what == "record"} & {number for _, number, _ in late}
-    run = Run(model)
-    run.take(events_of(spoilt), size)
-    assert run.said == said
+    daemon = Run(model)
+    daemon.take(events_of(spoilt), size)
+    assert daemon.said == said
     assert model.state_digest() == own.state_digest()
     # The records of the refused labels wait on, with the lags they were predicted with.
-    waiting = {int(key[1:]): entry.lags for key, entry in run.join.pending}
+    waiting = {int(key[1:]): entry.lags for key, entry in daemon.join.pending}
     assert kept <= waiting.keys()
     assert all(len(waiting[number]) == 2 for number in kept if number > 20)
 
@@ -176,12 +181,12 @@ def test_each_of_several_models_has_lags_of_its_own() -> None:
     for name, model in alone.items():
         one_by_one(model, stream, settings[name])
     models = {name: model_of(AdaptiveKernelRegressor, lags) for name, lags in settings.items()}
-    run = Run(models["own"], others={name: models[name] for name in ("one", "three")})
-    run.take(events_of(stream), 10)
+    daemon = Run(models["own"], others={name: models[name] for name in ("one", "three")})
+    daemon.take(events_of(stream), 10)
     assert {name: model.state_digest() for name, model in models.items()} == {
         name: model.state_digest() for name, model in alone.items()
     }
-    assert run.join.n_lags == 3
+    assert daemon.join.n_lags == 3
 
 
 def test_a_model_that_has_learnt_begins_with_what_it_knows() -> None:
@@ -195,16 +200,16 @@ def test_a_model_that_has_learnt_begins_with_what_it_knows() -> None:
 
 
 def test_without_lags_nothing_is_kept() -> None:
-    run = Run(model_of(AdaptiveKernelRegressor, 0))
-    run.take(events_of(happenings(AdaptiveKernelRegressor)), 10)
-    assert run.join.known is None
-    assert all(entry.lags == () for _, entry in run.join.pending)
+    daemon = Run(model_of(AdaptiveKernelRegressor, 0))
+    daemon.take(events_of(happenings(AdaptiveKernelRegressor)), 10)
+    assert daemon.join.known is None
+    assert all(entry.lags == () for _, entry in daemon.join.pending)
 
 
 def test_late_labels_of_version_1_are_read() -> None:
-    run = Run(model_of(AdaptiveKernelRegressor, 0))
-    run.take(events_of(happenings(AdaptiveKernelRegressor)), 10)
-    header, blob = snapshot.dump(run.join)
+    daemon = Run(model_of(AdaptiveKernelRegressor, 0))
+    daemon.take(events_of(happenings(AdaptiveKernelRegressor)), 10)
+    header, blob = snapshot.dump(daemon.join)
     line, _, rest = blob.partition(b"\n")
     head = json.loads(line)
     assert head.pop("known") is None
@@ -212,3 +217,38 @@ def test_late_labels_of_version_1_are_read() -> None:
     again = LabelJoin("id", "y", 3600.0, 1000, clock=lambda: 0.0)
     snapshot.restore(again, header, json.dumps(head).encode() + b"\n" + rest)
     assert snapshot.dump(again) == (header, blob)
+
+
+class TestRuns:
+    """The daemon as a whole: stopped now and then, as if never; several models, each with lags of its own."""
+
+    MODELS: ClassVar[dict[str, Any]] = {
+        "none": [{"streamkernel.AdaptiveKernelClassifier": SMALL}],
+        "one": [{"streamkernel.AdaptiveKernelClassifier": {"lags": 1, **SMALL}}],
+    }
+
+    @pytest.mark.parametrize("several", [False, True])
+    def test_a_run_that_was_stopped_is_as_one_that_was_not(
+        self, homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch, several: bool
+    ) -> None:
+        models = {"model": None, "models": self.MODELS, "publish": "one"} if several else {"model": self.MODELS["one"]}
+        seen = []
+        for name, stops in (("whole", ()), ("stopped", (1, 150, 299))):
+            home = homes(name)
+            write_pair(home.folder, "jsonl", 600)
+            monkeypatch.chdir(home.folder)
+            home.configure(**sections(), **models)
+            for stop in stops:
+                run(prepare(home.config), max_records=stop)
+            run(prepare(home.config))
+            seen.append(outcome(home))
+        assert seen[0] == seen[1]
+
+    def test_check_warns_of_lags_in_a_pipeline(self, home: Home) -> None:
+        for name in ("records.jsonl", "labels.jsonl"):
+            (home.folder / name).write_text('{"id": 1, "y": "a"}\n')
+        told = []
+        for before in ([], ["river.preprocessing.StandardScaler"]):
+            home.configure(**sections(), model=[*before, *self.MODELS["one"]])
+            told.append(any("lags are not kept" in line for line in caveats(prepare(home.config), {})))
+        assert told == [False, True]

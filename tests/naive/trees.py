@@ -222,7 +222,7 @@ def records_between(n, n_trees):
 
 
 def records_to_grow(n, n_trees):
-    return max(3, n // (4 * n_trees))
+    return max(3, n // (6 * n_trees))
 
 
 def most_work(n, d, K, n_ensembles, n_trees):
@@ -230,7 +230,7 @@ def most_work(n, d, K, n_ensembles, n_trees):
     tried, k = min(d, 32), n_watched(K)
     groups = (k + 1) // 4 + 1
     window = 4 * n * d + 16 * d * (n // sampling_step(n) + 3)
-    splits = 10 * n * (tried * groups + 1) + min(32 * 511, 32 * (10 * n // 6), 10 * n) * tried * (3 + k)
+    splits = 10 * n * (tried * groups + 1) + min(32 * 511, 32 * (10 * n // 6), 10 * n) * tried * (2 + (k + 1) // 2)
     values = n * (1 + 2 * K) + (n + 4 * 511) * (1 + K)
     return window + n_ensembles * (splits + values + records_to_grow(n, n_trees) * (10 + K))
 

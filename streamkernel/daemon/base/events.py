@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from connectors.ports import Label, Record
-from streamkernel.daemon.base.model import Model
-from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
+from streamkernel.daemon.base.model import Model, lagging
 
 __all__ = ["Events", "LabelRecord", "Prediction"]
 
@@ -57,6 +56,7 @@ class Events:
 
     def xs_for(self, model: Model) -> Sequence[Mapping[str, Any]]:
         """Return the inputs of each event, with the lags where the model wants some."""
-        if self.lags is None or not isinstance(model, AdaptiveMachineEstimator) or not model.lags:
+        one = lagging(model)
+        if self.lags is None or one is None:
             return self.xs
-        return [model.with_lags(dict(x), known) for x, known in zip(self.xs, self.lags, strict=True)]
+        return [one.with_lags(dict(x), known) for x, known in zip(self.xs, self.lags, strict=True)]

@@ -20,6 +20,7 @@ __all__ = [
     "has_own_parts",
     "is_binary",
     "is_ours",
+    "lagging",
     "last_step",
     "learning_part",
     "n_lags",
@@ -52,7 +53,15 @@ def learning_part(model: Model) -> base.Base:
     return step.model if isinstance(step, WindowRefit) else step
 
 
-def n_lags(model: Model) -> int:
+def lagging(model: base.Base) -> AdaptiveMachineEstimator | None:
+    """Return a model that wants the last known targets with each record; None of any other, and of a pipeline."""
+    # A pipeline is an instance of what its last step is one of.
+    if isinstance(model, compose.Pipeline) or not isinstance(model, AdaptiveMachineEstimator):
+        return None
+    return model if model.lags else None
+
+
+def n_lags(model: base.Base) -> int:
     """Return how many of the last known targets a model wants with each record; of most, none.
 
     Examples
@@ -62,7 +71,8 @@ def n_lags(model: Model) -> int:
     (3, 0)
 
     """
-    return int(model.lags) if isinstance(model, AdaptiveMachineEstimator) else 0
+    one = lagging(model)
+    return 0 if one is None else int(one.lags)
 
 
 def task_of(model: Model) -> Task:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connectors.ports import Sink
-from streamkernel.daemon.base.model import is_binary, last_step
+from streamkernel.daemon.base.model import Model, is_binary, last_step, n_lags
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSinkConfig, KafkaSourceConfig, RiverSourceConfig, SourceConfig
 from streamkernel.daemon.config.warm import learnt_twice
@@ -22,6 +22,11 @@ def caveats(plan: Plan, sinks: Mapping[str, Sink]) -> list[str]:
         lines.append("source.target is not set: no record has a label, nothing will be learnt")
     if twice := learnt_twice(config):
         lines.append(twice)
+    if config.labels is not None and any(map(_loses_lags, (plan.models or {"": plan.model}).values())):
+        lines.append(
+            "model: at the end of a pipeline, lags are not kept with records whose labels come late, which are learnt "
+            "with others than they were predicted with: give the estimator alone, it scales and encodes its inputs"
+        )
     if advice := label_advice(plan):
         lines.append(f"model: {advice}")
     off = {
@@ -77,6 +82,11 @@ def label_advice(plan: Plan) -> str:
         f"{type(last_step(plan.model)).__name__} tells true from false and knows no other label: set {keys[0]}: bool, "
         "which reads yes and no, true and false, 1 and 0, or put it into river.multiclass.OneVsRestClassifier"
     )
+
+
+def _loses_lags(model: Model) -> bool:
+    """Return whether a model wants lags, and is not what the daemon gives them to."""
+    return n_lags(last_step(model)) > 0 and not n_lags(model)
 
 
 def _grows(source: SourceConfig) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from connectors.ports import Fault, Label, Record
 from streamkernel.daemon.base.events import Events, LabelRecord, Prediction
-from streamkernel.daemon.base.model import n_lags
+from streamkernel.daemon.base.model import lagging, n_lags
 from streamkernel.daemon.labels.decision import Decision, LabelStatus
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.labels.keys import key_of
@@ -17,7 +17,6 @@ from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk, Sco
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.learned import Learned, part_of
 from streamkernel.daemon.stream.learner import Learner
-from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
 
 __all__ = ["JoinStage"]
@@ -138,8 +137,8 @@ class JoinStage:
         learners = [self._learner, *(self._challengers.learners.values() if self._challengers else ())]
         wanting = max((learner.model for learner in learners), key=n_lags)
         known: list[Label] = []
-        if isinstance(wanting, AdaptiveMachineEstimator) and self.join.known is None:
-            known = [y for y in wanting.with_lags({}).values() if y is not None]
+        if (one := lagging(wanting)) is not None and self.join.known is None:
+            known = [y for y in one.with_lags({}).values() if y is not None]
         self.join.keep_lags(n_lags(wanting), known)
 
     def _refuse(self, decision: Decision, row: int, fault: Fault, learned: Learned, done: ChunkResult) -> None:

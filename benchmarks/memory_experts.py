@@ -1,0 +1,122 @@
+"""What a memory of the adaptive estimators costs and brings, by its size and the number of inputs.
+
+    python -m benchmarks.memory_experts [--records N] [--out DIR] [--quick]
+
+Streams of 5, 10, 20 and 50 inputs: classes of moving centres (River's RandomRBFDrift), and a number that five of the
+inputs tell (Friedman's function). At each d all models go on by the same records in turns, so that what disturbs the
+machine disturbs all of them; CPU time of `advance`, by the median of the calls of the stream's second half.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+# One thread a model: NumPy reads these when it is imported.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
+
+import numpy as np
+from river.datasets import synth
+
+from benchmarks.report import machine, table, write
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.state import to_bytes
+
+SIZES = (0, 500, 2_000, 10_000)
+INPUTS = (5, 10, 20, 50)
+CALL = 500
+Pair = tuple[dict[Any, Any], Any]
+
+
+def moving_centres(d: int) -> Iterator[Pair]:
+    """Four classes of 50 centres, all of which move."""
+    yield from synth.RandomRBFDrift(
+        seed_model=1,
+        seed_sample=1,
+        n_features=d,
+        n_classes=4,
+        n_centroids=50,
+        change_speed=0.001,
+        n_drift_centroids=50,
+    )
+
+
+def friedman(d: int) -> Iterator[Pair]:
+    """Friedman's function of the first five inputs, with noise of deviation 1."""
+    rng = np.random.default_rng(1)
+    while True:
+        X, noise = rng.uniform(size=(CALL, d)), rng.normal(size=CALL)
+        a, b, c, e, f = X[:, :5].T
+        y = 10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * e + 5 * f + noise
+        yield from ((dict(enumerate(row)), float(target)) for row, target in zip(X.tolist(), y, strict=True))
+
+
+def measure(kind: type, stream: Iterator[Pair], n_records: int) -> list[tuple[float, float, float]]:
+    """Of each size of memory: us a record, the state's size in MB, and what was right, or the mean absolute error."""
+    models = [kind(memory=size, seed=1) for size in SIZES]
+    took: list[list[float]] = [[] for _ in SIZES]
+    scores = [0.0] * len(SIZES)
+    for _ in range(n_records // CALL):
+        xs, ys = zip(*islice(stream, CALL), strict=True)
+        for i, model in enumerate(models):
+            before = time.process_time()
+            said = model.advance(xs, ys).predictions
+            took[i].append((time.process_time() - before) / CALL * 1e6)
+            if kind is AdaptiveKernelClassifier:
+                scores[i] += sum(one == y for one, y in zip(said, ys, strict=True))
+            else:
+                scores[i] += sum(abs(one - y) for one, y in zip(said, ys, strict=True))
+    return [
+        (
+            statistics.median(took[i][-(-len(took[i]) // 2) :]),
+            len(to_bytes(model.__getstate__())) / 1e6,
+            score / n_records,
+        )
+        for i, (model, score) in enumerate(zip(models, scores, strict=True))
+    ]
+
+
+def rows(kind: type, stream: Any, n_records: int, inputs: tuple[int, ...]) -> list[list[str]]:
+    """Lines of the table."""
+    lines = []
+    for d in inputs:
+        measured = measure(kind, stream(d), n_records)
+        for size, (us, megabytes, score) in zip(SIZES, measured, strict=True):
+            asked = min(size, 100_000 // d)
+            said = f"{score:.2%}" if kind is AdaptiveKernelClassifier else f"{score:.3f}"
+            lines.append([f"d = {d}, memory = {size:,}", f"{asked:,}", f"{us:.0f}", f"{megabytes:.1f}", said])
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=20_000, help="records of a stream (20,000)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--quick", action="store_true", help="one d and few records, for a test")
+    options = parser.parse_args()
+    n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records, INPUTS)
+    head = ["records asked", "us a record", "state, MB"]
+    classes = rows(AdaptiveKernelClassifier, moving_centres, n_records, inputs)
+    numbers = rows(AdaptiveKernelRegressor, friedman, n_records, inputs)
+    text = f"""# What a memory costs
+
+`python -m benchmarks.memory_experts` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last
+15 minutes.
+
+{n_records:,} records of every stream, all other arguments at their defaults, one thread. A record predicted and learnt
+by calls of `advance` with {CALL} records: CPU time, the median of the calls of the second half, all models by the same
+records in turns. The state is as it is pickled at the end. Progressive validation from the first record on.
+
+{table(["classes of moving centres", *head, "accuracy"], classes)}
+
+{table(["Friedman's function", *head, "MAE"], numbers)}
+"""
+    write(options.out / "memory_experts.md", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""The past of the target: lags beside the plain experts, transitions of classes, and labels that come late."""
+
+import itertools
+import pickle
+from collections import deque
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+
+LAG = "streamkernel.lag.1"
+SMALL = {"n_features": 8, "n_trees": 2, "tree_window": 60, "memory": 50, "metric_schedule": (30, 90), "seed": 1}
+
+
+def _numbers(n=260, seed=0):
+    """A target that goes on from where it was; missing inputs, a string, an input that comes late, and no label."""
+    rng = np.random.default_rng(seed)
+    xs, ys, y = [], [], 0.0
+    for i in range(n):
+        a, b = rng.normal(size=2).tolist()
+        y = 0.95 * y + a + 0.1 * rng.normal()
+        xs.append({"a": a, "b": None if i % 11 == 3 else b})
+        if i % 5 == 2:
+            xs[-1]["colour"] = "red" if b > 0 else "blue"
+        if i > 150:
+            xs[-1]["late"] = b
+        ys.append(None if i % 13 == 6 else y)
+    return xs, ys
+
+
+def _labels(n=260):
+    xs, _ = _numbers(n)
+    return xs, [None if i % 13 == 6 else "abcdefg"[(i // 3) % (3 if i < 120 else 5)] for i in range(n)]
+
+
+CASES = [(AdaptiveKernelRegressor, 3, _numbers), (AdaptiveKernelRegressor, 1, _numbers)]
+CASES.append((AdaptiveKernelClassifier, 1, _labels))
+EACH = pytest.mark.parametrize(("kind", "lags", "stream"), CASES)
+
+
+def _model(kind, lags, **more):
+    return kind(**{**SMALL, "lags": lags, **more})
+
+
+@EACH
+@pytest.mark.parametrize("cuts", [(1, 2, 30), (100, 101, 155, 200), tuple(range(1, 260))])
+def test_any_cut_gives_the_same_bits(kind, lags, stream, cuts):
+    xs, ys = stream()
+    ws = [0.0 if i % 17 == 4 else 1.0 + i % 3 for i in range(len(xs))]
+    whole, cut = _model(kind, lags), _model(kind, lags)
+    said = whole.advance(xs, ys, ws).predictions
+    pieces = []
+    for start, stop in itertools.pairwise([0, *cuts, len(xs)]):
+        pieces += cut.advance(xs[start:stop], ys[start:stop], ws[start:stop]).predictions
+    assert pieces == said
+    assert cut.state_digest() == whole.state_digest()
+
+
+@EACH
+def test_one_by_one_and_saved_at_any_record(kind, lags, stream):
+    xs, ys = stream()
+    xs = [{"a": x["a"]} for x in xs]  # the fast path
+    whole, one = _model(kind, lags), _model(kind, lags)
+    said = whole.advance(xs, ys).predictions
+    for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        before = one.state_digest() if i % 50 == 7 else None
+        assert one.predict_one(x) == said[i]
+        assert before in (None, one.state_digest())
+        one.learn_one(x, y)
+        if i % 37 == 5:
+            one = pickle.loads(pickle.dumps(one))
+    assert one.state_digest() == whole.state_digest()
+
+
+@EACH
+def test_a_record_that_brings_the_lags_of_now_is_as_one_that_brings_none(kind, lags, stream):
+    xs, ys = stream()
+    plain, own = _model(kind, lags), _model(kind, lags)
+    for x, y in zip(xs, ys, strict=True):
+        brought = own.with_lags(x)
+        assert own.with_lags(brought) == brought
+        assert own.predict_one(brought) == plain.predict_one(x)
+        plain.learn_one(x, y)
+        own.learn_one(brought, y)
+    assert own.state_digest() == plain.state_digest()
+
+
+@EACH
+def test_lags_are_known_targets_whatever_their_weight(kind, lags, stream):
+    _, ys = stream()
+    model, seen = _model(kind, lags), []
+    for i, y in enumerate(ys[:60]):
+        expected = [*seen[::-1], None, None, None][:lags]
+        assert list(model.with_lags({"a": 1}).values()) == [1, *expected]
+        model.learn_one({"a": i % 5}, y, w=0 if i % 7 == 2 else 1)
+        seen += [] if y is None else [y]
+
+
+def test_without_lags_the_names_are_inputs_as_any():
+    model = AdaptiveKernelRegressor(**SMALL)
+    assert model.with_lags({"a": 1.0}) == {"a": 1.0}
+    model.learn_one({"a": 1.0, LAG: 2.0}, 3.0)
+    assert model.input_names == ["a", LAG]
+    model = _model(AdaptiveKernelRegressor, 1)
+    model.learn_one({"a": 1.0, LAG: 2.0}, 3.0)
+    assert model.input_names == ["a"]
+
+
+@pytest.mark.parametrize(("kind", "most"), [(AdaptiveKernelRegressor, 1_000), (AdaptiveKernelClassifier, 1)])
+def test_lags_out_of_their_range_are_refused(kind, most):
+    for lags in (-1, most + 1, 1.5, True):
+        with pytest.raises(ValueError, match="lags must be a whole number"):
+            kind(lags=lags)
+
+
+def test_a_lag_that_is_no_target_is_refused_and_nothing_is_learnt():
+    model = _model(AdaptiveKernelRegressor, 1)
+    model.learn_one({"a": 1.0}, 2.0)
+    before = model.state_digest()
+    for lag in ("yes", float("inf")):
+        with pytest.raises(ValueError, match="not a finite number"):
+            model.advance([{"a": 2.0}, {"a": 1.0, LAG: lag}], [1.0, 2.0])
+    assert model.state_digest() == before
+
+
+def test_a_label_that_nobody_knows_is_no_lag():
+    model = _model(AdaptiveKernelClassifier, 1)
+    for i in range(60):
+        model.learn_one({"a": i % 3}, "ab"[i % 2])
+    unknown, none = (model.predict_proba_one({"a": 1, LAG: lag}) for lag in ("z", None))
+    assert unknown == none != model.predict_proba_one({"a": 1, LAG: "a"})
+    assert model.predict_proba_one({"a": 1, LAG: float("nan")}) == none
+
+
+@EACH
+def test_frames_bring_lags_too(kind, lags, stream):
+    xs, ys = stream()
+    model, other = _model(kind, lags), _model(kind, lags)
+    records = [{"a": x["a"]} for x in xs]
+    brought = [model.with_lags(x, known=[ys[0], ys[1], ys[2]]) for x in records]
+    frame = pd.DataFrame(brought)
+    model.learn_many(frame, pd.Series(ys, dtype=object))
+    other.advance(brought, ys)
+    assert model.state_digest() == other.state_digest()
+    assert model.predict_many(frame.head(9)).tolist() == [other.predict_one(x) for x in brought[:9]]
+    plain = pd.DataFrame(records)
+    assert model.predict_many(plain.head(9)).tolist() == [other.predict_one(x) for x in records[:9]]
+
+
+def test_lags_stand_beside_the_plain_experts():
+    xs, ys = _numbers(600)
+    known = np.array([y is not None for y in ys])
+    errors = {}
+    for lags in (0, 2):
+        model = _model(AdaptiveKernelRegressor, lags)
+        said = np.array(model.advance(xs, ys).predictions)
+        errors[lags] = np.abs(said - np.array(ys, float))[known][100:].mean()
+    assert errors[2] < 0.6 * errors[0]
+    weights = model.expert_weights
+    assert sum(weights.values()) == pytest.approx(1)
+    assert sum(weight for name, weight in weights.items() if name.startswith("lagged, ")) > 0.9
+    importance = model.feature_importances_
+    assert sum(importance.values()) == pytest.approx(1)
+    assert importance[LAG] > 0.3
+    assert model.memory_bytes > 1.3 * _learnt_without_lags(xs, ys).memory_bytes
+
+
+def _learnt_without_lags(xs, ys):
+    model = _model(AdaptiveKernelRegressor, 0)
+    model.advance(xs, ys)
+    return model
+
+
+def test_where_the_past_is_of_no_use_it_hardly_harms():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1_500, 3))
+    ys = (np.sin(2 * X[:, 0]) + X[:, 1]).tolist()
+    xs = [dict(zip("abc", row, strict=True)) for row in X.tolist()]
+    plain, lagged = (np.array(_model(AdaptiveKernelRegressor, lags).advance(xs, ys).predictions) for lags in (0, 3))
+    assert np.abs(lagged - ys).mean() < 1.03 * np.abs(plain - ys).mean()
+
+
+def test_classes_that_take_turns():
+    rng = np.random.default_rng(2)
+    X, labels = rng.normal(size=(400, 2)), [(i + i // 10) % 4 for i in range(400)]
+    xs = [dict(zip("ab", row, strict=True)) for row in X.tolist()]
+    plain, known = (_model(AdaptiveKernelClassifier, lags).advance(xs, labels).predictions for lags in (0, 1))
+    right = [np.mean(np.array(said[100:]) == labels[100:]) for said in (plain, known)]
+    assert right[0] < 0.4
+    assert right[1] >= 0.88  # all but where one is left out
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_unit_of_the_target_is_of_no_account(standardize):
+    """Lags are scaled, also where inputs are not."""
+    xs, ys = _numbers(400)
+    xs = [{"a": x["a"]} for x in xs]
+    said = []
+    for unit in (1.0, 2.0**20):
+        scaled = [None if y is None else unit * y for y in ys]
+        model = _model(AdaptiveKernelRegressor, 2, standardize=standardize)
+        said.append(np.array(model.advance(xs, scaled).predictions) / unit)
+    np.testing.assert_allclose(said[0], said[1], rtol=1e-6, atol=1e-6)
+
+
+def test_an_explanation_with_lags_adds_up():
+    xs, ys = _numbers(200)
+    model = _model(AdaptiveKernelRegressor, 2)
+    model.advance(xs, ys)
+    brought = model.with_lags({"a": 1.0, "b": 0.5})
+    shares = model.explain_one(brought)
+    nothing = dict.fromkeys(brought)
+    assert shares.keys() == brought.keys()
+    assert sum(shares.values()) == pytest.approx(model.predict_one(brought) - model.predict_one(nothing))
+    assert abs(shares[LAG]) > 0.1
+    plain = model.explain_one({"a": 1.0, "b": 0.5})
+    assert sum(plain.values()) == pytest.approx(model.predict_one({"a": 1.0, "b": 0.5}) - model.predict_one({}))
+
+
+# Labels that come late -----------------------------------------------------------------------------------------------
+
+
+def _late(model, xs, ys, delay, keeps):
+    """Predictions of a stream whose labels come so many records late, with the lags kept or not."""
+    waiting, said = deque(), []
+    for x, y in zip(xs, ys, strict=True):
+        kept = model.with_lags(x) if keeps else x
+        said.append(model.predict_one(kept))
+        waiting.append((kept, y))
+        if len(waiting) > delay:
+            model.learn_one(*waiting.popleft())
+    return np.array(said)
+
+
+def test_lags_of_late_labels_are_those_of_the_prediction():
+    """Kept they help still; taken anew they harm: those of learning are nearer to the target than any at prediction."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(1_200, 2))
+    ys = 10 * np.sin(np.arange(1_200) * 2 * np.pi / 9) + X[:, 0] + 0.3 * rng.normal(size=1_200)
+    xs = [dict(zip("ab", row, strict=True)) for row in X.tolist()]
+    errors = {}
+    for how, lags, keeps in (("none", 0, False), ("kept", 3, True), ("anew", 3, False)):
+        said = _late(_model(AdaptiveKernelRegressor, lags), xs, ys.tolist(), 6, keeps)
+        errors[how] = np.abs(said - ys)[200:].mean()
+    assert errors["kept"] < 0.7 * errors["none"]
+    assert errors["anew"] > 2 * errors["kept"]
+
+
+def test_transitions_of_late_labels_are_those_of_the_prediction():
+    labels = ["abc"[i // 40 % 3] if i % 40 else "d" for i in range(1_200)]
+    xs = [{"a": float(i % 5)} for i in range(1_200)]
+    right = {}
+    for how, lags, keeps in (("none", 0, False), ("kept", 1, True)):
+        said = _late(_model(AdaptiveKernelClassifier, lags), xs, labels, 6, keeps)
+        right[how] = np.mean(said[200:] == np.array(labels[200:]))
+    assert right["kept"] > right["none"] - 0.02
+
+
+# States --------------------------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_a_state_that_does_not_fit_is_refused(kind, lags, stream):
+    xs, ys = stream()
+    model = _model(kind, lags)
+    model.advance(xs, ys)
+    state = model.__getstate__()
+    changes = [{"last_targets": np.zeros(4)}, {"last_targets": np.array([np.nan])}, {"last_targets": None}]
+    if kind is AdaptiveKernelRegressor:
+        changes += [{"lagged_losses": np.zeros(1)}, {"lagged_metric_scales": np.ones(2)}]
+        changes += [{"lagged_input_moments": np.zeros((1, 8))}]
+    else:
+        changes += [{"last_targets": np.array([99.0])}, {"transition_unit": np.zeros(1)}]
+        changes += [{"transition_counts": -np.ones((5, 5))}, {"transition_counts": np.zeros((1, 1))}]
+    for change in changes:
+        other = _model(kind, lags)
+        before = other.state_digest()
+        with pytest.raises(ValueError, match=r"does not fit|this state"):
+            other.__setstate__({**state, **change})
+        assert other.state_digest() == before
+
+
+@EACH
+def test_a_state_without_lags_is_no_state_with_some(kind, lags, stream):
+    xs, ys = stream()
+    plain = _model(kind, 0)
+    plain.advance(xs, ys)
+    state = plain.__getstate__()
+    assert "lags" not in state["arguments"]
+    assert not [name for name in state if name.startswith(("lagged", "last_targets", "transition"))]
+    with pytest.raises(ValueError, match=f"a model with lags=0, and this one has {lags}"):
+        _model(kind, lags).__setstate__(state)

@@ -1,0 +1,334 @@
+"""A metric that is learnt over the records that follow: what comes of it, and that no cut or save changes a bit."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.adaptive import metric, relearning
+from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.relearning import Relearning
+from streamkernel.kernels import Gaussian
+from streamkernel.state import from_bytes, to_bytes
+
+BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
+EXPERTS = pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
+D_IN, F = 4, 8
+NO_KEYS = np.zeros(0, np.uint64)
+
+
+# What comes of it -----------------------------------------------------------------------------------------------------
+
+
+def _keys(d=D_IN):
+    return np.arange(11, 11 + d, dtype=np.uint64)
+
+
+class _Stream:
+    """Columns and experts that learn a stream of rows, record by record."""
+
+    def __init__(self, kind, size=200, buffer=90, d=D_IN):
+        self.columns = AdaptiveFeatures(Gaussian(), F, seed=3)
+        self.columns.begin(d)
+        self.experts = kind(0.1, (0.0, 1e-3), 0, 40, Memory(size, buffer))
+        K = 2 if kind is LabelExperts else 1
+        self.experts.begin(self.columns.n_columns, self.columns.n_linear, K, d)
+        rng = np.random.default_rng(0)
+        self.X = rng.normal(size=(400, d)).astype(np.float32)
+        wave = np.sin(2 * self.X[:, 1]) + 0.1 * rng.normal(size=400)
+        self.y = (wave > 0).astype(np.int64) if kind is LabelExperts else 5 + 3 * wave
+        self.w = rng.uniform(0.5, 2, size=400)
+        self.n = 0
+
+    def learn(self, n):
+        at = slice(self.n, self.n + n)
+        X = np.ascontiguousarray(self.X[at, : self.columns.n_inputs])
+        Phi = self.columns.of(X, _keys(self.columns.n_inputs))
+        self.experts.learn(Phi, X, X.astype(np.float64), self.y[at], self.w[at])
+        self.n += n
+
+    def finish(self, learning):
+        """Go on until the metric takes effect; how many records that took."""
+        before = self.n
+        while not learning.step(_keys(self.columns.n_inputs)):
+            self.learn(1)
+        return self.n - before
+
+
+@EXPERTS
+@pytest.mark.parametrize(("n", "size"), [(1, 200), (60, 200), (90, 200), (90, 0)])
+def test_the_heads_are_those_that_let_all_rows_pass_at_once(kind, n, size, monkeypatch):
+    """To the bit, those that came meanwhile included; where the ring is too short, but for what it has lost."""
+    monkeypatch.setattr(relearning, "WORK", 20_000)
+    stream = _Stream(kind, size)
+    stream.learn(120)
+    learning = Relearning(stream.columns, stream.experts, n)
+    waited = stream.finish(learning)
+    expected = _Stream(kind, size)
+    expected.learn(stream.n)
+    scales, bandwidth = stream.columns.scales, stream.columns.bandwidth
+    assert np.array_equal(scales, metric.scales_of(learning.importance))
+    columns = expected.columns.under(scales, bandwidth)
+    n_rows = min(n + waited, len(expected.experts.memory))
+    X, y, w = expected.experts.memory.rows_from(n_rows, n_rows)
+    expected.experts.exchange_heads(expected.experts.fresh_heads())
+    if kind is NumberExperts:  # the magnitude of the targets is that of those before the first row passed
+        expected.experts.magnitudes[:] = stream.experts.magnitudes
+    expected.experts.replay(columns.of(X, _keys()), y, w)
+    if size or n + waited <= 90:
+        for name, part in expected.experts.state().items():
+            assert stream.experts.state()[name].tobytes() == part.tobytes(), name
+    else:
+        assert np.isfinite(stream.experts.heads.W).all()
+    assert waited <= 4 + 2 * math.ceil(n / relearning.LEAST)
+
+
+@EXPERTS
+def test_importance_and_bandwidth_are_those_of_the_rows(kind):
+    stream = _Stream(kind)
+    stream.learn(120)
+    X, _, _ = stream.experts.memory.rows_from(60, 60)
+    feature_map = stream.columns.feature_map(_keys(), NO_KEYS)
+    energy = metric.energy(stream.columns.of(X, _keys()), stream.experts.slowest_head, feature_map)
+    learning = Relearning(stream.columns, stream.experts, 60)
+    # All at once, where that is no more than a record's share.
+    assert stream.finish(learning) <= 5
+    assert np.allclose(learning.importance, metric.importance(energy), rtol=1e-12)
+    assert np.argmax(learning.importance) == 1
+    X = stream.X[stream.n - 60 - 4 : stream.n] * stream.columns.scales
+    assert stream.columns.bandwidth == pytest.approx(Gaussian().median_bandwidth(X), rel=0.1)
+    assert np.array_equal(stream.experts.memory.arrays.scales, stream.columns.scales.astype(np.float32))
+
+
+@EXPERTS
+def test_until_it_is_done_all_goes_on_as_if_it_were_not(kind):
+    stream, plain = _Stream(kind), _Stream(kind)
+    for each in (stream, plain):
+        each.learn(120)
+    learning = Relearning(stream.columns, stream.experts, 90)
+    while True:
+        before, expected = stream.experts.state(), plain.experts.state()
+        assert all(before[name].tobytes() == part.tobytes() for name, part in expected.items())
+        assert stream.columns.state()["metric_scales"].tolist() == [1.0] * D_IN
+        if learning.step(_keys()):
+            break
+        for each in (stream, plain):
+            each.learn(1)
+    assert stream.n > 120
+    assert stream.columns.state()["metric_scales"].tolist() != [1.0] * D_IN
+
+
+def test_a_record_does_no_more_than_its_share():
+    """At 20 inputs and 7 classes: 8 rows or more, and so few that the processor is done within a millisecond."""
+    columns = AdaptiveFeatures(Gaussian(), 128, seed=3)
+    columns.begin(20)
+    experts = LabelExperts(0.1, (0.0, 1e-3, 3e-2), 0, 40, Memory(0, 1_000))
+    experts.begin(columns.n_columns, 20, 7, 20)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_000, 20)).astype(np.float32)
+    Phi = columns.of(X, _keys(20))
+    experts.learn(Phi, X, X.astype(np.float64), rng.integers(0, 7, size=1_000), np.ones(1_000))
+    learning, steps = Relearning(columns, experts, 1_000), 1
+    while not learning.step(_keys(20)):
+        steps += 1
+    assert 40 < steps < 1_000 / 8
+
+
+# Nothing of it depends on cuts, nor on saves --------------------------------------------------------------------------
+
+
+@EXPERTS
+@given(data=st.data())
+@settings(max_examples=20)
+def test_saved_and_never_saved_go_on_alike(kind, data):
+    """With one more input or class somewhere, whichever comes."""
+    stream = _Stream(kind)
+    stream.learn(100)
+    twin = _Stream(kind)
+    twin.learn(100)
+    work = data.draw(st.sampled_from([5_000, 40_000, 10**9]))
+    more = data.draw(st.integers(0, 30))
+    save = data.draw(st.integers(0, 30))
+    relearning_work, relearning.WORK = relearning.WORK, work
+    try:
+        told = []
+        for each, is_saved in ((stream, True), (twin, False)):
+            learning = Relearning(each.columns, each.experts, 70)
+            for step in range(200):
+                if step == more and kind is LabelExperts:
+                    each.experts.add_output()
+                    learning.add_output()
+                if is_saved and step == save:
+                    state = from_bytes(to_bytes(learning.state()))
+                    assert Relearning.is_in(state)
+                    learning = Relearning.of(state, each.columns, each.experts)
+                if learning.step(_keys()):
+                    break
+                each.learn(1)
+            told.append((each.n, each.experts.state(), each.columns.state(), learning.importance.tobytes()))
+    finally:
+        relearning.WORK = relearning_work
+    assert to_bytes({**told[0][1], **told[0][2]}) == to_bytes({**told[1][1], **told[1][2]})
+    assert told[0][0] == told[1][0]
+    assert told[0][3] == told[1][3]
+
+
+def _records(kind, n, seed=0):
+    """A later input, a later class, records without a target and of weight 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    xs = [{name: float(v) for name, v in zip("abc", row, strict=True)} for row in X]
+    for i in range(n):
+        if i >= 63:
+            xs[i]["late"] = float(X[i, 0] * X[i, 1])
+        if i >= 66 and i % 3 == 0:
+            xs[i]["later"] = 1.0
+    wave = np.sin(2 * X[:, 0]) + X[:, 1]
+    ys = [float(v) for v in wave]
+    if kind is AdaptiveKernelClassifier:
+        ys = ["high" if v > 0.3 and i > 64 else "low" if v < 0 else "middle" for i, v in enumerate(wave)]
+    for i in range(5, n, 17):
+        ys[i] = None
+    weights = [0.0 if i % 11 == 3 else 1.0 + i % 3 for i in range(n)]
+    return xs, ys, weights
+
+
+def _model(kind):
+    return kind(
+        n_features=8, metric_schedule=(20, 60, 61, 90), buffer_size=50, memory=40, n_trees=2, tree_window=50, seed=1
+    )
+
+
+@BOTH
+@given(data=st.data())
+@settings(max_examples=15)
+def test_any_cut_of_a_stream_gives_the_same_bits(kind, data):
+    relearning_work, relearning.WORK = relearning.WORK, data.draw(st.sampled_from([5_000, 20_000]))
+    n = 130
+    try:
+        xs, ys, ws = _records(kind, n)
+        whole, model = _model(kind), _model(kind)
+        whole.advance(xs, ys, ws)
+        cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
+        for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
+            if data.draw(st.booleans()) and model.n_records:
+                restored = _model(kind)
+                restored.__setstate__(from_bytes(to_bytes(model.__getstate__())))
+                model = restored
+            if data.draw(st.booleans()):
+                for i in range(start, stop):
+                    model.predict_one(xs[i])
+                    if ys[i] is not None:
+                        model.learn_one(xs[i], ys[i], w=ws[i])
+            else:
+                model.advance(xs[start:stop], ys[start:stop], ws[start:stop])
+    finally:
+        relearning.WORK = relearning_work
+    assert model.state_digest() == whole.state_digest()
+
+
+# When it begins -------------------------------------------------------------------------------------------------------
+
+
+def _core(model):
+    return model._machine.core
+
+
+@BOTH
+def test_what_is_in_the_making_is_finished_before_the_next_of_the_schedule(kind, monkeypatch):
+    monkeypatch.setattr(relearning, "WORK", 1)
+    xs, ys, _ = _records(kind, 61)
+    ys = [y or ys[0] for y in ys]
+    model = _model(kind)
+    model.advance(xs[:59], ys[:59])
+    assert not _core(model).is_relearning
+    model.advance(xs[59:60], ys[59:60])
+    first = _core(model)._relearning
+    model.advance(xs[60:61], ys[60:61])
+    assert _core(model)._relearning is first
+
+
+@BOTH
+def test_a_metric_of_one_world_is_given_up_where_another_begins(kind, monkeypatch):
+    monkeypatch.setattr(relearning, "WORK", 1)
+    xs, ys, _ = _records(kind, 200)
+    ys = [y or ys[0] for y in ys]
+    model = _model(kind)
+    model.advance(xs[:199], ys[:199])
+    core = _core(model)
+    core._relearning = old = Relearning(core.columns, core.experts, 40)
+    monkeypatch.setattr(core.experts.change, "end_block", lambda _: 30)
+    model.advance(xs[199:], ys[199:])
+    assert core._relearning is not old
+    assert core._relearning.state()["relearning_rows"][[0, 2]].sum() == 30
+
+
+@BOTH
+def test_records_of_weight_0_alone_are_nothing_to_learn_from(kind):
+    xs, ys, _ = _records(kind, 30)
+    model = _model(kind)
+    model.advance(xs, [y or ys[0] for y in ys], [0.0] * 30)
+    assert not _core(model).is_relearning
+    assert model.feature_importances_ == {}
+
+
+# Its state ------------------------------------------------------------------------------------------------------------
+
+
+def _in_the_making(kind, steps):
+    xs, ys, _ = _records(kind, 60 + steps)
+    model = _model(kind)
+    model.advance(xs, [y or ys[0] for y in ys])
+    assert _core(model).is_relearning
+    return model
+
+
+@BOTH
+@pytest.mark.parametrize(("steps", "n_fields"), [(0, 3), (13, 6), (16, 9)])
+def test_its_state_is_that_of_a_model_only_while_it_is_there(kind, steps, n_fields, monkeypatch):
+    monkeypatch.setattr(relearning, "WORK", 1)
+    state = _in_the_making(kind, steps).__getstate__()
+    fields = {name for name in state if name.startswith("relearning_")}
+    assert len(fields) == n_fields + (n_fields == 9 and kind is AdaptiveKernelRegressor) * 4
+    xs, ys, _ = _records(kind, 10)
+    idle = _model(kind)
+    idle.advance(xs, [y or ys[0] for y in ys])
+    assert not [name for name in idle.__getstate__() if name.startswith("relearning_")]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rows", np.array([10**6, 0, 0])),
+        ("rows", np.array([3, 4, 0])),
+        ("rows", np.array([3, -1, 0])),
+        ("rows", np.array([3.0, 1.0, 0.0])),
+        ("energy", np.full(4, np.inf)),
+        ("energy", np.ones(9)),
+        ("importance", np.ones(9)),
+        ("scales", np.zeros(4)),
+        ("scales", np.ones(9)),
+        ("bandwidth", 0.0),
+        ("bandwidth", math.nan),
+        ("d0", 99),
+        ("heads_P", np.zeros((3, 2, 2))),
+        ("heads_W", np.full((3, 1, 1), np.nan)),
+        ("heads_late", np.zeros((3, 9, 1))),
+    ],
+    ids=str,
+)
+def test_a_state_that_is_impossible_is_refused(kind, name, value, monkeypatch):
+    monkeypatch.setattr(relearning, "WORK", 1)
+    state = _in_the_making(kind, 16).__getstate__()
+    assert f"relearning_{name}" in state
+    other = _model(kind)
+    before = other.state_digest()
+    with pytest.raises(ValueError, match="this state does not fit: its field"):
+        other.__setstate__({**state, f"relearning_{name}": value})
+    assert other.state_digest() == before
