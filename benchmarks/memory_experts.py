@@ -37,8 +37,8 @@ def moving_centres(d: int) -> Iterator[Pair]:
     yield from synth.RandomRBFDrift(
         seed_model=1,
         seed_sample=1,
-        n_features=d,
         n_classes=4,
+        n_features=d,
         n_centroids=50,
         change_speed=0.001,
         n_drift_centroids=50,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, memory_experts, predicting, rounds, scaling, serving_load, steps
+from benchmarks import footprint, late_lags, memory_experts, predicting, rounds, scaling, serving_load, steps
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -129,17 +129,17 @@ def test_a_quick_run_of_parts_leaves_each_out(tmp_path):
 
 
 @pytest.mark.long
-def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
-    (lines,) = tables(run("budget", tmp_path))
-    assert len(lines) == 2 + 2 * 4
-    assert all(re.fullmatch(r"[\d.]+", row[3]) for row in lines[2:])
-
-
-@pytest.mark.long
 def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
     for found in tables(run("memory_experts", tmp_path)):
         assert [int(row[1].replace(",", "")) for row in found[2:]] == list(memory_experts.SIZES)
         assert len({row[4] for row in found[2:4]}) == 2
+
+
+@pytest.mark.long
+def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
+    (lines,) = tables(run("budget", tmp_path))
+    assert len(lines) == 2 + 2 * 4
+    assert all(re.fullmatch(r"[\d.]+", row[3]) for row in lines[2:])
 
 
 @pytest.mark.long
@@ -164,3 +164,13 @@ def test_a_quick_run_of_serving_answers_at_a_rate_and_as_fast_as_it_can(tmp_path
     fixed, most = tables(run("serving", tmp_path))
     assert [row[0] for row in fixed[2:]] == [row[0] for row in most[2:]] == ["without a key", "with a key, journalled"]
     assert all(row[6] == "0" for row in (*fixed[2:], *most[2:]))  # none failed
+
+
+def test_a_quick_run_of_late_lags_has_each_way_to_learn(tmp_path):
+    path = tmp_path / "late_lags.md"
+    late_lags.main(["--limit", "40", "--delays", "0", "3", "--streams", "TrumpApproval", "--to", str(path)])
+    rows = [line.split(" | ") for line in path.read_text().splitlines() if line.startswith("| TrumpApproval")]
+    assert [row[1] for row in rows] == ["0", "3"]
+    at_once, late = ([float(cell.strip(" |")) for cell in row[2:]] for row in rows)
+    assert at_once[1] == at_once[2]  # where labels come at once the lags are the same
+    assert late[1] != late[2]

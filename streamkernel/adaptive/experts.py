@@ -20,6 +20,7 @@ from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
+from streamkernel.compute.residuals import RESIDUALS
 from streamkernel.fields import Rules, all_finite, all_from_zero, all_positive, array, checked
 from streamkernel.state import Array, State
 
@@ -379,6 +380,16 @@ class LabelExperts(Experts):
         self.heads.replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
 
 
+def _are_counted(numbers: Array) -> bool:
+    """Whether an array can be a number of values from 0 up, then values."""
+    return bool(np.isfinite(numbers).all() and numbers.size and numbers[0] >= 0 and numbers[0] % 1 == 0)
+
+
+def _are_magnitudes(numbers: Array) -> bool:
+    """Whether an array can be a number of sizes, then these sorted."""
+    return _are_counted(numbers) and numbers[0] < len(numbers) and bool((numbers >= 0).all())
+
+
 class NumberExperts(Experts):
     """Experts for numbers: targets are standardised by the moments of those learnt."""
 
@@ -390,7 +401,7 @@ class NumberExperts(Experts):
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)
     run = staticmethod(pass_numbers)
-    _lasting = ("linear_moments", "squared_errors")
+    _lasting = ("linear_moments", "squared_errors", "residuals")
     nothing = math.nan
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
@@ -404,6 +415,16 @@ class NumberExperts(Experts):
         self.asinh_moments = np.zeros(MOMENTS)
         self.magnitudes = np.zeros(1 + MAGNITUDES)
         self.target_bounds = np.zeros(2)
+        self.residuals = np.zeros(1 + RESIDUALS)
+
+    @property
+    def residuals_kept(self) -> Array:
+        """A copy of the last errors of predictions, in no order."""
+        return self.residuals[1 : 1 + int(min(self.residuals[0], RESIDUALS))].copy()
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + int(self.magnitudes.nbytes + self.residuals.nbytes)
 
     def fresh_heads(self) -> dict[str, Any]:
         """Heads that know nothing but how large the last targets were."""
@@ -423,7 +444,8 @@ class NumberExperts(Experts):
 
     @property
     def rules(self) -> Rules:
-        return {**super().rules, "moments": are_moments, "linear_moments": are_moments}
+        moments = dict.fromkeys(("moments", "linear_moments", "asinh_moments"), are_moments)
+        return {**super().rules, **moments, "magnitudes": _are_magnitudes, "residuals": _are_counted}
 
     @property
     def other_names(self) -> list[str]:
@@ -432,8 +454,8 @@ class NumberExperts(Experts):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        own = ("moments", "linear_moments", "squared_errors", "levels", "asinh_moments", "magnitudes", "target_bounds")
-        return (*super()._fields, *own)
+        errors = "squared_errors", "residuals", "levels"
+        return (*super()._fields, "linear_moments", *self.target_statistics, *errors)
 
     @property
     def _width(self) -> int:
@@ -442,7 +464,8 @@ class NumberExperts(Experts):
     @property
     def _others(self) -> tuple[Array, ...]:
         asinh = tuple(self._asinh)
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, self.squared_errors, asinh))
+        errors = self.squared_errors, self.residuals
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh))
 
     @property
     def _asinh(self) -> AsinhStatistics:

@@ -19,6 +19,7 @@ from streamkernel.compute.jit import jit
 from streamkernel.compute.memory import MANY, Ring, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
+from streamkernel.compute.residuals import keep_residual
 from streamkernel.compute.tree_schedule import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
 
@@ -45,6 +46,8 @@ class TargetStatistics(NamedTuple):
         shape (1 + T,): an expert each.
     squared_errors
         The mixture's squared errors and their number, both discounted, float64 of shape (2,).
+    residuals
+        How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
     asinh
         An `AsinhStatistics`, as a plain tuple: what the heads have learnt of the targets on the scale of asinh.
 
@@ -54,6 +57,7 @@ class TargetStatistics(NamedTuple):
     linear_moments: Array
     levels: Array
     squared_errors: Array
+    residuals: Array
     asinh: Any
 
 
@@ -109,7 +113,7 @@ def pass_numbers(
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
-    moments, linear_moments, levels, squared_errors, asinh_parts = statistics_parts
+    moments, linear_moments, levels, squared_errors, residuals, asinh_parts = statistics_parts
     asinh = AsinhStatistics(*asinh_parts)
     T = forest.targets.shape[0]
     n_smooth = H + E + H
@@ -176,6 +180,7 @@ def pass_numbers(
         nearer = near(linear_moments, y)
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
+        keep_residual(residuals, nearer - out[r, PREDICTION])
         if linear_moments[0] > 0:  # before the first target there is nothing to correct
             rate = 1.0 - (1.0 - LEVEL_RATE) ** sample_weights[r]
             levels[0] += rate * (nearer - smooth - levels[0])
@@ -188,6 +193,7 @@ def pass_numbers(
         if is_new:
             levels[:] = 0.0
             squared_errors[:] = 0.0
+            residuals[:] = 0.0
             forest.counts[:] = 0
             memory.residuals[:] = 0.0
         for e in range(E):

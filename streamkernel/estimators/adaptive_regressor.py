@@ -14,7 +14,7 @@ from streamkernel.compute.moments import deviation
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator
 from streamkernel.estimators.base import AdvanceResult
-from streamkernel.estimators.distribution import gaussian
+from streamkernel.estimators.distribution import residual_gaussian
 from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.finite import loss_of_number
 from streamkernel.kernels import Kernel
@@ -158,12 +158,14 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         x
             Inputs by name.
         with_dist
-            Whether to give River's Gaussian distribution, its deviation that of the last prediction errors.
+            Whether to give River's Gaussian distribution, its deviation that of the last prediction errors. Its
+            `quantile(p)` adds to the prediction that quantile of the last 500 errors, of records of a weight above 0;
+            before there are 100 it is the Gaussian's. Density and `cdf` remain the Gaussian's.
 
         """
         mean, deviation, _ = self._machine.predict_one(x)
         if with_dist:
-            return gaussian(mean, deviation**2)
+            return residual_gaussian(mean, deviation**2, self._machine.experts.residuals_kept)
         return mean
 
     def predict_many(self, X: Any, with_dist: bool = False) -> Any:

@@ -2,8 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from streamkernel.state import Array
+
 if TYPE_CHECKING:
     from river import proba
+
+    from streamkernel.estimators.residual_gaussian import ResidualGaussian
 
 
 def gaussian(mean: float, variance: float) -> "proba.Gaussian":
@@ -19,4 +23,23 @@ def gaussian(mean: float, variance: float) -> "proba.Gaussian":
     from river import proba
 
     made: proba.Gaussian = proba.Gaussian._from_state(n=1, m=mean, var=variance, ddof=0)
+    return made
+
+
+def residual_gaussian(mean: float, variance: float, residuals: Array) -> "ResidualGaussian":
+    """River's Gaussian, with the quantiles of a model's last errors, (n,).
+
+    Examples
+    --------
+    >>> import numpy
+    >>> made = residual_gaussian(1.0, 4.0, numpy.arange(-50.0, 51.0))
+    >>> made, made.quantile(0.5)
+    (𝒩(μ=1.000, σ=2.000), 1.0)
+
+    """
+    from streamkernel.estimators.residual_gaussian import ResidualGaussian
+
+    made = ResidualGaussian._from_state(n=1, m=mean, var=variance, ddof=0)  # type: ignore[no-untyped-call]
+    assert isinstance(made, ResidualGaussian)
+    made._residuals = residuals
     return made

@@ -11,6 +11,7 @@ import numpy as np
 from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
+from streamkernel.compute.residuals import RESIDUALS
 from streamkernel.fields import all_from_zero, array, checked
 from streamkernel.state import Array, State
 
@@ -44,6 +45,7 @@ def _heads(state: State) -> State:
         return late
     W = array(state, "heads_W", np.float64, None, None, None)
     asinh = {"asinh_moments": np.zeros(SIZE), "magnitudes": np.zeros(1 + MAGNITUDES), "target_bounds": np.zeros(2)}
+    asinh["residuals"] = np.zeros(1 + RESIDUALS)
     return {**late, "heads_W": np.pad(W, ((0, 0), (0, 1), (0, 0))), **asinh}
 
 

@@ -8,6 +8,7 @@ from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.experts import Mixture
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
+from streamkernel.compute.residuals import RESIDUALS
 from tests import naive
 from tests.compute import passes
 from tests.compute.passes import MEMORY, SHAPES, TREES, Stream
@@ -29,15 +30,15 @@ def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32):
     matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
     n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0) + 2 * n_past
     past = 60 + 5 * rng.normal(size=(len(Phi), n_past))
-    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, SIZE, 1 + MAGNITUDES, 2
+    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, 1 + RESIDUALS, SIZE, 1 + MAGNITUDES, 2
     state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
 def arguments(matrices, others, memory, forest):
     """The experts as `pass_numbers` has them."""
-    levels, moments, linear_moments, losses, squared_errors, block, *asinh = others
-    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, tuple(asinh))
+    levels, moments, linear_moments, losses, squared_errors, block, residuals, *asinh = others
+    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, residuals, tuple(asinh))
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
     return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
 

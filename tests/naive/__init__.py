@@ -168,6 +168,7 @@ from tests.naive.recursive import (
     symmetric,
     symmetric_product,
 )
+from tests.naive.residuals import keep_residual
 from tests.naive.score_losses import score_derivatives, score_losses
 from tests.naive.semi_stochastic import (
     anchor_gradient,

@@ -10,6 +10,7 @@ from tests.naive.experts import count_loss, hedge_weights, predict_experts, sett
 from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
+from tests.naive.residuals import keep_residual, ring
 
 
 def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics, past):
@@ -17,11 +18,11 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
     losses, prior, block, eta = mixture
-    moments, linear_moments, levels, squared_errors, asinh = statistics
+    moments, linear_moments, levels, squared_errors, _, asinh = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
     assert not any(map(np.any, asinh))
-    asinh = Asinh()
+    asinh, residuals = Asinh(), []
     moments, linear_moments = Moments(TARGETS), Moments(TARGETS)
     linear_P, linear_W, levels, out = list(linear_P), list(linear_W), np.array(levels), []
     H, E = len(heads_W), len(linear_W)
@@ -48,6 +49,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         block = count_loss(block, min((y - mixed) ** 2 / variance, 4))
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
+        keep_residual(residuals, nearer - mixed)
         squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
         first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
         others = np.delete(squared, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
@@ -62,7 +64,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         standardised, is_new = take_target(linear_moments, y)
         if is_new:
             memory.forget_residuals()
-            levels, squared_errors = np.zeros_like(levels), np.zeros(2)
+            levels, squared_errors, residuals = np.zeros_like(levels), np.zeros(2), []
             for ensemble in ensembles:
                 ensemble.forget()
         for e in range(E):
@@ -93,6 +95,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         losses,
         squared_errors,
         block,
+        ring(residuals),
         *asinh.numbers,
         out,
     )

@@ -1,0 +1,55 @@
+"""River's Gaussian with the quantiles of a model's last errors.
+
+Its import brings scipy.stats: `distribution` imports it when the first distribution is asked for.
+"""
+
+from statistics import NormalDist
+
+import numpy as np
+from river import proba
+
+from streamkernel.state import Array
+
+#: So many errors tell quantiles; before, they are the Gaussian's.
+ENOUGH = 100
+
+
+class ResidualGaussian(proba.Gaussian):
+    """A Gaussian around a prediction, with quantiles that need not be a Gaussian's.
+
+    Density, `cdf` and samples are the Gaussian's. `quantile` is not the inverse of `cdf`: errors are seldom normal, and
+    the band between two quantiles of the errors themselves holds as many targets as it says, and is often narrower.
+    """
+
+    _residuals: Array = np.zeros(0)
+
+    def quantile(self, p: float) -> float:
+        """The number that the target is below with probability p: the prediction plus that quantile of the last errors.
+
+        Parameters
+        ----------
+        p
+            Between 0 and 1, both excluded. The errors are 500 at most: no quantile is past the least or the largest.
+
+        Raises
+        ------
+        ValueError
+            p is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from streamkernel import AdaptiveKernelRegressor
+        >>> model = AdaptiveKernelRegressor(seed=1)
+        >>> for i in range(300):
+        ...     model.learn_one({"a": i % 7}, (i % 7) ** 2 + (i % 11 == 0))
+        >>> band = model.predict_one({"a": 3}, with_dist=True)
+        >>> band.quantile(0.05) < 9 < band.quantile(0.95)
+        True
+
+        """
+        if not 0 < p < 1:
+            raise ValueError(f"p must be between 0 and 1, got {p!r}")
+        if len(self._residuals) < ENOUGH:
+            return float(self.mu + self.sigma * NormalDist().inv_cdf(p))
+        # The i-th of n errors is the quantile at i / (n + 1): so the next one is below it as often as that.
+        return float(self.mu + np.quantile(self._residuals, p, method="weibull"))
