@@ -82,9 +82,11 @@ def main() -> None:
         if lines[classes]
     ]
     tables = "\n\n".join(found)
+    command = "python -m benchmarks.ablation --data DIR" + f" --records {options.records}" * bool(options.records)
+    command += " --quick" * options.quick + f" --streams {options.streams}" * bool(options.streams)
     text = f"""# What each part brings
 
-`python -m benchmarks.ablation --data DIR` on {machine()}.
+`{command}` on {machine()}.
 
 Progressive validation, seed {SEED}: the score with defaults, and by how much it changes where a part is left out or, in
 the last column, where the model is told to keep {N_LAGS} lags, of labels 1. Points of accuracy: below 0 the part left

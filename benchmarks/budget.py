@@ -127,9 +127,11 @@ def main() -> None:
     n_records = QUICK_RECORDS if options.quick else None
     lines = [line for stream in chosen for line in rows(stream, options.limit, n_records)]
     header = ["stream (records)", "measure", "budget", "AdaptiveKernel", "HAT", "ARF", "AMF"]
+    command = "python -m benchmarks.budget --data DIR" + f" --limit {options.limit:g}"
+    command += " --quick" * options.quick + f" --streams {options.streams}" * bool(options.streams)
     text = f"""# Accuracy in so many bytes
 
-`python -m benchmarks.budget --data DIR` on {machine()}.
+`{command}` on {machine()}.
 
 Progressive validation, seed {SEED}. Ours is told `max_bytes`, and its bytes are `memory_bytes`; those of River's
 models, behind a StandardScaler, are `_raw_memory_usage`, looked at after every {BETWEEN} records. Each of River's is
