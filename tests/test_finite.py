@@ -21,8 +21,8 @@ from streamkernel import (
     KernelRegressor,
 )
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.experts import LabelExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.gaussian_process import TestPointFunctions, VarianceOperator

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.asinh import MAGNITUDES
 from tests import naive
 

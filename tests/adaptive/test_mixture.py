@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.label_experts import LabelExperts
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.experts import (
     HIGHEST_LOG_TEMPERATURE,
     TEMPERATURE_CLIP,
