@@ -3,13 +3,14 @@
     python -m benchmarks.budget [--data DIR] [--quick] [--streams A,B] [--limit SECONDS] [--out DIR]
 
 Of River's trees and forests each is the largest that fits from the first record to the last by its own account
-(`_raw_memory_usage`, after every 500 records): HAT by ever smaller values of `max_size`, which bounds an estimate of its
-own, and forests of ever fewer trees.
+(`_raw_memory_usage`, after every 500 records): HAT by ever smaller values of `max_size`, which bounds an estimate of
+its own, and forests of ever fewer trees.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,9 +75,9 @@ def trees(budget: int, classes: bool) -> dict[str, list[Make]]:
         return kind(seed=SEED, n_estimators=n_estimators)
 
     return {
-        "HAT": [lambda share=share: hat(share) for share in (1, 0.5, 0.25, 0.1, 0.02)],
-        "ARF": [lambda n=n: arf(n) for n in (10, 5, 2, 1)],
-        "AMF": [lambda n=n: amf(n) for n in (10, 5, 2, 1)],
+        "HAT": [partial(hat, share) for share in (1, 0.5, 0.25, 0.1, 0.02)],
+        "ARF": [partial(arf, n) for n in (10, 5, 2, 1)],
+        "AMF": [partial(amf, n) for n in (10, 5, 2, 1)],
     }
 
 
@@ -126,14 +127,17 @@ def main() -> None:
     n_records = QUICK_RECORDS if options.quick else None
     lines = [line for stream in chosen for line in rows(stream, options.limit, n_records)]
     header = ["stream (records)", "measure", "budget", "AdaptiveKernel", "HAT", "ARF", "AMF"]
+    command = "python -m benchmarks.budget --data DIR" + f" --limit {options.limit:g}"
+    command += " --quick" * options.quick + f" --streams {options.streams}" * bool(options.streams)
     text = f"""# Accuracy in so many bytes
 
-`python -m benchmarks.budget --data DIR` on {machine()}.
+`{command}` on {machine()}.
 
-Progressive validation, seed {SEED}. Ours is told `max_bytes`, and its bytes are `memory_bytes`; those of River's models,
-behind a StandardScaler, are `_raw_memory_usage`, looked at after every {BETWEEN} records. Each of River's is the largest
-that fits from the first record to the last: HAT by ever smaller values of `max_size`, ARF and AMF of 10, 5, 2 or 1 trees;
-"none fits" where the smallest of these takes more. In brackets what was reached in {options.limit:g} CPU seconds.
+Progressive validation, seed {SEED}. Ours is told `max_bytes`, and its bytes are `memory_bytes`; those of River's
+models, behind a StandardScaler, are `_raw_memory_usage`, looked at after every {BETWEEN} records. Each of River's is
+the largest that fits from the first record to the last: HAT by ever smaller values of `max_size`, ARF and AMF of 10,
+5, 2 or 1 trees; "none fits" where the smallest of these takes more. In brackets what was reached in
+{options.limit:g} CPU seconds.
 
 {table(header, lines)}
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import footprint, late_lags, memory_experts, predicting, rounds, scaling, serving_load, steps
+from benchmarks import ablation, footprint, late_lags, memory_experts, predicting, rounds, scaling, serving_load, steps
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -140,6 +140,14 @@ def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
     (lines,) = tables(run("budget", tmp_path))
     assert len(lines) == 2 + 2 * 4
     assert all(re.fullmatch(r"[\d.]+", row[3]) for row in lines[2:])
+
+
+@pytest.mark.long
+def test_a_quick_run_of_ablation_leaves_each_part_out(tmp_path):
+    classes, numbers = tables(run("ablation", tmp_path))
+    assert len(classes[0]) == len(numbers[0]) == 3 + len(ablation.WITHOUT)
+    assert classes[2][3] != "+0.00"  # Agrawal without trees
+    assert numbers[2][4] != "+0.0%"  # Mv without a metric
 
 
 @pytest.mark.long

@@ -10,8 +10,9 @@ import numpy as np
 
 from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.label_experts import LabelExperts
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch

@@ -1,7 +1,6 @@
 """The experts: least squares heads that drift at different rates, two linear experts, trees, and their mixture."""
 
 import abc
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,24 +12,12 @@ from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.passing import advance_records
 from streamkernel.compute.arrival import FeatureMap, Scaling
-from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
-from streamkernel.compute.experts import Linear, Mixture, hedge_weights, standardise_targets
-from streamkernel.compute.label_pass import pass_labels
-from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
-from streamkernel.compute.moments import SIZE as MOMENTS
-from streamkernel.compute.moments import are_moments, near
-from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
-from streamkernel.compute.residuals import RESIDUALS
-from streamkernel.fields import Rules, all_finite, all_from_zero, all_positive, array, checked
+from streamkernel.compute.experts import Linear, Mixture, hedge_weights
+from streamkernel.fields import Rules, all_finite, array, checked
 from streamkernel.state import Array, State
 
-#: lambda of the two softmax-Newton experts, and q of the two linear least squares experts.
-_FORGETTING = np.array([1.0, 0.99])
-_LINEAR_DRIFTS = np.array([0.0, 1e-3])
 #: How much more than the others' an expert's loss is that begins after them.
 _BEGINS_LATE = 10.0
-#: Classes whose transitions are counted, at most: the first.
-_MOST_TRANSITIONS = 256
 
 
 class Experts(abc.ABC):
@@ -311,170 +298,3 @@ class Experts(abc.ABC):
     @property
     def _fields(self) -> tuple[str, ...]:
         return ("linear_P", "linear_W", "losses")
-
-
-class LabelExperts(Experts):
-    """Experts for classes: least squares scores become probabilities by a temperature each."""
-
-    eta = 1.0
-    n_ensembles = 2
-    linear_rates = _FORGETTING
-    memory_experts = LABEL_EXPERTS
-    memory_prior = 1.0
-    run = staticmethod(pass_labels)
-    _lasting = ("transition_counts", "transition_unit")
-    nothing = -1
-
-    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
-        super().begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.log_temperatures = np.full(len(self.heads.drifts), np.log(4.0))
-        self.transition_counts = self._fresh_counts(n_outputs)
-        self.transition_unit = np.ones(1)
-
-    def resume(self, other: Experts) -> None:
-        super().resume(other)
-        assert isinstance(other, LabelExperts)
-        known = dict(zip(other.heads.drifts, other.log_temperatures, strict=True))
-        self.log_temperatures = np.array([known.get(q, np.log(4.0)) for q in self.heads.drifts])
-
-    def add_output(self) -> None:
-        super().add_output()
-        counts = self._fresh_counts(self.heads.W.shape[1])
-        known = len(self.transition_counts)
-        counts[:known, :known] = self.transition_counts
-        self.transition_counts = counts
-
-    def _fresh_counts(self, n_outputs: int) -> Array:
-        n = min(n_outputs, _MOST_TRANSITIONS) if self.n_past else 0
-        return np.zeros((n, n))
-
-    @property
-    def other_names(self) -> list[str]:
-        trees = ["trees", "residual trees"] if self.forest.n_trees else []
-        return trees + self.memory_names + ["transition"] * self.n_past
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + int(self.transition_counts.nbytes)
-
-    @property
-    def rules(self) -> Rules:
-        return {**super().rules, "transition_counts": all_from_zero, "transition_unit": all_positive}
-
-    @property
-    def _fields(self) -> tuple[str, ...]:
-        own = ("log_temperatures", "transition_counts", "transition_unit")
-        return (*super()._fields, *own[: 3 if self.n_past else 1])
-
-    @property
-    def _width(self) -> int:
-        return int(self.heads.W.shape[1])
-
-    @property
-    def _others(self) -> tuple[Array, ...]:
-        return self.log_temperatures, self.transition_counts, self.transition_unit
-
-    def replay(self, Phi: Array, labels: Array, weights: Array) -> None:
-        """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        K = self.heads.W.shape[1]
-        self.heads.replay(Phi, np.eye(K)[labels.astype(np.int64)] - 1 / K, weights)
-
-
-def _are_counted(numbers: Array) -> bool:
-    """Whether an array can be a number of values from 0 up, then values."""
-    return bool(np.isfinite(numbers).all() and numbers.size and numbers[0] >= 0 and numbers[0] % 1 == 0)
-
-
-def _are_magnitudes(numbers: Array) -> bool:
-    """Whether an array can be a number of sizes, then these sorted."""
-    return _are_counted(numbers) and numbers[0] < len(numbers) and bool((numbers >= 0).all())
-
-
-class NumberExperts(Experts):
-    """Experts for numbers: targets are standardised by the moments of those learnt."""
-
-    target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
-    eta = 2.0
-    n_ensembles = 1
-    n_scales = 2
-    linear_rates = _LINEAR_DRIFTS
-    memory_experts = NUMBER_EXPERTS
-    memory_prior = 1 / len(NUMBER_EXPERTS)
-    run = staticmethod(pass_numbers)
-    _lasting = ("linear_moments", "squared_errors", "residuals")
-    nothing = math.nan
-
-    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
-        super().begin(n_columns, n_linear, n_outputs, n_inputs)
-        self.moments = np.zeros(MOMENTS)
-        self.linear_moments = np.zeros(MOMENTS)
-        self.squared_errors = np.zeros(2)
-        self.levels = np.zeros(2 if self.forest.n_trees else 1)
-        self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
-        self.prior = np.append(self.prior, np.ones(2 * self.n_past))
-        self.asinh_moments = np.zeros(MOMENTS)
-        self.magnitudes = np.zeros(1 + MAGNITUDES)
-        self.target_bounds = np.zeros(2)
-        self.residuals = np.zeros(1 + RESIDUALS)
-
-    @property
-    def residuals_kept(self) -> Array:
-        """A copy of the last errors of predictions, in no order."""
-        return self.residuals[1 : 1 + int(min(self.residuals[0], RESIDUALS))].copy()
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + int(self.magnitudes.nbytes + self.residuals.nbytes)
-
-    def fresh_heads(self) -> dict[str, Any]:
-        """Heads that know nothing but how large the last targets were."""
-        parts = super().fresh_heads()
-        n = min(MAGNITUDES, len(self.memory))
-        for y in self.memory.rows_from(n, n)[1]:
-            keep_magnitude(parts["magnitudes"], near(self.linear_moments, y))
-        return parts
-
-    @property
-    def slowest_head(self) -> Array:
-        """Those of the scale whose heads are heard more."""
-        H, E = len(self.heads.drifts), len(self.linear_W)
-        weights = np.array([*self.weights.values()])
-        scale = int(weights[H + E :][:H].sum() > weights[:H].sum())
-        return super().slowest_head[scale : scale + 1]
-
-    @property
-    def rules(self) -> Rules:
-        moments = dict.fromkeys(("moments", "linear_moments", "asinh_moments"), are_moments)
-        return {**super().rules, **moments, "magnitudes": _are_magnitudes, "residuals": _are_counted}
-
-    @property
-    def other_names(self) -> list[str]:
-        trees = ["residual trees"] if self.forest.n_trees else []
-        return [*trees, *self.memory_names, *["level", "residual trees, level"][: 1 + len(trees)]]
-
-    @property
-    def _fields(self) -> tuple[str, ...]:
-        errors = "squared_errors", "residuals", "levels"
-        return (*super()._fields, "linear_moments", *self.target_statistics, *errors)
-
-    @property
-    def _width(self) -> int:
-        return 3
-
-    @property
-    def _others(self) -> tuple[Array, ...]:
-        asinh = tuple(self._asinh)
-        errors = self.squared_errors, self.residuals
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh))
-
-    @property
-    def _asinh(self) -> AsinhStatistics:
-        return AsinhStatistics(self.asinh_moments, self.magnitudes, self.target_bounds)
-
-    def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
-        """Let records come again, to the heads alone; a weight of 0 leaves one out."""
-        truths = np.empty((len(Phi), 2))
-        nearer = np.array([near(self.linear_moments, y) for y in targets])
-        standardise_targets(nearer, weights, self.moments, truths[:, 0])
-        take_all_asinh(nearer, weights, self._asinh, truths[:, 1])
-        self.heads.replay(Phi, truths, weights)

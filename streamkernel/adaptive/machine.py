@@ -13,9 +13,10 @@ import numpy as np
 
 from streamkernel.adaptive.change import BLOCK
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.fast_path import AdaptiveFastPath
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.lagged_core import LaggedCore
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records

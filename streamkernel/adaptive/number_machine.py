@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.machine import AdaptiveMachine
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.compute.number_pass import DEVIATION, PREDICTION, VARIANCE
 from streamkernel.records.inputs import Inputs

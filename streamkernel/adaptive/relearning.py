@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive import metric
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
 from streamkernel.adaptive.heads import LeastSquaresHeads
+from streamkernel.adaptive.label_experts import LabelExperts
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.fields import Rules, all_from_zero, all_positive, array, checked, number, state_mismatch, whole
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.state import Array, State

@@ -8,10 +8,11 @@ import numpy as np
 
 from streamkernel.adaptive.budget import Budget, Parts, middle
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.finite import is_finite

@@ -6,7 +6,7 @@ from typing import Any
 
 from river import base
 
-from streamkernel.adaptive.experts import LabelExperts
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.estimators.adaptive import AdaptiveMachineEstimator

@@ -6,8 +6,8 @@ from typing import Any
 from river import base
 from river.optim.losses import Squared
 
-from streamkernel.adaptive.experts import NumberExperts
 from streamkernel.adaptive.lagged_core import LaggedCore
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.number_machine import NumberMachine
 from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.moments import deviation

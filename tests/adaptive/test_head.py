@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.recursive import learn_least_squares
 from streamkernel.kernels import Gaussian
 from tests import naive

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from streamkernel.adaptive.experts import _FORGETTING, _LINEAR_DRIFTS, LabelExperts, NumberExperts
+from streamkernel.adaptive.label_experts import FORGETTING, LabelExperts
+from streamkernel.adaptive.number_experts import LINEAR_DRIFTS, NumberExperts
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.state import from_bytes, to_bytes
 from tests import naive
@@ -61,7 +62,7 @@ def test_passes_approach_logistic_regression(K):
 
 def test_one_step_lowers_the_loss_of_its_record():
     Phi, labels = _classes(200, 3, seed=1)
-    for forgetting in _FORGETTING:
+    for forgetting in FORGETTING:
         expert = _Newton(4, 3, forgetting)
         for phi, y in zip(Phi, labels, strict=True):
             before = expert.learn(phi, y, weight=0.5)
@@ -83,7 +84,7 @@ def test_the_trace_is_bounded_where_it_forgets():
 def test_p_stays_positive_over_20000_records():
     Phi, labels = _classes(20_000, 2, seed=3)
     Phi = np.concatenate([Phi, Phi[:, 1:2]], axis=1)  # an input twice
-    for forgetting in _FORGETTING:
+    for forgetting in FORGETTING:
         expert = _Newton(5, 2, forgetting)
         for phi, y in zip(Phi, labels, strict=True):
             expert.learn(phi, y)
@@ -96,7 +97,7 @@ def test_the_expert_that_forgets_follows_a_stream_that_turns():
     angle = np.arange(4_000) / 200
     labels = (Phi[:, 0] * np.cos(angle) + Phi[:, 1] * np.sin(angle) > 0).astype(int)
     right = {}
-    for forgetting in _FORGETTING:
+    for forgetting in FORGETTING:
         expert = _Newton(2, 2, forgetting)
         said = [expert.learn(phi, y) for phi, y in zip(Phi, labels, strict=True)]
         right[forgetting] = np.mean(np.array(said)[1_000:] > 0.5)
@@ -197,5 +198,5 @@ def test_rescaled_inputs_change_nothing_that_was_said(kind, n):
 
 
 def test_there_are_two_of_each():
-    assert _FORGETTING.tolist() == [1.0, 0.99]
-    assert _LINEAR_DRIFTS.tolist() == [0.0, 1e-3]
+    assert FORGETTING.tolist() == [1.0, 0.99]
+    assert LINEAR_DRIFTS.tolist() == [0.0, 1e-3]

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
+from streamkernel.adaptive.label_experts import LabelExperts
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.experts import (
     HIGHEST_LOG_TEMPERATURE,
     TEMPERATURE_CLIP,
@@ -105,8 +106,9 @@ def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_tree
     asinh = ASINH if kind is NumberExperts else []
     names = [*HEADS, *(LINEAR if n_linear else []), *asinh, *trees, *asked, *levels]
     assert list(experts.weights) == names
-    # Those of a memory for numbers are much alike, and count as one together.
-    prior = np.array([1 / len(asked) if name in asked and kind is NumberExperts else 1 for name in names])
+    # Those of a memory for numbers are much alike, and count as one together; so do heads on the scale of asinh.
+    alike = {**dict.fromkeys(asked, len(asked)), **dict.fromkeys(ASINH, len(ASINH))} if kind is NumberExperts else {}
+    prior = np.array([1 / alike.get(name, 1) for name in names])
     assert list(experts.weights.values()) == pytest.approx(list(prior / prior.sum()))
 
 

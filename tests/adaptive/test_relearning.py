@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.adaptive import metric, relearning
-from streamkernel.adaptive.experts import LabelExperts, NumberExperts
 from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
+from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes

@@ -1,0 +1,120 @@
+"""The experts for numbers, which heads learn on two scales."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from streamkernel.adaptive.experts import Experts
+from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
+from streamkernel.compute.experts import standardise_targets
+from streamkernel.compute.memory import NUMBER_EXPERTS
+from streamkernel.compute.moments import SIZE as MOMENTS
+from streamkernel.compute.moments import are_moments, near
+from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
+from streamkernel.compute.residuals import RESIDUALS
+from streamkernel.fields import Rules
+from streamkernel.state import Array
+
+#: q of the two linear least squares experts.
+LINEAR_DRIFTS = np.array([0.0, 1e-3])
+
+
+def _are_counted(numbers: Array) -> bool:
+    """Whether an array can be a number of values from 0 up, then values."""
+    return bool(np.isfinite(numbers).all() and numbers.size and numbers[0] >= 0 and numbers[0] % 1 == 0)
+
+
+def _are_magnitudes(numbers: Array) -> bool:
+    """Whether an array can be a number of sizes, then these sorted."""
+    return _are_counted(numbers) and numbers[0] < len(numbers) and bool((numbers >= 0).all())
+
+
+class NumberExperts(Experts):
+    """Experts for numbers: targets are standardised by the moments of those learnt."""
+
+    target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
+    eta = 2.0
+    n_ensembles = 1
+    n_scales = 2
+    linear_rates = LINEAR_DRIFTS
+    memory_experts = NUMBER_EXPERTS
+    memory_prior = 1 / len(NUMBER_EXPERTS)
+    run = staticmethod(pass_numbers)
+    _lasting = ("linear_moments", "squared_errors", "residuals")
+    nothing = math.nan
+
+    def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
+        super().begin(n_columns, n_linear, n_outputs, n_inputs)
+        self.moments = np.zeros(MOMENTS)
+        self.linear_moments = np.zeros(MOMENTS)
+        self.squared_errors = np.zeros(2)
+        self.levels = np.zeros(2 if self.forest.n_trees else 1)
+        self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
+        self.prior = np.append(self.prior, np.ones(2 * self.n_past))
+        self.asinh_moments = np.zeros(MOMENTS)
+        self.magnitudes = np.zeros(1 + MAGNITUDES)
+        self.target_bounds = np.zeros(2)
+        self.residuals = np.zeros(1 + RESIDUALS)
+
+    @property
+    def residuals_kept(self) -> Array:
+        """A copy of the last errors of predictions, in no order."""
+        return self.residuals[1 : 1 + int(min(self.residuals[0], RESIDUALS))].copy()
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + int(self.magnitudes.nbytes + self.residuals.nbytes)
+
+    def fresh_heads(self) -> dict[str, Any]:
+        """Heads that know nothing but how large the last targets were."""
+        parts = super().fresh_heads()
+        n = min(MAGNITUDES, len(self.memory))
+        for y in self.memory.rows_from(n, n)[1]:
+            keep_magnitude(parts["magnitudes"], near(self.linear_moments, y))
+        return parts
+
+    @property
+    def slowest_head(self) -> Array:
+        """Those of the scale whose heads are heard more."""
+        H, E = len(self.heads.drifts), len(self.linear_W)
+        weights = np.array([*self.weights.values()])
+        scale = int(weights[H + E :][:H].sum() > weights[:H].sum())
+        return super().slowest_head[scale : scale + 1]
+
+    @property
+    def rules(self) -> Rules:
+        moments = dict.fromkeys(("moments", "linear_moments", "asinh_moments"), are_moments)
+        return {**super().rules, **moments, "magnitudes": _are_magnitudes, "residuals": _are_counted}
+
+    @property
+    def other_names(self) -> list[str]:
+        trees = ["residual trees"] if self.forest.n_trees else []
+        return [*trees, *self.memory_names, *["level", "residual trees, level"][: 1 + len(trees)]]
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        errors = "squared_errors", "residuals", "levels"
+        return (*super()._fields, "linear_moments", *self.target_statistics, *errors)
+
+    @property
+    def _width(self) -> int:
+        return 3
+
+    @property
+    def _others(self) -> tuple[Array, ...]:
+        asinh = tuple(self._asinh)
+        errors = self.squared_errors, self.residuals
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh))
+
+    @property
+    def _asinh(self) -> AsinhStatistics:
+        return AsinhStatistics(self.asinh_moments, self.magnitudes, self.target_bounds)
+
+    def replay(self, Phi: Array, targets: Array, weights: Array) -> None:
+        """Let records come again, to the heads alone; a weight of 0 leaves one out."""
+        truths = np.empty((len(Phi), 2))
+        nearer = np.array([near(self.linear_moments, y) for y in targets])
+        standardise_targets(nearer, weights, self.moments, truths[:, 0])
+        take_all_asinh(nearer, weights, self._asinh, truths[:, 1])
+        self.heads.replay(Phi, truths, weights)
