@@ -210,8 +210,8 @@ def settle(tiles: Array, late: Array, diagonals: Array) -> None:
 def sound_gain(spread: float, weight: float, diagonal: Array, largest: float, v: Array) -> Any:
     """The gain of a record, 1 / (1 / weight + spread), or less where rounding has left P not quite positive.
 
-    A positive P has v_i^2 <= P_ii x.v for each v = P x. Where that is not so, a gain as large would make P less positive,
-    by more with each record; one that leaves no P_ii below 0, but for rounding, does not.
+    A positive P has v_i^2 <= P_ii x.v for each v = P x. Where that is not so, a gain as large would make P less
+    positive, by more with each record; one that leaves no P_ii below 0, but for rounding, does not.
 
     Parameters
     ----------
