@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.experts import Experts
+from streamkernel.adaptive.memory import Memory
 from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
 from streamkernel.compute.experts import standardise_targets
 from streamkernel.compute.memory import NUMBER_EXPERTS
@@ -31,7 +32,16 @@ def _are_magnitudes(numbers: Array) -> bool:
 
 
 class NumberExperts(Experts):
-    """Experts for numbers: targets are standardised by the moments of those learnt."""
+    """Experts for numbers: targets are standardised by the moments of those learnt.
+
+    Parameters
+    ----------
+    ridge, drift_rates, n_trees, window, memory, n_past
+        As `Experts` has them.
+    absolute
+        Whether the mixture weighs experts by absolute errors, as a median asks for, instead of squared ones.
+
+    """
 
     target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
     eta = 2.0
@@ -43,6 +53,19 @@ class NumberExperts(Experts):
     run = staticmethod(pass_numbers)
     _lasting = ("linear_moments", "squared_errors", "residuals")
     nothing = math.nan
+
+    def __init__(
+        self,
+        ridge: float,
+        drift_rates: tuple[float, ...],
+        n_trees: int,
+        window: int,
+        memory: Memory,
+        n_past: int = 0,
+        absolute: bool = False,
+    ) -> None:
+        self.absolute = absolute
+        super().__init__(ridge, drift_rates, n_trees, window, memory, n_past)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -105,7 +128,7 @@ class NumberExperts(Experts):
     def _others(self) -> tuple[Array, ...]:
         asinh = tuple(self._asinh)
         errors = self.squared_errors, self.residuals
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh))
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh, self.absolute))
 
     @property
     def _asinh(self) -> AsinhStatistics:

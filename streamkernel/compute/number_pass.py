@@ -50,6 +50,8 @@ class TargetStatistics(NamedTuple):
         How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
     asinh
         An `AsinhStatistics`, as a plain tuple: what the heads have learnt of the targets on the scale of asinh.
+    absolute
+        Whether the experts' losses are absolute errors, in deviations of the target, instead of squared ones.
 
     """
 
@@ -59,6 +61,7 @@ class TargetStatistics(NamedTuple):
     squared_errors: Array
     residuals: Array
     asinh: Any
+    absolute: bool
 
 
 @jit
@@ -113,7 +116,7 @@ def pass_numbers(
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
-    moments, linear_moments, levels, squared_errors, residuals, asinh_parts = statistics_parts
+    moments, linear_moments, levels, squared_errors, residuals, asinh_parts, absolute = statistics_parts
     asinh = AsinhStatistics(*asinh_parts)
     T = forest.targets.shape[0]
     n_smooth = H + E + H
@@ -165,6 +168,8 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
+            if absolute:
+                squared[j] = np.sqrt(squared[j])
             # Neighbours, and heads on a scale that does not suit the target, must not make the others look alike.
             if j < H + E or n_smooth <= j < n_smooth + T or j >= first_level:
                 mean += squared[j] / n_others
@@ -173,6 +178,8 @@ def pass_numbers(
         if G:
             for g in range(2):
                 both[g] = min((y - both[g]) ** 2 / variance, WORST)
+                if absolute:
+                    both[g] = np.sqrt(both[g])
             for g in range(2):
                 loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
                 losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss

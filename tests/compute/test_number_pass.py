@@ -35,32 +35,34 @@ def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32):
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
-def arguments(matrices, others, memory, forest):
+def arguments(matrices, others, memory, forest, absolute=False):
     """The experts as `pass_numbers` has them."""
     levels, moments, linear_moments, losses, squared_errors, block, residuals, *asinh = others
-    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, residuals, tuple(asinh))
+    errors = squared_errors, residuals
+    statistics = kernels.TargetStatistics(moments, linear_moments, levels, *errors, tuple(asinh), absolute)
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
     return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
 
 
-def _through(stream):
+def _through(stream, absolute=False):
     """Copies of the state after the segment, and the predictions."""
     matrices, others, memory, forest = passes.copied(stream.state)
     out = np.full((len(stream.Phi), 3), np.nan)
-    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
+    kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest, absolute), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
 
 
 @BOTH
 @pytest.mark.parametrize(("D", "L"), SHAPES)
-def test_pass_numbers(D, L, n_trees, memory, n_past):
+@pytest.mark.parametrize("absolute", [False, True])
+def test_pass_numbers(D, L, n_trees, memory, n_past, absolute):
     stream = _stream(D, L, n_trees, memory, n_past)
     matrices, others, _, _ = passes.copied(stream.state)
     ensembles, remembered = passes.ensembles_of(1, n_trees, 1), passes.memory_twin(memory)
     *twins, predictions = naive.pass_numbers(
-        *stream[:5], *arguments(matrices, others, remembered, ensembles), stream.past
+        *stream[:5], *arguments(matrices, others, remembered, ensembles, absolute), stream.past
     )
-    state, out = _through(stream)
+    state, out = _through(stream, absolute)
     np.testing.assert_allclose(out, predictions, rtol=1e-8, atol=1e-8)
     passes.assert_as_the_twins(state, twins)
     passes.assert_the_forest_is(state, ensembles)

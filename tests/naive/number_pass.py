@@ -18,7 +18,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
     losses, prior, block, eta = mixture
-    moments, linear_moments, levels, squared_errors, _, asinh = statistics
+    moments, linear_moments, levels, squared_errors, _, asinh, absolute = statistics
     assert not np.any(moments)
     assert not np.any(linear_moments)
     assert not any(map(np.any, asinh))
@@ -50,10 +50,10 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         keep_residual(residuals, nearer - mixed)
-        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
+        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4) ** (0.5 if absolute else 1)
         first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
         others = np.delete(squared, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
-        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4)
+        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4) ** (0.5 if absolute else 1)
         new = [squared / (np.mean(others) + 0.05), *([of_both / (np.mean(of_both) + 0.05)] if len(both) == 2 else [])]
         losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
         if len(linear_moments):
