@@ -9,6 +9,7 @@ from streamkernel.adaptive.experts import Experts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
 from streamkernel.compute.experts import standardise_targets
+from streamkernel.compute.median import SIZE as MEDIAN
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
@@ -39,7 +40,7 @@ class NumberExperts(Experts):
     ridge, drift_rates, n_trees, window, memory, n_past
         As `Experts` has them.
     absolute
-        Whether the mixture weighs experts by absolute errors, as a median asks for, instead of squared ones.
+        Whether a median is predicted, the mixture's losses being absolute errors, instead of a mean by squared ones.
 
     """
 
@@ -51,7 +52,7 @@ class NumberExperts(Experts):
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)
     run = staticmethod(pass_numbers)
-    _lasting = ("linear_moments", "squared_errors", "residuals")
+    _lasting = ("linear_moments", "squared_errors", "residuals", "median")
     nothing = math.nan
 
     def __init__(
@@ -79,6 +80,7 @@ class NumberExperts(Experts):
         self.magnitudes = np.zeros(1 + MAGNITUDES)
         self.target_bounds = np.zeros(2)
         self.residuals = np.zeros(1 + RESIDUALS)
+        self.median = np.zeros(MEDIAN if self.absolute else 0)
 
     @property
     def residuals_kept(self) -> Array:
@@ -117,7 +119,7 @@ class NumberExperts(Experts):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        errors = "squared_errors", "residuals", "levels"
+        errors = "squared_errors", "residuals", "levels", *(("median",) if self.absolute else ())
         return (*super()._fields, "linear_moments", *self.target_statistics, *errors)
 
     @property
@@ -128,7 +130,7 @@ class NumberExperts(Experts):
     def _others(self) -> tuple[Array, ...]:
         asinh = tuple(self._asinh)
         errors = self.squared_errors, self.residuals
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh, self.absolute))
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh, self.median))
 
     @property
     def _asinh(self) -> AsinhStatistics:
