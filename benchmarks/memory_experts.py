@@ -80,7 +80,7 @@ def measure(kind: type, stream: Iterator[Pair], n_records: int) -> list[tuple[fl
     ]
 
 
-def rows(kind: type, stream: Any, n_records: int, inputs: tuple[int, ...]) -> list[list[str]]:
+def rows(named: str, kind: type, stream: Any, n_records: int, inputs: tuple[int, ...]) -> list[list[str]]:
     """Lines of the table."""
     lines = []
     for d in inputs:
@@ -88,7 +88,7 @@ def rows(kind: type, stream: Any, n_records: int, inputs: tuple[int, ...]) -> li
         for size, (us, megabytes, score) in zip(SIZES, measured, strict=True):
             asked = min(size, 100_000 // d)
             said = f"{score:.2%}" if kind is AdaptiveKernelClassifier else f"{score:.3f}"
-            lines.append([f"d = {d}, memory = {size:,}", f"{asked:,}", f"{us:.0f}", f"{megabytes:.1f}", said])
+            lines.append([f"{named}, d = {d}", f"{size:,}", f"{asked:,}", f"{us:.0f}", f"{megabytes:.1f}", said])
     return lines
 
 
@@ -99,9 +99,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one d and few records, for a test")
     options = parser.parse_args()
     n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records, INPUTS)
-    head = ["records asked", "us a record", "state, MB"]
-    classes = rows(AdaptiveKernelClassifier, moving_centres, n_records, inputs)
-    numbers = rows(AdaptiveKernelRegressor, friedman, n_records, inputs)
+    head = ["`memory`", "records asked", "us a record", "state, MB"]
+    classes = rows("centres", AdaptiveKernelClassifier, moving_centres, n_records, inputs)
+    numbers = rows("Friedman", AdaptiveKernelRegressor, friedman, n_records, inputs)
     text = f"""# What a memory costs
 
 `python -m benchmarks.memory_experts` on {machine()}; load {os.getloadavg()[-1]:.1f} in the last

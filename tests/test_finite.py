@@ -162,11 +162,11 @@ def test_a_state_that_is_not_finite_is_refused_when_it_is_written_naming_the_fie
     core, classes = AdaptiveCore(AdaptiveFeatures(Gaussian(), 4, 1), experts, (20,)), Classes(Softmax(), 10)
     machine = LabelMachine(Inputs(10, True), classes, core, TargetLags(0, classes))
     machine.learn([{"a": float(i)} for i in range(50)], [i % 2 for i in range(50)])
-    for field in ("heads_W", "losses"):
-        getattr(machine.experts, field).flat[0] = math.nan
+    for field, part in (("heads_W", machine.experts.heads.W), ("losses", machine.experts.losses)):
+        part.flat[0] = math.nan
         with pytest.raises(ValueError, match=f"its field '{field}'"):
             machine.state()
-        getattr(machine.experts, field).flat[0] = 0.0
+        part.flat[0] = 0.0
     machine.inputs.scaler.moments[0, 2] = -1.0
     with pytest.raises(ValueError, match="its field 'input_moments'"):
         machine.state()

@@ -77,10 +77,16 @@ MODELS = {
     "classifier_refit": (partial(_refitted, KernelClassifier), {"solver": Exact(l2=1e-2)}, 310),
     "classifier_refit_early": (partial(_refitted, KernelClassifier), {"solver": S3GD(anchors=20)}, 150),
     "regressor_refit": (partial(_refitted, KernelRegressor), {"solver": Exact(l2=1e-2)}, 310),
+    # What came with version 5: lags, and a metric in the making.
+    "regressor_lags": (AdaptiveKernelRegressor, {**_ADAPTIVE, "lags": 3}, 310),
+    "classifier_lags": (AdaptiveKernelClassifier, {**_ADAPTIVE, "lags": 1}, 310),
+    "regressor_relearning": (AdaptiveKernelRegressor, {**_ADAPTIVE, "buffer_size": 200}, 252),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
-#: The growing models from before there were preconditioned steps.
+#: The growing models that up to version 4 are from before there were preconditioned steps.
 PLAIN = ("classifier", "classifier_early", "regressor", "regressor_early")
+#: What no version before 5 has.
+SINCE_5 = ("regressor_lags", "classifier_lags", "regressor_relearning")
 
 
 def fresh(name, **given):
