@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.adaptive.memory import LARGEST, Memory
 from streamkernel.compute.memory import remember
 from streamkernel.state import from_bytes, to_bytes
