@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.experts import Experts
+from streamkernel.adaptive.memory import Memory
 from streamkernel.compute.asinh import MAGNITUDES, AsinhStatistics, keep_magnitude, take_all_asinh
 from streamkernel.compute.experts import standardise_targets
+from streamkernel.compute.median import SIZE as MEDIAN
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
@@ -31,7 +33,16 @@ def _are_magnitudes(numbers: Array) -> bool:
 
 
 class NumberExperts(Experts):
-    """Experts for numbers: targets are standardised by the moments of those learnt."""
+    """Experts for numbers: targets are standardised by the moments of those learnt.
+
+    Parameters
+    ----------
+    ridge, drift_rates, n_trees, window, memory, n_past
+        As `Experts` has them.
+    absolute
+        Whether a median is predicted, the mixture's losses being absolute errors, instead of a mean by squared ones.
+
+    """
 
     target_statistics = ("moments", "asinh_moments", "magnitudes", "target_bounds")
     eta = 2.0
@@ -41,8 +52,21 @@ class NumberExperts(Experts):
     memory_experts = NUMBER_EXPERTS
     memory_prior = 1 / len(NUMBER_EXPERTS)
     run = staticmethod(pass_numbers)
-    _lasting = ("linear_moments", "squared_errors", "residuals")
+    _lasting = ("linear_moments", "squared_errors", "residuals", "median")
     nothing = math.nan
+
+    def __init__(
+        self,
+        ridge: float,
+        drift_rates: tuple[float, ...],
+        n_trees: int,
+        window: int,
+        memory: Memory,
+        n_past: int = 0,
+        absolute: bool = False,
+    ) -> None:
+        self.absolute = absolute
+        super().__init__(ridge, drift_rates, n_trees, window, memory, n_past)
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -56,6 +80,7 @@ class NumberExperts(Experts):
         self.magnitudes = np.zeros(1 + MAGNITUDES)
         self.target_bounds = np.zeros(2)
         self.residuals = np.zeros(1 + RESIDUALS)
+        self.median = np.zeros(MEDIAN if self.absolute else 0)
 
     @property
     def residuals_kept(self) -> Array:
@@ -94,7 +119,7 @@ class NumberExperts(Experts):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        errors = "squared_errors", "residuals", "levels"
+        errors = "squared_errors", "residuals", "levels", *(("median",) if self.absolute else ())
         return (*super()._fields, "linear_moments", *self.target_statistics, *errors)
 
     @property
@@ -105,7 +130,7 @@ class NumberExperts(Experts):
     def _others(self) -> tuple[Array, ...]:
         asinh = tuple(self._asinh)
         errors = self.squared_errors, self.residuals
-        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh))
+        return tuple(TargetStatistics(self.moments, self.linear_moments, self.levels, *errors, asinh, self.median))
 
     @property
     def _asinh(self) -> AsinhStatistics:

@@ -57,6 +57,8 @@ class NumberMachine(AdaptiveMachine):
         # In units of the target's deviation, as the losses of the other regressors are. A variance may be so small that
         # the quotient overflows.
         with np.errstate(over="ignore"):
-            losses = (predictions[:, PREDICTION] - targets.y) ** 2 / predictions[:, VARIANCE]
+            errors = np.abs(predictions[:, PREDICTION] - targets.y)
+            squared = errors**2 / predictions[:, VARIANCE]
+            losses = errors / np.sqrt(predictions[:, VARIANCE]) if self.experts.absolute else squared
         losses = np.minimum(losses, np.finfo(np.float64).max)
         return BatchResult(targets, predictions[:, [PREDICTION]], losses, predictions[:, DEVIATION])

@@ -16,6 +16,7 @@ from streamkernel.compute.experts import (
     update_heads,
 )
 from streamkernel.compute.jit import jit
+from streamkernel.compute.median import at_median, follow_median
 from streamkernel.compute.memory import MANY, Ring, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
@@ -50,6 +51,9 @@ class TargetStatistics(NamedTuple):
         How many errors of the mixture there have been, and the last of them, as `keep_residual` has them.
     asinh
         An `AsinhStatistics`, as a plain tuple: what the heads have learnt of the targets on the scale of asinh.
+    median
+        What `compute.median` keeps, (4,), or (0,) where the mean is predicted. For a median the experts' losses are
+        absolute errors, in deviations of the target, and their mixture is shifted; for a mean they are squared ones.
 
     """
 
@@ -59,6 +63,7 @@ class TargetStatistics(NamedTuple):
     squared_errors: Array
     residuals: Array
     asinh: Any
+    median: Array
 
 
 @jit
@@ -113,8 +118,9 @@ def pass_numbers(
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
-    moments, linear_moments, levels, squared_errors, residuals, asinh_parts = statistics_parts
+    moments, linear_moments, levels, squared_errors, residuals, asinh_parts, median = statistics_parts
     asinh = AsinhStatistics(*asinh_parts)
+    absolute = median.shape[0] > 0
     T = forest.targets.shape[0]
     n_smooth = H + E + H
     G = past.shape[1]
@@ -155,6 +161,9 @@ def pass_numbers(
             both[0], both[1] = out[r, PREDICTION], past[r, 0]
             hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
             out[r, PREDICTION] = dot(shares, both)
+        unshifted = out[r, PREDICTION]
+        if absolute:
+            out[r, PREDICTION] = at_median(median, unshifted)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
         variance = deviation(linear_moments) ** 2
         if variance <= 0:
@@ -165,6 +174,8 @@ def pass_numbers(
         mean = 0.0
         for j in range(n_experts):
             squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
+            if absolute:
+                squared[j] = np.sqrt(squared[j])
             # Neighbours, and heads on a scale that does not suit the target, must not make the others look alike.
             if j < H + E or n_smooth <= j < n_smooth + T or j >= first_level:
                 mean += squared[j] / n_others
@@ -173,6 +184,8 @@ def pass_numbers(
         if G:
             for g in range(2):
                 both[g] = min((y - both[g]) ** 2 / variance, WORST)
+                if absolute:
+                    both[g] = np.sqrt(both[g])
             for g in range(2):
                 loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
                 losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
@@ -180,6 +193,8 @@ def pass_numbers(
         nearer = near(linear_moments, y)
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
+        if absolute and linear_moments[0] > 0:
+            follow_median(median, nearer - unshifted, np.sqrt(variance), np.sqrt(WORST))
         keep_residual(residuals, nearer - out[r, PREDICTION])
         if linear_moments[0] > 0:  # before the first target there is nothing to correct
             rate = 1.0 - (1.0 - LEVEL_RATE) ** sample_weights[r]
@@ -194,6 +209,7 @@ def pass_numbers(
             levels[:] = 0.0
             squared_errors[:] = 0.0
             residuals[:] = 0.0
+            median[:] = 0.0
             forest.counts[:] = 0
             memory.residuals[:] = 0.0
         for e in range(E):

@@ -1,10 +1,10 @@
 """The recommended regressor."""
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from river import base
-from river.optim.losses import Squared
+from river.optim.losses import Absolute, Squared
 
 from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.number_experts import NumberExperts
@@ -22,9 +22,10 @@ from streamkernel.records.batches import Records
 from streamkernel.records.frames import Frame
 from streamkernel.records.numbers import Numbers, plain_number
 from streamkernel.records.results import BatchResult
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt
 
-_SQUARED = Squared()
+#: What the mixture minimises, by what is to be predicted.
+_LOSSES = {"mean": Squared(), "median": Absolute()}
 #: q of the one head among the experts that see the lags: more of them bring nothing more.
 LAGGED_DRIFT = 1e-3
 
@@ -67,6 +68,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     lags
         The last known targets, as many, that more experts see as inputs: for a target that follows from those before,
         as one that is measured every hour. For labels that come late, see `with_lags`. Defaults to 0, at most 1,000.
+    predicts
+        "mean" (the default) or "median": whether the mixture weighs its experts by squared or by absolute errors. The
+        latter makes the mean absolute error smaller where errors are large now and then; `loss_of` and the losses of a
+        report follow.
     max_bytes
         What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
         arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
@@ -101,6 +106,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     _most_lags = 1_000
     _has_lagged_core = True
     _fewest_outputs = 1
+    _later_arguments: ClassVar[dict[str, Any]] = {**AdaptiveMachineEstimator._later_arguments, "predicts": "mean"}
     _machine: NumberMachine
     _targets: Numbers
 
@@ -118,6 +124,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         standardize: bool | None = None,
         max_inputs: int = 1_000,
         lags: int = 0,
+        predicts: str = "mean",
         max_bytes: int | None = None,
         seed: int | None = None,
     ) -> None:
@@ -133,14 +140,18 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         self.standardize = standardize
         self.max_inputs = max_inputs
         self.lags = lags
+        self.predicts = predicts
         self.max_bytes = max_bytes
         self.seed = seed
+        if not (isinstance(predicts, str) and predicts in _LOSSES):
+            raise ValueError(f"predicts must be 'mean' or 'median', got {excerpt(predicts)}")
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        core = self._core(columns, drift_rates, partial(NumberExperts, n_past=int(lags > 0)))
+        make = partial(NumberExperts, absolute=predicts == "median")
+        core = self._core(columns, drift_rates, partial(make, n_past=int(lags > 0)))
         lagged = None
         if lags:
-            seeing = self._core(columns, (LAGGED_DRIFT,), NumberExperts)
+            seeing = self._core(columns, (LAGGED_DRIFT,), make)
             lagged = LaggedCore(seeing, int(lags), inputs.columns, inputs.standardize)
         past = TargetLags(int(lags), self._targets)
         self._machine = NumberMachine(inputs, self._targets, core, past, lagged)
@@ -205,6 +216,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
         """Compute the model's own loss of a prediction made before its target was known.
 
+        The squared error or, of one that predicts the median, the absolute error.
         It is no `loss`: that is the constructor's argument of the growing regressor.
 
         Parameters
@@ -230,7 +242,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
 
         """
         unit = float(deviation(self._machine.experts.linear_moments)) if unit is None else unit
-        return loss_of_number(_SQUARED, plain_number(y), prediction, unit)
+        return loss_of_number(_LOSSES[self.predicts], plain_number(y), prediction, unit)
 
     def _predicted_numbers(self, xs: Records) -> Array:
         return self._machine.predict(xs)[:, PREDICTION]

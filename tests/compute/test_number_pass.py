@@ -6,6 +6,7 @@ import pytest
 from streamkernel.compute import number_pass as kernels
 from streamkernel.compute.asinh import MAGNITUDES
 from streamkernel.compute.experts import Mixture
+from streamkernel.compute.median import SIZE as MEDIAN
 from streamkernel.compute.memory import NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
 from streamkernel.compute.residuals import RESIDUALS
@@ -19,7 +20,7 @@ BOTH = pytest.mark.parametrize(
 )
 
 
-def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32):
+def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32, absolute=False):
     """Targets with waves, a step that trees see and a level that moves; a few records have none."""
     rng = np.random.default_rng(D)
     Phi, X, values = passes.records(rng, D)
@@ -30,15 +31,16 @@ def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32):
     matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
     n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0) + 2 * n_past
     past = 60 + 5 * rng.normal(size=(len(Phi), n_past))
-    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, 1 + RESIDUALS, SIZE, 1 + MAGNITUDES, 2
+    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, 1 + RESIDUALS, SIZE, 1 + MAGNITUDES, 2, MEDIAN * absolute
     state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), past, state)
 
 
 def arguments(matrices, others, memory, forest):
     """The experts as `pass_numbers` has them."""
-    levels, moments, linear_moments, losses, squared_errors, block, residuals, *asinh = others
-    statistics = kernels.TargetStatistics(moments, linear_moments, levels, squared_errors, residuals, tuple(asinh))
+    levels, moments, linear_moments, losses, squared_errors, block, residuals, *asinh, median = others
+    errors = squared_errors, residuals
+    statistics = kernels.TargetStatistics(moments, linear_moments, levels, *errors, tuple(asinh), median)
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
     return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
 
@@ -53,8 +55,9 @@ def _through(stream):
 
 @BOTH
 @pytest.mark.parametrize(("D", "L"), SHAPES)
-def test_pass_numbers(D, L, n_trees, memory, n_past):
-    stream = _stream(D, L, n_trees, memory, n_past)
+@pytest.mark.parametrize("absolute", [False, True])
+def test_pass_numbers(D, L, n_trees, memory, n_past, absolute):
+    stream = _stream(D, L, n_trees, memory, n_past, absolute=absolute)
     matrices, others, _, _ = passes.copied(stream.state)
     ensembles, remembered = passes.ensembles_of(1, n_trees, 1), passes.memory_twin(memory)
     *twins, predictions = naive.pass_numbers(

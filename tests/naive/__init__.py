@@ -91,6 +91,7 @@ from tests.naive.laws import (
     uniform,
     uniforms,
 )
+from tests.naive.median import at_median, follow_median
 from tests.naive.memory import (
     Memory,
     _weigh,

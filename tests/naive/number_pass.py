@@ -7,6 +7,7 @@ import numpy as np
 from tests.naive.arrival import arrive
 from tests.naive.asinh import Asinh, forget_asinh, from_asinh, keep_magnitude, take_asinh
 from tests.naive.experts import count_loss, hedge_weights, predict_experts, settled_heads, update_heads
+from tests.naive.median import at_median, follow_median
 from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
@@ -18,7 +19,8 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
     losses, prior, block, eta = mixture
-    moments, linear_moments, levels, squared_errors, _, asinh = statistics
+    moments, linear_moments, levels, squared_errors, _, asinh, median = statistics
+    absolute = len(median) > 0
     assert not np.any(moments)
     assert not np.any(linear_moments)
     assert not any(map(np.any, asinh))
@@ -41,6 +43,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         both = [mixed, *other]
         if len(both) == 2:
             mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), both)
+        unshifted, mixed = mixed, at_median(median, mixed) if absolute else mixed
         total, number = squared_errors
         variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
@@ -49,11 +52,13 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         block = count_loss(block, min((y - mixed) ** 2 / variance, 4))
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
+        if absolute and len(linear_moments):
+            median = follow_median(median, nearer - unshifted, math.sqrt(variance), 2)
         keep_residual(residuals, nearer - mixed)
-        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4)
+        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4) ** (0.5 if absolute else 1)
         first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
         others = np.delete(squared, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
-        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4)
+        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4) ** (0.5 if absolute else 1)
         new = [squared / (np.mean(others) + 0.05), *([of_both / (np.mean(of_both) + 0.05)] if len(both) == 2 else [])]
         losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
         if len(linear_moments):
@@ -65,6 +70,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         if is_new:
             memory.forget_residuals()
             levels, squared_errors, residuals = np.zeros_like(levels), np.zeros(2), []
+            median = np.zeros(len(median))
             for ensemble in ensembles:
                 ensemble.forget()
         for e in range(E):
@@ -97,6 +103,7 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         block,
         ring(residuals),
         *asinh.numbers,
+        median,
         out,
     )
 

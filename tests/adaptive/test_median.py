@@ -1,0 +1,78 @@
+"""What predicts the median: the mixture weighs its experts by absolute errors."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from streamkernel import AdaptiveKernelRegressor
+
+
+def _skewed(n, seed=0):
+    """Targets whose errors, once the inputs are known, are mostly small, and large upwards."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, 5 * np.sin(X[:, 0]) + 3 * rng.exponential(size=n) ** 2
+
+
+def _records(X):
+    return [dict(enumerate(row)) for row in X.tolist()]
+
+
+def _errors(X, y, **arguments):
+    model, errors = AdaptiveKernelRegressor(n_features=16, seed=1, **arguments), []
+    for start in range(0, len(y), 100):
+        part = slice(start, start + 100)
+        errors.extend(model.advance(_records(X[part]), y[part].tolist()).predictions - y[part])
+    return np.array(errors)[500:]
+
+
+def test_half_of_all_targets_are_below_and_the_mean_absolute_error_is_smaller():
+    X, y = _skewed(3_000)
+    of_median, of_mean = (_errors(X, y, predicts=what) for what in ("median", "mean"))
+    assert np.mean(of_median > 0) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(of_mean > 0) > 0.6
+    assert np.abs(of_median).mean() < 0.98 * np.abs(of_mean).mean()
+    assert (of_median**2).mean() > (of_mean**2).mean()
+
+
+@pytest.mark.parametrize("lags", [0, 2])
+def test_any_cut_of_the_stream_gives_the_same_model(lags):
+    X, y = _skewed(400)
+    one, other = (AdaptiveKernelRegressor(n_features=8, predicts="median", lags=lags, seed=1) for _ in range(2))
+    for row, target in zip(X.tolist(), y.tolist(), strict=True):
+        one.learn_one(dict(enumerate(row)), target)
+    other.learn_many(X[:150], y[:150])
+    other = pickle.loads(pickle.dumps(other))
+    other.learn_many(X[150:], y[150:])
+    assert one.state_digest() == other.state_digest()
+
+
+def test_its_losses_are_absolute_errors_in_deviations():
+    X, y = _skewed(300)
+    model = AdaptiveKernelRegressor(n_features=8, predicts="median", seed=1)
+    model.learn_many(X[:200], y[:200])
+    deviation = np.std(y[:200])  # none of these is far
+    result = model.advance(_records(X[200:201]), y[200:201].tolist())
+    assert result.losses[0] == pytest.approx(abs(result.predictions[0] - y[200]) / deviation, rel=1e-6)
+    assert model.loss_of(3.0, 1.0, unit=2.0) == 1.0
+    assert AdaptiveKernelRegressor(seed=1).loss_of(5.0, 1.0, unit=2.0) == 4.0
+
+
+def test_the_mean_is_what_is_predicted_unless_told():
+    X, y = _skewed(300)
+    plain, mean, median = (
+        AdaptiveKernelRegressor(n_features=8, seed=1, **arguments)
+        for arguments in ({}, {"predicts": "mean"}, {"predicts": "median"})
+    )
+    said = []
+    for model in (plain, mean, median):
+        model.learn_many(X, y)
+        said.append(model.predict_one({0: 0.5, 1: 0.0}))
+    assert said[0] == said[1] != said[2]
+
+
+@pytest.mark.parametrize("what", ["mode", "", None, 0.5, ["mean"]])
+def test_nothing_else_is_predicted(what):
+    with pytest.raises(ValueError, match="predicts must be 'mean' or 'median'"):
+        AdaptiveKernelRegressor(predicts=what)
