@@ -188,7 +188,8 @@ class Experts(abc.ABC):
     def add_output(self) -> None:
         """One more class: its scores are 0."""
         self.forest.add_output()
-        self.heads.add_output()
+        for _ in range(self.n_scales):
+            self.heads.add_output()
         self.linear_W = np.ascontiguousarray(np.pad(self.linear_W, ((0, 0), (0, 1), (0, 0))))
 
     def advance(

@@ -304,8 +304,7 @@ def test_a_label_that_is_none_is_refused(label):
 def test_a_distribution_is_rivers_gaussian():
     model = AdaptiveKernelRegressor(seed=1)
     fresh = model.predict_one({"a": 1.0}, with_dist=True)
-    assert isinstance(fresh, proba.Gaussian)
-    assert (repr(fresh), fresh.mu) == (repr(proba.Gaussian._from_state(1, 0.0, 0.0, 0)), 0.0)
+    assert (isinstance(fresh, proba.Gaussian), fresh.mu) == (True, 0.0)
     for i in range(60):
         model.learn_one({"a": i % 7}, 2.0 * (i % 7) + i % 2)
     said = model.predict_one({"a": 3}, with_dist=True)
