@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
@@ -134,11 +135,17 @@ def test_every_argument_has_a_wrong_value_here(model):
     assert names == {name for name, _, _ in WRONG} | ({"max_classes"} if model is KernelClassifier else set())
 
 
+@pytest.mark.parametrize("value", ["mode", "", None, 0.5, True, ["mean"]])
+def test_predicts(value):
+    with pytest.raises(ValueError, match=f"^predicts must be 'mean' or 'median', got {re.escape(repr(value))}$"):
+        AdaptiveKernelRegressor(predicts=value)
+
+
 @pytest.mark.parametrize("model", ADAPTIVE)
 def test_every_adaptive_argument_has_a_wrong_value_here(model):
     names = set(inspect.signature(model).parameters)
-    classes = {"max_classes"} if model is AdaptiveKernelClassifier else set()
-    assert names == {name for name, _, _ in ADAPTIVE_WRONG} | classes
+    own = {"max_classes"} if model is AdaptiveKernelClassifier else {"predicts"}
+    assert names == {name for name, _, _ in ADAPTIVE_WRONG} | own
 
 
 @pytest.mark.parametrize("cap", [1, 1.0, 0, -2, math.nan, "2", None])

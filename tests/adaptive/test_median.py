@@ -70,9 +70,3 @@ def test_the_mean_is_what_is_predicted_unless_told():
         model.learn_many(X, y)
         said.append(model.predict_one({0: 0.5, 1: 0.0}))
     assert said[0] == said[1] != said[2]
-
-
-@pytest.mark.parametrize("what", ["mode", "", None, 0.5, ["mean"]])
-def test_nothing_else_is_predicted(what):
-    with pytest.raises(ValueError, match="predicts must be 'mean' or 'median'"):
-        AdaptiveKernelRegressor(predicts=what)
