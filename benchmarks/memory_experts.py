@@ -88,7 +88,7 @@ def rows(named: str, kind: type, stream: Any, n_records: int, inputs: tuple[int,
         for size, (us, megabytes, score) in zip(SIZES, measured, strict=True):
             asked = min(size, 100_000 // d)
             said = f"{score:.2%}" if kind is AdaptiveKernelClassifier else f"{score:.3f}"
-            lines.append([f"{named}, d = {d}", f"{size:,}", f"{asked:,}", f"{us:.0f}", f"{megabytes:.1f}", said])
+            lines.append([f"{named}, d = {d}, memory = {size:,}", f"{asked:,}", f"{us:.0f}", f"{megabytes:.1f}", said])
     return lines
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one d and few records, for a test")
     options = parser.parse_args()
     n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records, INPUTS)
-    head = ["`memory`", "records asked", "us a record", "state, MB"]
+    head = ["records asked", "us a record", "state, MB"]
     classes = rows("centres", AdaptiveKernelClassifier, moving_centres, n_records, inputs)
     numbers = rows("Friedman", AdaptiveKernelRegressor, friedman, n_records, inputs)
     text = f"""# What a memory costs

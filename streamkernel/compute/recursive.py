@@ -10,6 +10,9 @@ from streamkernel.compute.packed import packed_downdate, packed_product, place
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+#: What of a diagonal is rounding, in parts of its bound.
+_ROUNDING = 1e-14
+
 
 @jit_reduction
 def _subtract(row: Array, factor: float, v: Array) -> None:
@@ -204,6 +207,35 @@ def settle(tiles: Array, late: Array, diagonals: Array) -> None:
 
 
 @jit
+def sound_gain(spread: float, weight: float, diagonal: Array, largest: float, v: Array) -> Any:
+    """The gain of a record, 1 / (1 / weight + spread), or less where rounding has left P not quite positive.
+
+    A positive P has v_i^2 <= P_ii x.v for each v = P x. Where that is not so, a gain as large would make P less
+    positive, by more with each record; one that leaves no P_ii below 0, but for rounding, does not.
+
+    Parameters
+    ----------
+    spread
+        x.v; where it is not above 0, v is rounding alone, and nothing is gained.
+    weight
+        The record's weight, above 0.
+    diagonal, largest
+        P_ii, shape (D,), and their bound.
+    v
+        P x, of shape (D,) or more.
+    """
+    if not spread > 0:
+        return 0.0
+    beyond, least = np.uint8(0), _ROUNDING * largest
+    for i in range(diagonal.shape[0]):  # in bytes, so that the compiler takes vectors
+        beyond = np.uint8(beyond | np.uint8(v[i] * v[i] > (diagonal[i] + least) * spread))
+    if beyond:
+        for i in range(diagonal.shape[0]):
+            spread = max(spread, v[i] * v[i] / max(diagonal[i], least))
+    return 1.0 / (1.0 / weight + spread)
+
+
+@jit
 def learn_least_squares_late(
     tiles: Array,
     W: Array,
@@ -231,8 +263,7 @@ def learn_least_squares_late(
         The record's columns, and room, shape (padded D,).
     """
     late_product(tiles, late, n_late, diagonals, x, v)
-    # Rounding can leave next to nothing below 0, whose gain would have no root.
-    gain = 1.0 / (1.0 / weight + max(dot(x, v), 0.0))
+    gain = sound_gain(dot(x, v), weight, diagonals[0], largest, v)
     for k in range(W.shape[0]):
         _subtract(W[k], -errors[k] * gain, v)
     root = np.sqrt(gain)

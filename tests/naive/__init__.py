@@ -166,6 +166,7 @@ from tests.naive.recursive import (
     learn_newton,
     move_diagonal,
     settle,
+    sound_gain,
     symmetric,
     symmetric_product,
 )

@@ -65,6 +65,17 @@ def settle(P, late, diagonals):
     return P
 
 
+def sound_gain(spread, weight, diagonal, largest, v):
+    """That of a positive P is as it is, whatever v may be of it."""
+    if spread <= 0:
+        return 0
+    least = 1e-14 * largest
+    v, diagonal = np.array(v)[: len(diagonal)], np.array(diagonal)
+    if (v**2 > (diagonal + least) * spread).any():
+        spread = max(spread, *(v**2 / np.maximum(diagonal, least)))
+    return 1 / (1 / weight + spread)
+
+
 def learn_least_squares_late(P, W, phi, errors, weight, drift, largest):
     """Nothing is late."""
     return learn_least_squares(P, W, phi, errors, weight, drift, largest)
