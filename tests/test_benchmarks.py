@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import ablation, footprint, late_lags, memory_experts, predicting, rounds, scaling, serving_load, steps
+from benchmarks import (
+    ablation,
+    footprint,
+    late_lags,
+    memory_experts,
+    predicting,
+    rounds,
+    scaling,
+    serving_load,
+    steps,
+    streams,
+)
 from streamkernel.kernels import Gaussian
 
 ROOT = Path(__file__).parent.parent
@@ -126,6 +137,14 @@ def test_a_quick_run_of_parts_leaves_each_out(tmp_path):
     assert {row[0] for row in compared[2:]} == {"trees", "learning again after a change"}
     assert all(row[3] != row[4] for row in compared if row[0] == "trees")
     assert len(found) == 2 + 16
+
+
+@pytest.mark.long
+def test_a_quick_run_of_bands_has_each_regression(tmp_path):
+    (found,) = tables(run("bands", tmp_path))
+    names = [stream.name for stream in streams.built_in() if not stream.n_classes]
+    assert [row[0] for row in found[2:]] == names
+    assert all(30 < float(row[1].rstrip("%")) <= 100 and float(row[3]) > 0 for row in found[2:])
 
 
 @pytest.mark.long

@@ -200,11 +200,11 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         >>> import pandas as pd
         >>> from streamkernel import AdaptiveKernelRegressor
         >>> model = AdaptiveKernelRegressor(seed=1)
-        >>> X = pd.DataFrame({"a": [37 * i % 100 for i in range(100)]})
+        >>> X = pd.DataFrame({"a": [i % 10 for i in range(300)]})
         >>> model.learn_many(X, 2.0 * X["a"])
         >>> model.predict_many(X.tail(1), with_dist=True).round(0)
                mu  sigma
-        99  126.0    9.0
+        299  18.0    0.0
 
         """
         frame = Frame(X)
