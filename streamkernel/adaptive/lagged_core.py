@@ -1,7 +1,7 @@
 """The lagged core: one whose inputs are the last known targets, and then those of the records.
 
-It stands beside the plain core, whose mixture has its prediction as one more expert: where the past of the target is of
-no use, lags among the inputs do harm.
+It stands beside the plain core, and a last mixture is of the two: where the past of the target is of no use, lags among
+the inputs do harm.
 """
 
 from collections.abc import Iterator

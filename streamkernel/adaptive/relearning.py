@@ -20,7 +20,7 @@ from streamkernel.state import Array, State
 
 _NO_KEYS = np.zeros(0, np.uint64)
 _PREFIX = "relearning_"
-#: Multiplications at a labelled record, roughly: half a millisecond.
+#: Multiplications at a labelled record, roughly.
 WORK = 10_000_000
 #: Rows at a labelled record: more than one come in, so that there is an end.
 LEAST, MOST = 4, 256

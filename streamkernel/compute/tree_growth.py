@@ -42,7 +42,7 @@ SAMPLING, CUTTING, ENCODING, WATCHING, SPLITTING, SUMMING, SHRINKING, FOLLOWING 
 TAKEN, MISSING, N_BINS, DRAWN, HELD = range(5)
 #: In a node of fewer records only the intervals that these are in are looked at.
 FEW = 2 * BINS
-#: Work is counted in sums of `LANES` float64: some nanoseconds each. This much, about, is done at once.
+#: Work is counted in sums of `LANES` float64. This much, about, is done at once.
 AT_ONCE = 4096
 #: The work for a value that is sorted, one whose interval is sought, and an interval where a cut is tried.
 SORT, ENCODE, CUT = 16, 3, 2
