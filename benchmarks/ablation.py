@@ -7,15 +7,23 @@ off by default, put in. Two of the sixteen streams are of each task; the others 
 """
 
 import argparse
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest import mock
+
+import numpy as np
 
 from benchmarks import streams
+from benchmarks.asked import at_least, of_names
 from benchmarks.board import number
 from benchmarks.report import machine, table, write
 from benchmarks.streams import N_LAGS, Stream
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.adaptive.label_experts import LabelExperts
+from streamkernel.adaptive.number_experts import NumberExperts
 
 STREAMS = (
     *("RandomRBFDrift", "Agrawal", "Elec2", "shuttle7", "moving_squares", "synth_RandomRBFDrift", "synth_agrawal"),
@@ -26,6 +34,7 @@ QUICK = ("Agrawal", "Mv")
 QUICK_RECORDS = 600
 SEED = 1
 LAGS = "with lags"
+STACKS = "no stacks"
 
 #: The arguments that leave a part out.
 WITHOUT: dict[str, dict[str, Any]] = {
@@ -34,6 +43,17 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "no metric": {"metric_schedule": None},
     "one head, drift 0.001": {"drift_rates": (1e-3,)},
 }
+#: A column for each part, in the order of `row`.
+PARTS = (*WITHOUT, STACKS, LAGS)
+
+
+@contextmanager
+def no_stacks() -> Iterator[None]:
+    """While it is entered, what is begun has none."""
+    with ExitStack() as stack:
+        for kind in (LabelExperts, NumberExperts):
+            stack.enter_context(mock.patch.object(kind, "stack_drifts", np.zeros(0)))
+        yield
 
 
 def score(stream: Stream, n_records: int | None, **arguments: Any) -> float:
@@ -49,11 +69,14 @@ def row(stream: Stream, n_records: int | None) -> list[str]:
     """Defaults, and the change by each part: in points of accuracy, or in per cent of the error."""
     measure = "accuracy" if stream.n_classes else "mae"
     default = score(stream, n_records)
-    changed = {**WITHOUT, LAGS: {"lags": 1 if stream.n_classes else N_LAGS}}
-    texts = []
-    for arguments in changed.values():
-        other = score(stream, n_records, **arguments)
-        texts.append(f"{100 * (other - default):+.2f}" if stream.n_classes else f"{100 * (other / default - 1):+.1f}%")
+    others = [score(stream, n_records, **arguments) for arguments in WITHOUT.values()]
+    with no_stacks():
+        others.append(score(stream, n_records))
+    others.append(score(stream, n_records, lags=1 if stream.n_classes else N_LAGS))
+    texts = [
+        f"{100 * (other - default):+.2f}" if stream.n_classes else f"{100 * (other / default - 1):+.1f}%"
+        for other in others
+    ]
     n = min(stream.n_records, n_records or stream.n_records)
     return [f"{stream.name} ({n:,})", number(default, measure), *texts]
 
@@ -63,21 +86,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the optional files (data)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_RECORDS} records of two streams")
     parser.add_argument("--streams", help="names, parted by commas")
-    parser.add_argument("--records", type=int, help="the first records of each stream (all)")
+    parser.add_argument("--records", type=at_least(1), help="the first records of each stream (all)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
-    known = {stream.name: stream for stream in [*streams.built_in(), *streams.from_files(options.data)]}
     names = options.streams.split(",") if options.streams else QUICK if options.quick else STREAMS
-    if missing := [name for name in names if not known[name].there]:
-        print(f"skipped, no such file in --data: {', '.join(missing)}")
+    chosen = of_names(streams.catalogue(options.data).values(), names)
     n_records = QUICK_RECORDS if options.quick else options.records
     lines: dict[bool, list[list[str]]] = {True: [], False: []}
-    for name in names:
-        if known[name].there:
-            lines[known[name].n_classes > 0].append(line := row(known[name], n_records))
-            print(*line, sep=" | ", flush=True)
+    for stream in chosen:
+        lines[stream.n_classes > 0].append(line := row(stream, n_records))
+        print(*line, sep=" | ", flush=True)
     found = [
-        table([f"{measure} (records)", "defaults", *WITHOUT, LAGS], lines[classes])
+        table([f"{measure} (records)", "defaults", *PARTS], lines[classes])
         for classes, measure in ((True, "accuracy %"), (False, "MAE"))
         if lines[classes]
     ]

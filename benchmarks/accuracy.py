@@ -18,7 +18,6 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 
 from benchmarks import peers, streams
@@ -35,14 +34,7 @@ QUICK_RECORDS = 1_000
 def task(folder: Path, stream: str, model: str, seed: int, limit: float, n_records: int | None) -> Result:
     """One run, in a process of its own: names are sent, not the streams."""
     named = {m.name: m for m in peers.models()}
-    return evaluate(catalogue(folder)[stream], named[model], seed, limit, n_records)
-
-
-@cache
-def catalogue(folder: Path) -> dict[str, Stream]:
-    """Every stream by its name."""
-    found = [*streams.built_in(), *streams.from_files(folder)]
-    return {stream.name: stream for stream in found}
+    return evaluate(streams.catalogue(folder)[stream], named[model], seed, limit, n_records)
 
 
 def kept(path: Path) -> list[Result]:
@@ -95,7 +87,7 @@ def line(result: Result) -> str:
 
 def choose(options: argparse.Namespace) -> tuple[list[Stream], list[Model]]:
     """The streams and models asked for; of the streams, those that can be read."""
-    found, known = catalogue(options.data), {model.name: model for model in peers.models()}
+    found, known = streams.catalogue(options.data), {model.name: model for model in peers.models()}
     groups = {stream.group for stream in found.values()}
     names = (
         set(options.streams.split(",")) if options.streams else groups - ({streams.FILES} if options.quick else set())
@@ -106,9 +98,7 @@ def choose(options: argparse.Namespace) -> tuple[list[Stream], list[Model]]:
         raise SystemExit(f"no stream is called {', '.join(sorted(unknown))}; there are {', '.join([*groups, *found])}")
     if unknown := models - set(known):
         raise SystemExit(f"no model is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    chosen = [stream for stream in found.values() if stream.name in names or stream.group in names]
-    if missing := [stream.name for stream in chosen if not stream.there]:
-        print(f"skipped, no such file in --data: {', '.join(missing)}")
+    chosen = streams.readable(stream for stream in found.values() if stream.name in names or stream.group in names)
     asked = [model for name, model in known.items() if name in models]
     reasons: dict[str, list[str]] = {}
     for model in asked:
@@ -116,7 +106,7 @@ def choose(options: argparse.Namespace) -> tuple[list[Stream], list[Model]]:
     for reason, named in reasons.items():
         if reason:
             print(f"skipped, {reason}: {', '.join(named)}")
-    return [stream for stream in chosen if stream.there], [model for model in asked if not model.missing]
+    return chosen, [model for model in asked if not model.missing]
 
 
 def main() -> None:
@@ -171,7 +161,7 @@ def main() -> None:
             pool.shutdown(wait=False, cancel_futures=True)  # an interrupted benchmark does not run on
             raise
     command = f"python -m benchmarks.accuracy {'--quick' if options.quick else '--data DIR'}"
-    known = list(catalogue(options.data).values())
+    known = list(streams.catalogue(options.data).values())
     report(out, known, kept(path), n_records, command, published(options.data, known))
 
 

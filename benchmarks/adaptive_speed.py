@@ -1,16 +1,17 @@
 """Records per second of the adaptive estimators beside River's models: dict in, predict, then learn.
 
-    python -m benchmarks.adaptive_speed [--records N] [--rounds N] [--out DIR]
+    python -m benchmarks.adaptive_speed [--records N] [--rounds N] [--latencies N] [--out DIR]
 
 Ten numbers a record, all defaults (128 frequencies, all experts), one thread. In each round every model goes on by the
-same records, so that what disturbs the machine disturbs all of them; CPU time of the model's own calls.
+same records, so that what disturbs the machine disturbs all of them; CPU time of the model's own calls. Then how long
+single records take of a stream's first N.
 """
 
 import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUM
 from river import feature_extraction, forest, linear_model, neighbors, preprocessing
 from river.datasets import synth
 
+from benchmarks import latency
+from benchmarks.asked import at_least
 from benchmarks.report import machine, table, write
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 
@@ -96,15 +99,29 @@ def rows(rates: dict[str, list[float]]) -> list[list[str]]:
     ]
 
 
+def noisy(n_records: int) -> Iterator[tuple[Pair, Pair]]:
+    """Friedman's records beside others, whose inputs are noise to their targets."""
+    return zip(synth.Friedman(seed=1).take(n_records), synth.Friedman(seed=2).take(n_records), strict=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_000, help="records of a round (1,000)")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--records", type=at_least(1), default=1_000, help="records of a round (1,000)")
+    parser.add_argument("--rounds", type=at_least(1), default=9)
+    parser.add_argument("--latencies", type=at_least(1), default=20_000, help="records timed one by one (20,000)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     needed = WARM_UP + options.records * options.rounds
     hyperplane = list(synth.Hyperplane(seed=1, n_features=10).take(needed))
     friedman = list(synth.Friedman(seed=1).take(needed))
+    n = options.latencies
+    single = {
+        d: (
+            list(synth.Hyperplane(seed=1, n_features=d).take(n)),
+            [({**x, **{10 + j: v for j, v in z.items()}} if d > 10 else x, y) for (x, y), (z, _) in noisy(n)],
+        )
+        for d in (10, 20)
+    }
     head = ["records/s, median", "lowest to highest", "ours is so many times as fast"]
     text = f"""# Speed of the adaptive estimators
 
@@ -118,6 +135,11 @@ round. CPU time of the model's own calls, its StandardScaler included where Rive
 {table(["Hyperplane, 2 classes", *head], rows(measure(classifiers(), hyperplane, options.records, options.rounds)))}
 
 {table(["Friedman", *head], rows(measure(regressors(), friedman, options.records, options.rounds)))}
+
+One record, predicted and learnt, from the first of a stream on: the medians of three runs' quantiles. Of 20 inputs
+Friedman's second ten are noise.
+
+{table(latency.HEADER, latency.rows(single, 3))}
 """
     write(options.out / "adaptive_speed.md", text)
 

@@ -1,6 +1,6 @@
 """Bands of the adaptive regressor's quantiles beside those of its Gaussian, and its median beside its mean.
 
-    python -m benchmarks.bands [--data DIR] [--limit N] [--out DIR]
+    python -m benchmarks.bands [--data DIR] [--limit N] [--out DIR] [--quick]
 
 Progressive validation, one by one, on the regressions of `benchmarks.accuracy`. From the 500th record on every fifth is
 asked for a band of 90%: between `quantile(.05)` and `quantile(.95)`, and 1.645 deviations either way.
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.asked import at_least
 from benchmarks.report import machine, table, write
 from benchmarks.streams import Stream, built_in, from_files
 from streamkernel import AdaptiveKernelRegressor
@@ -71,7 +72,7 @@ def rows(measured: Iterable[tuple[Stream, Measured]]) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the folder of the files of benchmarks.accuracy")
-    parser.add_argument("--limit", type=int, help="records of a stream (all)")
+    parser.add_argument("--limit", type=at_least(FIRST + 1), help="records of a stream (all)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--quick", action="store_true", help="few records of the streams that need no file, for a test")
     options = parser.parse_args()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from river import forest, preprocessing, tree
 
 from benchmarks import streams
+from benchmarks.asked import of_names
 from benchmarks.board import number
 from benchmarks.progressive import ClassScores, ErrorScores, follow
 from benchmarks.report import machine, table, write
@@ -119,11 +120,8 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds for each run (60)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
-    known = {stream.name: stream for stream in [*streams.built_in(), *streams.from_files(options.data)]}
     names = options.streams.split(",") if options.streams else QUICK if options.quick else STREAMS
-    if missing := [name for name in names if not known[name].there]:
-        print(f"skipped, no such file in --data: {', '.join(missing)}")
-    chosen = [known[name] for name in names if known[name].there]
+    chosen = of_names(streams.catalogue(options.data).values(), names)
     n_records = QUICK_RECORDS if options.quick else None
     lines = [line for stream in chosen for line in rows(stream, options.limit, n_records)]
     header = ["stream (records)", "measure", "budget", "AdaptiveKernel", "HAT", "ARF", "AMF"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
+from benchmarks.asked import at_least, of_names
 from benchmarks.streams import N_LAGS, Stream, built_in, from_files
 from streamkernel import AdaptiveKernelRegressor
 
@@ -54,15 +55,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="the folder of files; without one, the built-in regressions")
-    parser.add_argument("--limit", type=int, help="take no more records of a stream")
-    parser.add_argument("--delays", type=int, nargs="+", default=[6], help="how many records later labels come")
+    parser.add_argument("--limit", type=at_least(1), help="take no more records of a stream")
+    parser.add_argument("--delays", type=at_least(0), nargs="+", default=[6], help="how many records later labels come")
     parser.add_argument("--streams", nargs="+", help="take these alone")
     parser.add_argument("--to", type=Path, default=RESULT, help="where the report goes")
     given = parser.parse_args(arguments)
     every = from_files(given.data) if given.data else built_in()
-    streams = [stream for stream in every if not stream.n_classes and stream.there]
-    if given.streams:
-        streams = [stream for stream in streams if stream.name in given.streams]
+    regressions = [stream for stream in every if not stream.n_classes]
+    streams = of_names(regressions, given.streams or [stream.name for stream in regressions])
     report.write(given.to, text(streams, given.delays, given.limit))
 
 

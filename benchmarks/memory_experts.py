@@ -22,6 +22,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUM
 import numpy as np
 from river.datasets import synth
 
+from benchmarks.asked import at_least
 from benchmarks.report import machine, table, write
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.state import to_bytes
@@ -94,11 +95,13 @@ def rows(named: str, kind: type, stream: Any, n_records: int, inputs: tuple[int,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=20_000, help="records of a stream (20,000)")
+    parser.add_argument(
+        "--records", type=at_least(CALL), default=20_000, help=f"records of a stream, in calls of {CALL} (20,000)"
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--quick", action="store_true", help="one d and few records, for a test")
     options = parser.parse_args()
-    n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records, INPUTS)
+    n_records, inputs = (2 * CALL, (5,)) if options.quick else (options.records // CALL * CALL, INPUTS)
     head = ["records asked", "us a record", "state, MB"]
     classes = rows("centres", AdaptiveKernelClassifier, moving_centres, n_records, inputs)
     numbers = rows("Friedman", AdaptiveKernelRegressor, friedman, n_records, inputs)

@@ -32,8 +32,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Print a report and keep it."""
+    """Print a report and keep it.
+
+    Raises
+    ------
+    SystemExit
+        It cannot be kept; printed it is.
+
+    """
     print(text)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.rstrip() + "\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.rstrip() + "\n")
+    except OSError as error:
+        raise SystemExit(f"{path} is not written ({error.strerror}): give another folder by --out") from error
     print(f"written to {path}")

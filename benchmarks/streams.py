@@ -4,7 +4,7 @@ import datetime as dt
 import gzip
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -180,3 +180,17 @@ def from_files(folder: Path) -> list[Stream]:
         Stream(name, FILES, n_records, n_classes, partial(read, folder / file), folder / file)
         for name, n_records, n_classes, file, read in known
     ]
+
+
+@cache
+def catalogue(folder: Path) -> dict[str, Stream]:
+    """Every stream by its name."""
+    return {stream.name: stream for stream in [*built_in(), *from_files(folder)]}
+
+
+def readable(asked: Iterable[Stream]) -> list[Stream]:
+    """Those streams that can be read; which cannot is printed."""
+    chosen = list(asked)
+    if missing := [stream.name for stream in chosen if not stream.there]:
+        print(f"skipped, no such file in --data: {', '.join(missing)}")
+    return [stream for stream in chosen if stream.there]

@@ -2,10 +2,6 @@
 
 import argparse
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +9,7 @@ import pytest
 
 from benchmarks import accuracy, capymoa_peers, peers, progressive
 from benchmarks.streams import FILES, Stream, with_lags
-
-ROOT = Path(__file__).parent.parent
+from tests.benchmark_runs import run_quickly
 
 
 def test_a_regression_carries_its_last_three_targets():
@@ -200,18 +195,8 @@ def test_without_java_capymoa_is_skipped_with_the_reason(monkeypatch):
 @pytest.mark.long
 def test_a_quick_run_keeps_its_runs_and_writes_both_boards(tmp_path):
     models = "AdaptiveKernel,Linear,no change,Linear (lags)"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "benchmarks.accuracy", "--quick", "--out", str(tmp_path), "--data", str(tmp_path)),
-            *("--models", models, "--streams", "Phishing,ChickWeights", "--jobs", "1"),
-        ],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    chosen = "--models", models, "--streams", "Phishing,ChickWeights"
+    run_quickly("accuracy", "--out", tmp_path, "--data", tmp_path, *chosen, "--jobs", 1)
     runs = [json.loads(line) for line in (tmp_path / "accuracy.jsonl").read_text().splitlines()]
     assert {(run["stream"], run["model"]) for run in runs} == {
         (stream, model) for stream in ("Phishing", "ChickWeights") for model in models.split(",")

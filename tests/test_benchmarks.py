@@ -1,20 +1,20 @@
 """The benchmarks of speed: their arithmetic, their peers, and that a quick run of each fills its tables."""
 
-import os
+import argparse
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks import (
     ablation,
+    adaptive_growth,
+    asked,
     footprint,
     late_lags,
     memory_experts,
     predicting,
+    report,
     rounds,
     scaling,
     serving_load,
@@ -22,8 +22,53 @@ from benchmarks import (
     streams,
 )
 from streamkernel.kernels import Gaussian
+from tests.benchmark_runs import run_quickly
 
-ROOT = Path(__file__).parent.parent
+
+def test_streams_asked_for_are_those_that_can_be_read(tmp_path, capsys):
+    there = streams.built_in()
+    elsewhere = [stream for stream in streams.from_files(tmp_path) if stream.name == "House8L"]
+    assert [one.name for one in asked.of_names(there + elsewhere, ["SEA", "House8L", "Mv"])] == ["SEA", "Mv"]
+    assert "skipped, no such file in --data: House8L" in capsys.readouterr().out
+    for names, message in ((["SEA", "sea"], "no stream is called sea; there are"), (["House8L"], "no stream is left")):
+        with pytest.raises(SystemExit, match=message):
+            asked.of_names(there + elsewhere, names)
+
+
+def test_a_report_that_cannot_be_written_is_printed_and_says_so(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match=r"is not written .*another folder by --out"):
+        report.write(tmp_path / "file" / "page.md", "what was measured")
+    assert "what was measured" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "many", ""])
+def test_numbers_asked_for_are_whole_and_large_enough(text):
+    assert asked.at_least(1)("1") == 1
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number of at least 1"):
+        asked.at_least(1)(text)
+
+
+def test_a_mistyped_stream_writes_no_report(tmp_path):
+    path = tmp_path / "late_lags.md"
+    with pytest.raises(SystemExit, match="no stream is called trump"):
+        late_lags.main(["--streams", "trump", "--to", str(path)])
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--streams", "fride"], "no stream is called fride"),
+        (["--streams", "SEA"], "no stream is called SEA"),  # of classes
+        (["--data", "nowhere"], "no stream is left"),
+    ],
+)
+def test_growth_asked_for_of_no_stream_of_numbers_writes_no_report(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.setattr("sys.argv", ["adaptive_growth", *arguments, "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match=message):
+        adaptive_growth.main()
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_round_has_every_call_in_alternating_order():
@@ -72,15 +117,7 @@ def test_a_classifier_of_any_size_knows_its_classes():
 
 
 def run(module, folder):
-    done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{module}", "--quick", "--out", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_quickly(module, "--out", folder)
     return (folder / f"{module}.md").read_text()
 
 
@@ -155,6 +192,14 @@ def test_a_quick_run_of_memory_experts_has_each_size(tmp_path):
 
 
 @pytest.mark.long
+def test_a_quick_run_of_adaptive_growth_has_each_way_to_grow(tmp_path):
+    alone, mixture = tables(run("adaptive_growth", tmp_path))
+    assert [row[0] for row in alone[2:]] == [row[0] for row in mixture[2:]]
+    assert len(alone) == 2 + len(adaptive_growth.QUICK) * len(adaptive_growth.DRIFTS)
+    assert all(float(cell) > 0 for row in (*alone[2:], *mixture[2:]) for cell in (row[3], row[-1]))
+
+
+@pytest.mark.long
 def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
     (lines,) = tables(run("budget", tmp_path))
     assert len(lines) == 2 + 2 * 4
@@ -164,7 +209,7 @@ def test_a_quick_run_of_budget_has_a_line_for_each_of_ours(tmp_path):
 @pytest.mark.long
 def test_a_quick_run_of_ablation_leaves_each_part_out(tmp_path):
     classes, numbers = tables(run("ablation", tmp_path))
-    assert len(classes[0]) == len(numbers[0]) == 3 + len(ablation.WITHOUT)
+    assert len(classes[0]) == len(numbers[0]) == 2 + len(ablation.PARTS)
     assert classes[2][3] != "+0.00"  # Agrawal without trees
     assert numbers[2][4] != "+0.0%"  # Mv without a metric
 

@@ -17,6 +17,9 @@ def _reshaped(record):
         yield name, {**record, name: value[:-1]}
         yield name, {**record, name: np.concatenate([value, value[-1:]])}
         yield name, {**record, name: value[..., None]}
+        yield name, {**record, name: value[None]}
+        if value.size:
+            yield name, {**record, name: np.array(value.flat[0])}
         yield name, {**record, name: value.astype("U")}
         yield name, {**record, name: value.tolist()}
         if value.ndim > 1:
@@ -132,6 +135,19 @@ def test_an_adaptive_record_that_would_predict_nonsense_is_refused(kind, value):
         except pytest.fail.Exception:
             accepted.append(name)
     assert accepted == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (AdaptiveKernelRegressor, "squared_errors", -1.0),
+        (AdaptiveKernelClassifier, "log_temperatures", -1e-9),
+        (AdaptiveKernelClassifier, "log_temperatures", 1e3),
+    ],
+)
+def test_finite_numbers_that_no_stream_leads_to_are_refused(kind, name, value):
+    """They would make a deviation or a probability NaN."""
+    _assert_impossible(kind, name, np.full_like(learnt(kind=kind).__getstate__()[name], value))
 
 
 @KINDS

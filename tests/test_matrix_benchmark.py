@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.solvers import matrix_page
-from benchmarks.solvers.matrix_risk import Solver, random_matrices, solvers
+from benchmarks.solvers.matrix_risk import Look, Solver, random_matrices, solvers
 from benchmarks.solvers.metric_tasks import digits
 
 
@@ -25,6 +25,12 @@ def test_all_solvers_come_to_one_optimum(kind):
     dspdc = Solver("DSPDC", 4, 1).run(problem, np.inf, 0.0, passes=1)[-1]
     assert spdc.projections % problem.data.p == 0
     assert dspdc.passes == spdc.passes
+
+
+def test_runs_that_stay_at_the_start_are_at_the_lowest():
+    looks = [Look(passes, 0.1, 6, 0.5, 0.2) for passes in (0.0, 1.0)]
+    runs = [matrix_page.Run("metric", "d = 5, (m, q) = (3, 6)", name, looks) for name in ("DSPDC", "SPDC")]
+    assert matrix_page.excess(runs[0], runs).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.long

@@ -43,7 +43,7 @@ def test_a_record_of_another_version_is_refused(kind):
     model = learnt(kind=kind)
     before = model.state_digest()
     for version in (None, 0, 1, VERSION + 1, "2", 2.0, True):
-        with pytest.raises(ValueError, match=f"this state is of version {version}, and this streamkernel reads"):
+        with pytest.raises(ValueError, match=f"this state is of version {version!r}, and this streamkernel reads"):
             model.__setstate__({**model.__getstate__(), "version": version})
     assert model.state_digest() == before
 

@@ -1,11 +1,8 @@
 """The experiments of the papers: how runs are cut and compared, and that a quick run of each fills its page."""
 
 import itertools
-import os
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +16,8 @@ from benchmarks.paper.baselines.norma import Norma
 from benchmarks.paper.problems import digits, signs, true_surface
 from benchmarks.paper.runs import CurvePoint, after_passes, chosen, follow, mini_batches, misclassified, within
 from benchmarks.paper.strong import StrongMachine, choice_table, choose
+from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
-
-ROOT = Path(__file__).parent.parent
 
 
 def looks(records, seconds, error):
@@ -178,15 +174,7 @@ def folder(tmp_path):
 @pytest.mark.long
 def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
     out = tmp_path / "out"
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.paper", "--quick", "--data", str(folder), "--out", str(out)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_quickly("paper", "--data", folder, "--out", out)
     pages = {name: (out / f"paper_{name}.md").read_text() for name in EXPERIMENTS}
     assert not any("Not run" in text for text in pages.values())
     for name, text in pages.items():

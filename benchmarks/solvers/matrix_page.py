@@ -31,6 +31,8 @@ SETTINGS = ((5, 50), (50, 5), (20, 20))
 METRIC_SETTINGS = ((240, 4), (600, 4), (1200, 8))
 #: The CPU seconds of a run by part.
 SECONDS = {"100": 8.0, "200": 20.0, "metric": 5.0}
+#: A quick run goes by passes: a loaded machine gets no further than the start in a tenth of a second.
+QUICK_PASSES = 10.0
 TARGETS = (1e-3, 1e-6)
 _FIELDS = ("part", "panel", "solver", *Look._fields)
 
@@ -46,7 +48,7 @@ class Run(NamedTuple):
 
 def measure(part: str, data: Path | None, quick: bool, known: set[tuple[str, str]]) -> Iterator[Run]:
     """Run all solvers of all panels of a part, but for those known by panel and name."""
-    seconds = 0.1 if quick else SECONDS[part]
+    seconds, passes = (np.inf, QUICK_PASSES) if quick else (SECONDS[part], np.inf)
     settings: tuple[tuple[int, int], ...]
     if part == "metric":
         tasks = digits(data, *((4, 40, 5) if quick else (20, 200, 40)))
@@ -60,7 +62,7 @@ def measure(part: str, data: Path | None, quick: bool, known: set[tuple[str, str
         panel = f"{name}, (m, q) = ({dual}, {primal})"
         for solver in solvers(dual, primal):
             if (panel, solver.name) not in known:
-                yield Run(part, panel, solver.name, solver.run(problem, seconds, 1e-10))
+                yield Run(part, panel, solver.name, solver.run(problem, seconds, 1e-10, passes))
 
 
 def report(runs: list[Run], errors: list[list[str]]) -> str:
@@ -123,20 +125,20 @@ def _row(run: Run, runs: list[Run]) -> list[str]:
 
 def _reached(run: Run, runs: list[Run], target: float) -> tuple[float, int]:
     """Seconds and eigendecompositions after which the objective stays below a target; infinite where it does not."""
-    excess = _excess(run, runs)
-    above = np.flatnonzero(excess > target)
+    above = np.flatnonzero(excess(run, runs) > target)
     first = int(above[-1]) + 1 if len(above) else 0
-    if first == len(excess):
+    if first == len(run.looks):
         return np.inf, 0
     return run.looks[first].seconds, run.looks[first].projections
 
 
-def _excess(run: Run, runs: list[Run]) -> Any:
+def excess(run: Run, runs: list[Run]) -> Any:
     """The objective above the lowest of the problem, as a share of that at the start."""
     problem = run.panel.partition(", (m")[0]
     values = [look.objective for one in runs if one.panel.startswith(f"{problem}, (m") for look in one.looks]
     lowest = min(values)
-    return (np.array([look.objective for look in run.looks]) - lowest) / (values[0] - lowest)
+    # Where no run has left the start, none is above the lowest.
+    return (np.array([look.objective for look in run.looks]) - lowest) / (values[0] - lowest or 1.0)
 
 
 def plot(path: Path, runs: list[Run]) -> None:
@@ -156,7 +158,7 @@ def plot(path: Path, runs: list[Run]) -> None:
             style = "-" if run.solver in ("DSPDC", "SPDC") or "measured" in run.solver else "--"
             color = {"DSPDC": "#D55E00", "SPDC": "#0072B2", "SDCA": "#009E73"}[run.solver.partition(",")[0]]
             x = [look.seconds for look in run.looks]
-            axis.plot(x, np.maximum(_excess(run, runs), 1e-10), linestyle=style, color=color, label=run.solver)
+            axis.plot(x, np.maximum(excess(run, runs), 1e-10), linestyle=style, color=color, label=run.solver)
         axis.set(title=panel, yscale="log", xscale="log", xlabel="CPU seconds", ylabel="objective above the lowest")
     for axis in axes.flat[len(panels) :]:
         axis.axis("off")

@@ -66,14 +66,18 @@ class Budget:
         self.most = most
         self._make = make
 
-    def core(self, n_inputs: int, n_outputs: int) -> "AdaptiveCore":
-        """A fresh core for so many inputs and outputs that fits, or the smallest there is."""
+    def core(self, n_inputs: int, n_outputs: int, n_first: int) -> "AdaptiveCore":
+        """A fresh core for so many inputs and outputs that fits, or the smallest there is.
+
+        It will begin with the first `n_first` of the inputs, and the others come late.
+        """
         n_inputs, n_outputs = max(n_inputs, self.most.n_inputs), max(n_outputs, self.most.n_outputs)
         n_ensembles = self._make(self.most).experts.n_ensembles
         for share in _TRIED:
-            parts = self._chosen(int(share * self.n_bytes), n_inputs, n_outputs, n_ensembles)
+            parts = self._chosen(int(share * self.n_bytes), n_inputs, n_outputs, n_first, n_ensembles)
             core = self._make(parts)
-            core.begin(n_inputs, n_outputs)
+            core.begin(n_first, n_outputs)
+            core.widen(n_inputs)
             if core.experts.most_bytes + _beside(n_inputs, n_outputs) <= self.n_bytes:
                 break
         return self._with(parts)
@@ -99,12 +103,12 @@ class Budget:
         core.budget, core.parts = self, parts
         return core
 
-    def _chosen(self, n_bytes: int, n_inputs: int, n_outputs: int, n_ensembles: int) -> Parts:
+    def _chosen(self, n_bytes: int, n_inputs: int, n_outputs: int, n_first: int, n_ensembles: int) -> Parts:
         """The sizes by what each part takes, about."""
         most, d, K = self.most, n_inputs, n_outputs
         left = n_bytes - _beside(d, K)
         for n_features, n_heads in self._heads():
-            linear = d if d <= 2 * n_features else 0
+            linear = min(d, 2 * n_features) if n_first <= 2 * n_features else 0
             heads = LeastSquaresHeads(1.0, tuple(range(n_heads)))
             heads.begin(2 * n_features + 1 + linear, K)
             # Twice: others are learnt for each new metric.

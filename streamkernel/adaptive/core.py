@@ -10,15 +10,15 @@ import numpy as np
 
 from streamkernel.adaptive.budget import Budget, Parts, with_room
 from streamkernel.adaptive.change import BLOCK
-from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.adaptive.passing import Arrivals
 from streamkernel.adaptive.relearning import Relearning
-from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.compute.arrival import FeatureMap
 from streamkernel.fields import Rules, all_from_zero, array, checked, state_mismatch
 from streamkernel.state import Array, State
 
-_NO_KEYS = np.zeros(0, np.uint64)
 _RULES: Rules = {"importance": all_from_zero}
 
 
@@ -114,28 +114,18 @@ class AdaptiveCore:
         budget, parts = self.budget, self.parts
         if budget is None or (parts and n_inputs <= parts.n_inputs and n_outputs <= parts.n_outputs):
             return self
-        core = budget.core(*with_room(n_inputs, n_outputs, parts))
+        core = budget.core(*with_room(n_inputs, n_outputs, parts), self.n_inputs if parts else n_inputs)
         if parts:
             core._resume(self, keys)
         return core
 
-    def feature_map(self, keys: Array, extra_keys: Array = _NO_KEYS) -> FeatureMap:
+    def feature_map(self, keys: Array, extra_keys: Array = NO_KEYS) -> FeatureMap:
         """How scaled rows become columns: rows of the d inputs of `keys`, then those met in these rows only."""
         return self.columns.feature_map(keys, extra_keys)
 
-    def advance(
-        self,
-        values: Array,
-        extras: Array,
-        truths: Array,
-        weights: Array,
-        learnt: Array,
-        scaling: Scaling,
-        feature_map: FeatureMap,
-        past: Array,
-    ) -> Array:
-        """Predict, then learn, rows as they came; the parameters are those of `adaptive.passing.advance_records`."""
-        return self.experts.advance(values, extras, truths, weights, learnt, scaling, feature_map, past)
+    def advance(self, records: Arrivals) -> Array:
+        """Predict, then learn, records; the predictions, (n, K) or (n, 3)."""
+        return self.experts.advance(records)
 
     def end_segment(self, n_records: int, keys: Array) -> bool:
         """End a segment at this many labelled records; whether from now on another metric is in force.

@@ -1,8 +1,8 @@
-"""The experts: least squares heads that drift at different rates, two linear experts, trees, and their mixture."""
+"""The experts: least squares heads of different drift, two linear experts, trees, neighbours, and their mixture."""
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from streamkernel.adaptive.change import Change
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.adaptive.heads import LeastSquaresHeads
 from streamkernel.adaptive.memory import Memory
-from streamkernel.adaptive.passing import advance_records
-from streamkernel.compute.arrival import FeatureMap, Scaling
+from streamkernel.adaptive.passing import Arrivals, advance_records
 from streamkernel.compute.experts import Linear, Mixture, hedge_weights
+from streamkernel.compute.stacking import Stacking
 from streamkernel.fields import Rules, all_finite, array, checked
 from streamkernel.state import Array, State
 
@@ -20,8 +20,16 @@ from streamkernel.state import Array, State
 _BEGINS_LATE = 10.0
 
 
+class Shares(NamedTuple):
+    """The last mixture's weights: of all experts mixed, of the past if that is beside them, of the stacks by name."""
+
+    mixed: float
+    past: float
+    stacks: dict[str, float]
+
+
 class Experts(abc.ABC):
-    """Heads on all columns, linear experts on the last ones, and trees on the inputs, with K outputs.
+    """Heads on all columns, linear experts on the last ones, trees on the inputs, and neighbours, with K outputs.
 
     Parameters
     ----------
@@ -48,8 +56,11 @@ class Experts(abc.ABC):
         The last records, whose neighbours are experts.
     change
         Watches the mixture's losses.
+    stack_P, stack_W
+        As `compute.stacking.Stacking` has them, of all experts.
     losses
-        Discounted losses: heads, linear experts, then those that trees and memory bring; float64.
+        Discounted losses: heads, linear experts, then those that trees and memory bring; then of the last mixture: all
+        these mixed, what knows the past where that is none of them, and the stacks; float64.
     prior
         Each expert's weight where all losses are alike, in those of a head, float64.
 
@@ -74,6 +85,9 @@ class Experts(abc.ABC):
     nothing: float
     #: The mixture's rate.
     eta: float
+    #: q of each stack, and the ridge of all.
+    stack_drifts: Array
+    stack_ridge: float
     #: What outlasts other sizes of the parts.
     _lasting: tuple[str, ...]
 
@@ -105,16 +119,25 @@ class Experts(abc.ABC):
         others = self.other_names
         H = len(self.heads.drifts)
         n_asinh = (self.n_scales - 1) * H
-        self.losses = np.zeros(H + E + n_asinh + len(others))
+        n, S = H + E + n_asinh + len(others), len(self.stack_drifts)
+        self.stack_P = np.tile(np.eye(n + self.n_beside) / self.stack_ridge, (S, 1, 1))
+        self.stack_W = np.zeros((S, 1, n + self.n_beside))
+        self.losses = np.zeros(n + 1 + self.n_beside + S)
         asked = [self.memory_prior if name in self.memory_experts else 1.0 for name in others]
-        # Of heads on another scale, and of neighbours for numbers, most are much alike: together they count as one.
-        self.prior = np.array([1.0] * (H + E) + [1 / H] * n_asinh + asked)
+        # Of heads on another scale, and of neighbours for numbers, most are much alike: some together count as one.
+        prior = [1.0] * (H + E) + [1 / H] * n_asinh + asked
+        self.prior = np.array(prior + [1.0] * (len(self.losses) - n))
         self.change = Change()
 
     @property
     @abc.abstractmethod
     def other_names(self) -> list[str]:
         """The experts that come after the linear ones."""
+
+    @property
+    @abc.abstractmethod
+    def n_beside(self) -> int:
+        """1 where what knows the past of the target is none of the experts here but mixed beside them, else 0."""
 
     @property
     def n_outputs(self) -> int:
@@ -173,7 +196,9 @@ class Experts(abc.ABC):
         late = max(known.values()) + _BEGINS_LATE
         n = len(self.names)
         self.losses[:n] = [late if name in begins else known.get(name, late) for name in self.names]
-        self.losses[n:] = other.losses[len(other.names) :]
+        if self.names == other.names:
+            self.stack_P, self.stack_W = other.stack_P, other.stack_W
+            self.losses[n:] = other.losses[n:]
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""
@@ -192,27 +217,10 @@ class Experts(abc.ABC):
             self.heads.add_output()
         self.linear_W = np.ascontiguousarray(np.pad(self.linear_W, ((0, 0), (0, 1), (0, 0))))
 
-    def advance(
-        self,
-        values: Array,
-        extras: Array,
-        truths: Array,
-        weights: Array,
-        learnt: Array,
-        scaling: Scaling,
-        feature_map: FeatureMap,
-        past: Array,
-    ) -> Array:
-        """Predict, then learn, rows still to be scaled and made columns of; the predictions, (n, K) or (n, 3)."""
-        out = np.empty((len(values), self._width))
-        arrival = values, extras, truths, weights, learnt, scaling, feature_map
-        advance_records(self.run, *arrival, self._arrays, past, out, self.nothing)
-        return out
-
-    def learn(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array) -> Array:
-        """Predict, then learn, rows whose columns are known; the predictions, (n, K) or (n, 3)."""
-        out, past = np.empty((len(values), self._width)), np.zeros((len(values), 0), truths.dtype)
-        self.run(Phi, X, values, truths, weights, *self._arrays, past, out)
+    def advance(self, records: Arrivals) -> Array:
+        """Predict, then learn, records; the predictions, (n, K) or (n, 3)."""
+        out = np.empty((len(records.values), self._width))
+        advance_records(self.run, records, self._arrays, out, self.nothing)
         return out
 
     def bind(self, Phi: Array, X: Array, values: Array, truths: Array, weights: Array, past: Array) -> tuple[Any, ...]:
@@ -222,8 +230,8 @@ class Experts(abc.ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of the matrices, the trees and the memory."""
-        linear = int(self.linear_P.nbytes) + int(self.linear_W.nbytes)
-        return self.heads.nbytes + linear + self.forest.nbytes + self.memory.nbytes
+        small = sum(int(getattr(self, name).nbytes) for name in ("linear_P", "linear_W", "stack_P", "stack_W"))
+        return self.heads.nbytes + small + self.forest.nbytes + self.memory.nbytes
 
     @property
     def most_bytes(self) -> int:
@@ -242,19 +250,31 @@ class Experts(abc.ABC):
 
     @property
     def weights(self) -> dict[str, float]:
-        """Each expert's weight in the mixture, by name."""
+        """Each expert's weight in their mixture, by name."""
         names = self.names
         weights = np.empty(len(names))
         hedge_weights(self.losses[: len(names)], self.prior[: len(names)], self.eta, weights)
         return dict(zip(names, weights.tolist(), strict=True))
 
     @property
-    def lagged_share(self) -> float:
-        """The weight of what knows the past of the target beside all experts here."""
+    def past_share(self) -> float:
+        """The weight of what knows the past of the target beside all experts here, the stacks left out."""
         shares = np.zeros(2)
-        if self.n_past:
-            hedge_weights(self.losses[-2:], self.prior[-2:], self.eta, shares)
+        if self.n_beside:
+            n = len(self.names)
+            hedge_weights(self.losses[n : n + 2], self.prior[n : n + 2], self.eta, shares)
         return float(shares[1])
+
+    @property
+    def shares(self) -> Shares:
+        """The weights of the last mixture."""
+        n = len(self.names)
+        shares = np.empty(len(self.losses) - n)
+        hedge_weights(self.losses[n:], self.prior[n:], self.eta, shares)
+        mixed, *beside = shares.tolist()
+        past = beside.pop(0) if self.n_beside else 0.0
+        names = [f"stack, drift {q:g}" for q in self.stack_drifts]
+        return Shares(mixed, past, dict(zip(names, beside, strict=True)))
 
     def state(self) -> State:
         """The fields of the state."""
@@ -283,13 +303,14 @@ class Experts(abc.ABC):
         """What `run` reads and writes of the experts, in plain tuples."""
         linear = Linear(self.linear_P, self.linear_W, self.linear_rates, self.ridge)
         mixture = Mixture(self.losses, self.prior, self.change.block, self.eta)
-        parts = self.heads.arrays, linear, self.forest.arrays, self.memory.arrays, mixture
+        stacks = Stacking(self.stack_P, self.stack_W, self.stack_drifts, self.stack_ridge)
+        parts = self.heads.arrays, linear, self.forest.arrays, self.memory.arrays, mixture, stacks
         return *map(tuple, parts), self._others
 
     @property
     @abc.abstractmethod
     def _others(self) -> tuple[Array, ...]:
-        """What `run` reads and writes beside heads, linear experts, trees, memory and mixture."""
+        """What `run` reads and writes beside heads, linear experts, trees, memory, mixture and stacks."""
 
     @property
     @abc.abstractmethod
@@ -298,4 +319,4 @@ class Experts(abc.ABC):
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        return ("linear_P", "linear_W", "losses")
+        return ("linear_P", "linear_W", "stack_P", "stack_W", "losses")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
-from streamkernel.adaptive.lagged_core import LaggedCore
+from streamkernel.adaptive.lagged_core import LaggedCore, last_known
 from streamkernel.adaptive.target_lags import TargetLags
 from streamkernel.compute.arrival import FeatureMap, Scaling, arrive
 from streamkernel.compute.number_pass import PREDICTION
@@ -101,7 +101,8 @@ class AdaptiveFastPath:
         self._lagged = lagged
         if lagged:
             self._given = np.zeros((1, len(lags) + len(names)))
-            arrays = self._given, self._truth, np.zeros((1, 0)), unknown
+            self._last = np.zeros((1, 1))
+            arrays = self._given, self._truth, self._last, unknown
             self._lagged_path = _CorePath(lagged.core, lagged.scaling(), lagged.feature_map(), *arrays)
 
     def learn(self, x: Mapping[Any, Any], truth: float) -> bool:
@@ -131,6 +132,7 @@ class AdaptiveFastPath:
         if self._lagged:
             n = len(self._lags)
             self._given[0, :n] = self._lags.last
+            self._last[:] = last_known(self._given)
             self._given[0, n:] = self._lagged.bounded(self._records.values[0])
         elif self._lags.names:
             last = self._lags.last[0]

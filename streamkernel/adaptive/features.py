@@ -14,7 +14,8 @@ from streamkernel.kernels.drawing import draw_frequencies
 from streamkernel.state import Array, State
 
 _DTYPE = np.dtype("float32")
-_NO_KEYS = np.zeros(0, np.uint64)
+#: Those of no inputs.
+NO_KEYS = np.zeros(0, np.uint64)
 
 
 class AdaptiveFeatures:
@@ -58,7 +59,7 @@ class AdaptiveFeatures:
         self._words = np.empty(n_features, np.uint64)
         feature_words(np.uint64(seed), 0, self._words)
         self._W = np.zeros((0, n_features), _DTYPE)
-        self._keys = _NO_KEYS
+        self._keys = NO_KEYS
         self._feature_map: FeatureMap | None = None
 
     @property
@@ -120,7 +121,7 @@ class AdaptiveFeatures:
         self._keys = keys
         return self._W
 
-    def feature_map(self, keys: Array, extra_keys: Array) -> FeatureMap:
+    def feature_map(self, keys: Array, extra_keys: Array = NO_KEYS) -> FeatureMap:
         """How scaled rows become columns: rows of the inputs of `keys`, then those met in these rows only."""
         plain = not len(extra_keys)
         if plain and self._feature_map is not None and keys is self._keys:
@@ -151,7 +152,7 @@ class AdaptiveFeatures:
         float64 of shape (n, D).
 
         """
-        feature_map = self.feature_map(keys, _NO_KEYS)
+        feature_map = self.feature_map(keys)
         out = np.empty((len(X), self.n_columns))
         adaptive_columns(
             X, feature_map.W, feature_map.scales, feature_map.root, feature_map.n_linear, feature_map.sine, out
@@ -188,5 +189,5 @@ class AdaptiveFeatures:
 
     def _forget_draws(self) -> None:
         self._W = self._W[:0]
-        self._keys = _NO_KEYS
+        self._keys = NO_KEYS
         self._feature_map = None

@@ -3,9 +3,10 @@
 import numpy as np
 
 from streamkernel.adaptive.experts import Experts
+from streamkernel.compute.experts import HIGHEST_LOG_TEMPERATURE
 from streamkernel.compute.label_pass import pass_labels
 from streamkernel.compute.memory import LABEL_EXPERTS
-from streamkernel.fields import Rules, all_from_zero, all_positive
+from streamkernel.fields import Rules, all_finite, all_from_zero
 from streamkernel.state import Array
 
 #: lambda of the two softmax-Newton experts.
@@ -14,17 +15,31 @@ FORGETTING = np.array([1.0, 0.99])
 MOST_TRANSITIONS = 256
 
 
+def _are_log_temperatures(values: Array) -> bool:
+    return all_from_zero(values) and bool((values <= HIGHEST_LOG_TEMPERATURE).all())
+
+
+def _are_from_one(values: Array) -> bool:
+    return all_finite(values) and bool((values >= 1).all())
+
+
 class LabelExperts(Experts):
     """Experts for classes: least squares scores become probabilities by a temperature each."""
 
     eta = 1.0
     n_ensembles = 2
     linear_rates = FORGETTING
+    stack_drifts = np.array([0.0, 1e-4])
+    stack_ridge = 100.0
     memory_experts = LABEL_EXPERTS
     memory_prior = 1.0
     run = staticmethod(pass_labels)
     _lasting = ("transition_counts", "transition_unit")
     nothing = -1
+
+    @property
+    def n_beside(self) -> int:
+        return 0  # transitions are one of the experts
 
     def begin(self, n_columns: int, n_linear: int | None, n_outputs: int, n_inputs: int) -> None:
         super().begin(n_columns, n_linear, n_outputs, n_inputs)
@@ -60,7 +75,8 @@ class LabelExperts(Experts):
 
     @property
     def rules(self) -> Rules:
-        return {**super().rules, "transition_counts": all_from_zero, "transition_unit": all_positive}
+        transitions = {"transition_counts": all_from_zero, "transition_unit": _are_from_one}
+        return {**super().rules, "log_temperatures": _are_log_temperatures, **transitions}
 
     @property
     def _fields(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class LabelMachine(AdaptiveMachine):
 
     def load_state(self, state: State) -> None:
         super().load_state(state)
-        if not np.isin(state["recent_targets"], np.arange(self.targets.n_outputs)).all():
+        if self.n_records and not np.isin(state["recent_targets"], np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("recent_targets")
         if not np.isin(self.lags.last[~np.isnan(self.lags.last)], np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("last_targets")

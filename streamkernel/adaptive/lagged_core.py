@@ -1,7 +1,7 @@
 """The lagged core: one whose inputs are the last known targets, and then those of the records.
 
-It stands beside the plain core, and a last mixture is of the two: where the past of the target is of no use, lags among
-the inputs do harm.
+It stands beside the plain core, whose last mixture has what it predicts as one part: where the past of the target is of
+no use, lags among the inputs do harm.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from streamkernel.adaptive.core import AdaptiveCore
+from streamkernel.adaptive.passing import Arrivals
 from streamkernel.compute.arrival import FeatureMap, Scaling
 from streamkernel.compute.number_pass import PREDICTION
 from streamkernel.input_keys import key_of
@@ -19,6 +20,11 @@ from streamkernel.records.rows import Rows
 from streamkernel.state import Array, State
 
 _PREFIX = "lagged_"
+
+
+def last_known(lags: Array) -> Array:
+    """The last known target of each record, (n, L) into (n, 1); 0 while there is none."""
+    return np.nan_to_num(lags[:, :1])
 
 
 class _LaggedColumns:
@@ -92,8 +98,9 @@ class LaggedCore:
 
         """
         given = np.concatenate([lags, self.bounded(values)], axis=1)
-        feature_map, nothing = self.core.feature_map(self.keys, rows.extra_keys), np.zeros((len(y), 0))
-        said = self.core.advance(given, rows.extras, y, weights, known, self.scaling(), feature_map, nothing)
+        scaling, feature_map = self.scaling(), self.core.feature_map(self.keys, rows.extra_keys)
+        past = last_known(lags)
+        said = self.core.advance(Arrivals(given, rows.extras, known, y, weights, past, scaling, feature_map))
         return np.ascontiguousarray(said[:, [PREDICTION]])
 
     def bounded(self, values: Array) -> Array:

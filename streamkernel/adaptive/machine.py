@@ -17,6 +17,7 @@ from streamkernel.adaptive.fast_path import AdaptiveFastPath
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.lagged_core import LaggedCore
 from streamkernel.adaptive.number_experts import NumberExperts
+from streamkernel.adaptive.passing import Arrivals
 from streamkernel.adaptive.target_lags import GivenLags, TargetLags
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.records.batches import BatchEncoder, Records
@@ -34,7 +35,7 @@ class AdaptiveMachine(abc.ABC):
 
     Parameters
     ----------
-    inputs, targets, core
+    inputs, core
         The parts, fresh.
     lags
         The last known targets, fresh.
@@ -136,10 +137,12 @@ class AdaptiveMachine(abc.ABC):
         self.n_records = whole(state, "n_records")
         self.inputs.load_state(state)
         self.targets.load_state(state)
-        if self.core.budget and self.n_records:
+        self.lags.load_state(state)
+        if self.core.budget and not self.n_records:
+            return  # what fits is chosen at the first labelled record
+        if self.core.budget:
             self.core = self.core.budget.core_of(state)
         self.core.load_state(state, self.n_records > 0, self.targets.n_outputs, len(self.inputs))
-        self.lags.load_state(state)
         if self.lagged:
             self.lagged.load_state(state, self.n_records > 0)
             if self.lagged.core.n_inputs != (self.core.n_inputs + len(self.lags) if self.n_records else 0):
@@ -221,6 +224,8 @@ class AdaptiveMachine(abc.ABC):
         n_learnt = sum(y is not None for y in targets)
         if not n_learnt:
             return self._result(self._encoded(targets), self._predict(rows, lags))
+        if not self.n_records and lags:
+            lags = [None, *lags[1:]]  # the first of all was predicted with none
         if not self.n_records or self.core.n_inputs < len(self.inputs):
             self._make_room(rows.values[[y is not None for y in targets]])
         result = self._predict_then_learn(rows, targets, weights, lags)
@@ -262,7 +267,7 @@ class AdaptiveMachine(abc.ABC):
         past = self.lagged.advance(lags, values, rows, y, weights, known) if self.lagged else self._past(lags)
         self.lags.take(targets)
         scaling, feature_map = self.inputs.scaler.scaling(width), self.core.feature_map(self._keys, rows.extra_keys)
-        return self.core.advance(values, rows.extras, y, weights, known, scaling, feature_map, past)
+        return self.core.advance(Arrivals(values, rows.extras, known, y, weights, past, scaling, feature_map))
 
     def _make_room(self, values: Array) -> None:
         """Give the inputs of these records their places."""

@@ -64,8 +64,8 @@ class Memory:
             scales=np.ones(n_inputs, np.float32),
             span=np.array([span]),
             distances=np.zeros(n, np.float32),
-            places=np.zeros((2, k), np.int64),
-            nearest=np.zeros((2, k), np.float32),
+            places=np.zeros((memory.LONG + 1, k), np.int64),
+            nearest=np.zeros((memory.LONG + 1, k), np.float32),
             asked=np.zeros(n_inputs, np.float32),
             answered=np.array([-1]),
         )

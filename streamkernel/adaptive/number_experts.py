@@ -15,7 +15,7 @@ from streamkernel.compute.moments import SIZE as MOMENTS
 from streamkernel.compute.moments import are_moments, near
 from streamkernel.compute.number_pass import TargetStatistics, pass_numbers
 from streamkernel.compute.residuals import RESIDUALS
-from streamkernel.fields import Rules
+from streamkernel.fields import Rules, all_finite, all_from_zero
 from streamkernel.state import Array
 
 #: q of the two linear least squares experts.
@@ -24,7 +24,7 @@ LINEAR_DRIFTS = np.array([0.0, 1e-3])
 
 def _are_counted(numbers: Array) -> bool:
     """Whether an array can be a number of values from 0 up, then values."""
-    return bool(np.isfinite(numbers).all() and numbers.size and numbers[0] >= 0 and numbers[0] % 1 == 0)
+    return bool(all_finite(numbers) and numbers.ndim == 1 and len(numbers) and numbers[0] >= 0 and numbers[0] % 1 == 0)
 
 
 def _are_magnitudes(numbers: Array) -> bool:
@@ -49,8 +49,10 @@ class NumberExperts(Experts):
     n_ensembles = 1
     n_scales = 2
     linear_rates = LINEAR_DRIFTS
+    stack_drifts = np.array([0.0, 1e-3])
+    stack_ridge = 10.0
     memory_experts = NUMBER_EXPERTS
-    memory_prior = 1 / len(NUMBER_EXPERTS)
+    memory_prior = 1 / 6
     run = staticmethod(pass_numbers)
     _lasting = ("linear_moments", "squared_errors", "residuals", "median")
     nothing = math.nan
@@ -74,13 +76,15 @@ class NumberExperts(Experts):
         self.linear_moments = np.zeros(MOMENTS)
         self.squared_errors = np.zeros(2)
         self.levels = np.zeros(2 if self.forest.n_trees else 1)
-        self.losses = np.zeros(len(self.losses) + 2 * self.n_past)
-        self.prior = np.append(self.prior, np.ones(2 * self.n_past))
         self.asinh_moments = np.zeros(MOMENTS)
         self.magnitudes = np.zeros(1 + MAGNITUDES)
         self.target_bounds = np.zeros(2)
         self.residuals = np.zeros(1 + RESIDUALS)
         self.median = np.zeros(MEDIAN if self.absolute else 0)
+
+    @property
+    def n_beside(self) -> int:
+        return self.n_past
 
     @property
     def residuals_kept(self) -> Array:
@@ -110,7 +114,13 @@ class NumberExperts(Experts):
     @property
     def rules(self) -> Rules:
         moments = dict.fromkeys(("moments", "linear_moments", "asinh_moments"), are_moments)
-        return {**super().rules, **moments, "magnitudes": _are_magnitudes, "residuals": _are_counted}
+        return {
+            **super().rules,
+            **moments,
+            "magnitudes": _are_magnitudes,
+            "residuals": _are_counted,
+            "squared_errors": all_from_zero,
+        }
 
     @property
     def other_names(self) -> list[str]:

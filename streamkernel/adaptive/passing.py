@@ -4,7 +4,7 @@ Arrival and the pass are compiled apart: together they would be optimised, and w
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,19 +12,36 @@ from streamkernel.compute.arrival import BLOCK, FeatureMap, Scaling, arrive
 from streamkernel.state import Array
 
 
+class Arrivals(NamedTuple):
+    """Records as they came to a core, which predicts, then learns them: of one segment, in which no shape changes.
+
+    Attributes
+    ----------
+    values, extras, learnt
+        As `arrive` has them; one that is learnt with weight 0 counts for the moments only.
+    truths
+        Targets as the pass has them, shape (n,); any where a record is not learnt.
+    weights
+        float64 of shape (n,).
+    past
+        What is known of earlier targets, (n, G).
+    scaling, feature_map
+        As `arrive` has them.
+
+    """
+
+    values: Array
+    extras: Array
+    learnt: Array
+    truths: Array
+    weights: Array
+    past: Array
+    scaling: Scaling
+    feature_map: FeatureMap
+
+
 def advance_records(
-    learn: Callable[..., None],
-    values: Array,
-    extras: Array,
-    truths: Array,
-    weights: Array,
-    learnt: Array,
-    scaling: Scaling,
-    feature_map: FeatureMap,
-    experts: tuple[Any, ...],
-    past: Array,
-    out: Array,
-    nothing: float,
+    learn: Callable[..., None], records: Arrivals, experts: tuple[Any, ...], out: Array, nothing: float
 ) -> None:
     """Let records arrive, then predict and learn them, a block at a time.
 
@@ -32,18 +49,17 @@ def advance_records(
     ----------
     learn
         `pass_labels` or `pass_numbers`.
-    values, extras, truths, weights, learnt, scaling, feature_map
-        As `arrive` has them; one that is learnt with weight 0 counts for the moments only.
+    records
+        Their moments are updated.
     experts
-        What comes between these and `past` among its parameters.
-    past
-        What is known of earlier targets, (n, G).
+        What comes between weights and `past` among the parameters of `learn`; updated.
     out
         Filled with the predictions.
     nothing
         The truth of a record that is predicted only.
 
     """
+    values, extras, learnt, truths, weights, past, scaling, feature_map = records
     n = len(values)
     to_learn = np.where(weights > 0, truths, nothing).astype(truths.dtype, copy=False)
     X = np.empty((min(n, BLOCK), len(feature_map.W)), feature_map.W.dtype)

@@ -18,7 +18,6 @@ from streamkernel.fields import Rules, all_from_zero, all_positive, array, check
 from streamkernel.kernels.drawing import median_bandwidth, slope_frequencies
 from streamkernel.state import Array, State
 
-_NO_KEYS = np.zeros(0, np.uint64)
 _PREFIX = "relearning_"
 #: Multiplications at a labelled record, roughly.
 WORK = 10_000_000
@@ -119,7 +118,7 @@ class Relearning:
         coefficients, columns = self._experts.slowest_head, self._in_force
         of_a_row = 6 * min(len(coefficients), metric.WATCHED) * columns.n_inputs * columns.n_features
         X, _, _ = self._rows(min(_rows_at_once(of_a_row), self._to_look))
-        feature_map = columns.feature_map(keys, _NO_KEYS)
+        feature_map = columns.feature_map(keys)
         slopes = feature_map._replace(W=slope_frequencies(columns.kernel, feature_map.W))
         with np.errstate(over="ignore"):
             self._energy = np.minimum(

@@ -147,7 +147,10 @@ class TargetLags:
     def _checked(self, lags: Sequence[Any]) -> list[Any]:
         # NaN is not known, as in any input.
         plain = [None if isinstance(value, float) and np.isnan(value) else value for value in lags]
-        return self._targets.prepare(plain)[0]
+        try:
+            return self._targets.prepare(plain)[0]
+        except ValueError as error:
+            raise ValueError(f"a lag that a record brings: {error}") from None
 
     def _encoded(self, value: Any) -> float:
         known = None if value is None else self._targets.known(value)

@@ -19,6 +19,7 @@ from streamkernel.compute.jit import jit
 from streamkernel.compute.memory import MANY, Ring, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
+from streamkernel.compute.stacking import Stacking, learn_labels, log_ratios, stack_labels
 from streamkernel.compute.transition import Transitions, learn_transition, predict_transition
 from streamkernel.compute.tree_schedule import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
@@ -64,6 +65,7 @@ def pass_labels(
     forest_parts: tuple[Any, ...],
     memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
+    stacks_parts: tuple[Any, ...],
     scores_parts: tuple[Any, ...],
     past: Array,
     out: Array,
@@ -90,8 +92,11 @@ def pass_labels(
     memory_parts
         A `Ring`; updated.
     mixture_parts
-        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbours, transitions; none of its own
-        losses counts as more than `WORST` in its block; updated.
+        A `Mixture` of H + E + T + M + G experts: heads, linear experts, trees, neighbours, transitions; then the 1 + S
+        of the last mixture, of all these mixed and of the stacks. None of its own losses counts as more than `WORST` in
+        its block; updated.
+    stacks_parts
+        `Stacking` of these experts; updated.
     scores_parts
         log tau of each head, shape (H,), and `Transitions`; updated.
     past
@@ -102,16 +107,20 @@ def pass_labels(
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
     forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
+    stacks = Stacking(*stacks_parts)
     H, K, D = heads.W.shape
     E, _, L = linear.W.shape
     log_temperatures, transitions = scores_parts[0], Transitions(scores_parts[1], scores_parts[2])
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
     T = forest.targets.shape[0]
     n_smooth = H + E
-    n_experts, G = losses.shape[0], past.shape[1]
+    S, _, n_experts = stacks.W.shape
+    G = past.shape[1]
     scores = np.empty((n_smooth, K))
     p = np.empty((n_experts, K))
-    weights = np.empty(n_experts)
+    weights, shares = np.empty(n_experts), np.empty(1 + S)
+    last, ratios = np.empty((1 + S, K)), np.empty((n_experts + 1, K))
+    x, room = np.empty(n_experts), np.empty(n_experts + 1)
     truth, smooth, nothing = np.empty(K), np.empty(K), np.empty(K)
     leaves, leaf_targets = np.empty((T, K)), np.empty((T, K))
     for k in range(K):  # beside `np.empty`, `np.zeros` takes longer to compile
@@ -139,8 +148,12 @@ def pass_labels(
             neighbours_of_label(memory, X[r], neighbours, p[n_smooth + T : n_experts - G])
         if G:
             predict_transition(transitions, past[r, 0], p[n_experts - 1])
-        hedge_weights(losses, prior, eta, weights)
-        mix(weights, p, n_experts, out[r])
+        hedge_weights(losses[:n_experts], prior[:n_experts], eta, weights)
+        mix(weights, p, n_experts, last[0])
+        log_ratios(p, last[0], SMOOTHING, ratios)
+        stack_labels(stacks, ratios, last[1:])
+        hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
+        mix(shares, last, 1 + S, out[r])
         shift(out[r], nothing, 0.0, out[r])  # sums of weights and of distributions are 1 but for rounding
         if label < 0:
             continue
@@ -150,6 +163,10 @@ def pass_labels(
         update_heads(heads, phi, truth, scores, sample_weights[r], errors)
         for j in range(n_experts):
             losses[j] = DISCOUNT * losses[j] - np.log((1.0 - SMOOTHING) * p[j, label] + SMOOTHING / K)
+        for g in range(1 + S):
+            loss = -np.log((1.0 - SMOOTHING) * last[g, label] + SMOOTHING / K)
+            losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
+        learn_labels(stacks, ratios, last[1:], label, sample_weights[r], x, room)
         for j in range(H):
             log_temperatures[j] = step_temperature(log_temperatures[j], scores[j], p[j], label)
         for e in range(E):

@@ -15,9 +15,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: How many of the nearest records an expert asks; as many as MANY are found.
 FEW, MANY = 5, 15
-#: The memories searched, and how many records the short one has; the long one has all.
-SHORT, LONG = range(2)
-SHORT_SPAN = 500
+#: The memories searched, and how many records the short and the medium one have; the long one has all.
+SHORT, MEDIUM, LONG = range(3)
+SHORT_SPAN, MEDIUM_SPAN = 50, 500
 #: Weight of a neighbour: 1 / (distance + NEAREST).
 NEAREST = 0.01
 #: Squared distances past what float32 holds count as this.
@@ -29,13 +29,20 @@ UNIFORM = 0.1
 #: The experts for numbers, and for classes.
 NUMBER_EXPERTS = (
     f"targets of {FEW} nearest, short memory",
-    f"residuals of {FEW} nearest, short memory",
+    f"targets of {FEW} nearest, medium memory",
+    f"residuals of {FEW} nearest, medium memory",
     f"targets of {FEW} nearest, long memory",
     f"median residual of {FEW} nearest, long memory",
     f"targets of {MANY} nearest, long memory",
     f"median residual of {MANY} nearest, long memory",
 )
-LABEL_EXPERTS = tuple(f"labels of {k} nearest, {span} memory" for span in ("short", "long") for k in (FEW, MANY))
+LABEL_EXPERTS = (
+    f"labels of {FEW} nearest, short memory",
+    f"labels of {FEW} nearest, medium memory",
+    f"labels of {MANY} nearest, medium memory",
+    f"labels of {FEW} nearest, long memory",
+    f"labels of {MANY} nearest, long memory",
+)
 #: Records whose distances stay in the first-level cache, and those that are compared at once.
 _TILE = 1024
 _COMPARED = 64
@@ -59,8 +66,8 @@ class Ring(NamedTuple):
     distances
         Room for squared distances, float32 of shape (W,).
     places, nearest
-        Of the last search, in the short and in the long memory: the records found, nearest first, the newest first of
-        those as near, int64 of shape (2, MANY), and their squared distances, float32.
+        Of the last search, in the short, the medium and the long memory: the records found, nearest first, the newest
+        first of those as near, int64 of shape (3, MANY), and their squared distances, float32.
     asked, answered
         The scaled inputs that the last search was for, float32 of shape (d,), and after how many records, int64 of
         shape (1,); -1 for none.
@@ -94,18 +101,31 @@ def remember(memory: Ring, x: Array, target: float, weight: float, residual: flo
 
 
 @jit
-def squared_distances(rows: Array, scales: Array, x: Array, out: Array) -> None:
-    """Squared distances of x from records, float32 of shape (d, n), into (n,); inputs are summed in order.
+def squared_distances(rows: Array, scales: Array, x: Array, first: int, stop: int, out: Array) -> None:
+    """Squared distances of x from the records [first, stop); inputs are summed in order.
 
-    x has d inputs or more: no record had those past d, and they are scaled by 1.
+    Parameters
+    ----------
+    rows
+        Scaled inputs of records, float32 of shape (d, W).
+    scales
+        The metric, float32 of shape (d,).
+    x
+        d inputs, float32, or more: no record had those past d, and they are scaled by 1.
+    first, stop
+        Places in the ring.
+    out
+        Filled at these places, float32 of shape (W,).
+
     """
-    n, d = out.shape[0], rows.shape[0]
-    for start in range(0, n, _TILE):
-        tile = out[start : start + _TILE]
+    d = rows.shape[0]
+    for start in range(first, stop, _TILE):
+        end = min(start + _TILE, stop)
+        tile = out[start:end]
         for i in range(tile.shape[0]):
             tile[i] = np.float32(0)
         for j in range(d):
-            row, value, scale = rows[j, start : start + _TILE], x[j], scales[j]
+            row, value, scale = rows[j, start:end], x[j], scales[j]
             for i in range(tile.shape[0]):
                 difference = (value - row[i]) * scale
                 tile[i] += difference * difference
@@ -160,7 +180,7 @@ def insert_nearest(distances: Array, first: int, stop: int, places: Array, neare
 
 @jit
 def search(memory: Ring, x: Array) -> None:
-    """Find the nearest records in the short and in the long memory, unless that was the last search.
+    """Find the nearest records in each of the memories, unless that was the last search.
 
     Parameters
     ----------
@@ -181,16 +201,19 @@ def search(memory: Ring, x: Array) -> None:
     if same:
         return
     kept = min(seen, W)
-    squared_distances(memory.rows, memory.scales, x, memory.distances[:kept])
     last = seen % W  # the place after the newest record
-    spans = min(kept, memory.span[0], SHORT_SPAN), min(kept, memory.span[0])
+    span = min(kept, memory.span[0])
+    spans = min(span, SHORT_SPAN), min(span, MEDIUM_SPAN), span
+    oldest = last - span  # below 0, and there the end of the ring goes on, as below
+    squared_distances(memory.rows, memory.scales, x, max(oldest, 0), last, memory.distances)
+    squared_distances(memory.rows, memory.scales, x, W + min(oldest, 0), W, memory.distances)
     found, newer = 0, 0
-    for s in range(2):
+    for s in range(len(spans)):
         places, nearest = memory.places[s], memory.nearest[s]
-        if s == 1:
+        if s > 0:
             for i in range(found):
-                places[i], nearest[i] = memory.places[0, i], memory.nearest[0, i]
-        first, stop = last - spans[s], last - newer  # below 0, and there the end of the ring goes on
+                places[i], nearest[i] = memory.places[s - 1, i], memory.nearest[s - 1, i]
+        first, stop = last - spans[s], last - newer
         found = insert_nearest(memory.distances, max(first, 0), max(stop, 0), places, nearest, found)
         found = insert_nearest(memory.distances, W + min(first, 0), W + min(stop, 0), places, nearest, found)
         newer = spans[s]
@@ -267,11 +290,12 @@ def neighbours_of_number(memory: Ring, x: Array, smooth: float, moments: Array, 
     there = min(memory.seen[0], memory.span[0])
     few, many = min(there, FEW), min(there, MANY)
     out[0] = mean_target(memory, SHORT, few, room, moments, smooth)
-    out[1] = smooth + mean_residual(memory, SHORT, few, room)
-    out[2] = mean_target(memory, LONG, few, room, moments, smooth)
-    out[3] = smooth + OF_MEDIAN * median_residual(memory, LONG, few, room)
-    out[4] = mean_target(memory, LONG, many, room, moments, smooth)
-    out[5] = smooth + OF_MEDIAN * median_residual(memory, LONG, many, room)
+    out[1] = mean_target(memory, MEDIUM, few, room, moments, smooth)
+    out[2] = smooth + mean_residual(memory, MEDIUM, few, room)
+    out[3] = mean_target(memory, LONG, few, room, moments, smooth)
+    out[4] = smooth + OF_MEDIAN * median_residual(memory, LONG, few, room)
+    out[5] = mean_target(memory, LONG, many, room, moments, smooth)
+    out[6] = smooth + OF_MEDIAN * median_residual(memory, LONG, many, room)
 
 
 @jit
@@ -300,11 +324,13 @@ def neighbours_of_label(memory: Ring, x: Array, room: Array, out: Array) -> None
     room
         Of shape (MANY,), float64.
     out
-        Filled, as `LABEL_EXPERTS` are: distributions, of shape (4 or more, K).
+        Filled, as `LABEL_EXPERTS` are: distributions, of shape (5 or more, K).
 
     """
     search(memory, x)
     there = min(memory.seen[0], memory.span[0])
+    few, many = min(there, FEW), min(there, MANY)
+    vote(memory, SHORT, few, room, out[0])
     for s in range(2):
-        vote(memory, s, min(there, FEW), room, out[2 * s])
-        vote(memory, s, min(there, MANY), room, out[2 * s + 1])
+        vote(memory, MEDIUM + s, few, room, out[1 + 2 * s])
+        vote(memory, MEDIUM + s, many, room, out[2 + 2 * s])

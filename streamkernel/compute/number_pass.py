@@ -21,6 +21,7 @@ from streamkernel.compute.memory import MANY, Ring, neighbours_of_number, rememb
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
 from streamkernel.compute.recursive import dot, learn_least_squares
 from streamkernel.compute.residuals import keep_residual
+from streamkernel.compute.stacking import Stacking, beside, learn_numbers, stack_numbers
 from streamkernel.compute.tree_schedule import learn_trees
 from streamkernel.compute.trees import Forest, predict_trees
 
@@ -67,6 +68,13 @@ class TargetStatistics(NamedTuple):
 
 
 @jit
+def capped_error(error: float, variance: float, absolute: bool) -> Any:
+    """A squared error in variances of the target, `WORST` at most; or, absolute, its root."""
+    squared = min(error**2 / variance, WORST)
+    return np.sqrt(squared) if absolute else squared
+
+
+@jit
 def pass_numbers(
     Phi: Array,
     X: Array,
@@ -78,6 +86,7 @@ def pass_numbers(
     forest_parts: tuple[Any, ...],
     memory_parts: tuple[Any, ...],
     mixture_parts: tuple[Any, ...],
+    stacks_parts: tuple[Any, ...],
     statistics_parts: tuple[Any, ...],
     past: Array,
     out: Array,
@@ -102,19 +111,23 @@ def pass_numbers(
         A `Ring`; updated.
     mixture_parts
         A `Mixture` of H + E + H + T + M + 1 + T experts: heads, linear experts, heads' second outputs, trees,
-        neighbours, levels; and, if G, of the two of the last mixture. Its own losses are squared errors in variances of
+        neighbours, levels; then the 1 + G + S of the last mixture. Its own losses are squared errors in variances of
         the target, and none counts as more than `WORST` in its block; updated.
+    stacks_parts
+        `Stacking` of these experts and, last, of the past; updated.
     statistics_parts
         `TargetStatistics`; updated, the moments before the residual is taken.
     past
-        What a machine that knows the past of the target predicts, float64 of shape (n, G), G = 1 or 0. A last mixture
-        is of that and of all experts here mixed: as one expert among them it would be outweighed by their number.
+        What is known of the target by its past: what a machine that sees it predicts, or the last one, float64 of shape
+        (n, G), G = 1 or 0. The last mixture is of all experts here mixed, of that, which as one among them would be
+        outweighed by their number, and of the stacks.
     out
         Filled, float64 of shape (n, 3): `PREDICTION`, `DEVIATION` and `VARIANCE`, which is 1 before two targets differ.
     """
     # Named by the caller they would make each call from Python slower.
     heads, linear = Heads(*heads_parts), Linear(*linear_parts)
     forest, memory, mixture = Forest(*forest_parts), Ring(*memory_parts), Mixture(*mixture_parts)
+    stacks = Stacking(*stacks_parts)
     H, _, D = heads.W.shape
     E, _, L = linear.W.shape
     losses, prior, eta = mixture.losses, mixture.prior, mixture.eta
@@ -124,13 +137,15 @@ def pass_numbers(
     T = forest.targets.shape[0]
     n_smooth = H + E + H
     G = past.shape[1]
-    n_experts = losses.shape[0] - 2 * G
+    S, _, N = stacks.W.shape
+    n_experts = N - G
     first_level = n_experts - 1 - T
     n_others = H + E + 2 * T + 1
     scores = np.empty((H + E, 2))
-    predictions, squared, weights = np.empty(n_experts), np.empty(n_experts), np.empty(n_experts)
+    predictions, capped, weights = np.empty(N), np.empty(n_experts), np.empty(n_experts)
     truth, error = np.empty(2), np.empty(1)
-    both, shares = np.empty(2), np.empty(2)
+    last, shares = np.empty(1 + G + S), np.empty(1 + G + S)
+    x, room = np.empty(N), np.empty(N + 1)
     leaves, leaf_targets = np.empty((T, 1)), np.empty((T, 1))
     errors = np.empty(2)
     neighbours = np.empty(MANY)
@@ -155,46 +170,47 @@ def pass_numbers(
                 memory, X[r], smooth, linear_moments, neighbours, predictions[n_smooth + T : first_level]
             )
         predictions[first_level] = smooth + levels[0]
+        variance = deviation(linear_moments) ** 2
+        if variance <= 0:
+            variance = 1.0
+        unit = np.sqrt(variance)
         hedge_weights(losses[:n_experts], prior[:n_experts], eta, weights)
-        out[r, PREDICTION] = dot(weights, predictions)
+        last[0] = dot(weights, predictions[:n_experts])
         if G:
-            both[0], both[1] = out[r, PREDICTION], past[r, 0]
-            hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
-            out[r, PREDICTION] = dot(shares, both)
+            predictions[n_experts] = last[1] = near(linear_moments, past[r, 0])
+        beside(predictions, last[0], unit, x)
+        stack_numbers(stacks, x, last[0], unit, last[1 + G :])
+        hedge_weights(losses[n_experts:], prior[n_experts:], eta, shares)
+        out[r, PREDICTION] = dot(shares, last)
         unshifted = out[r, PREDICTION]
         if absolute:
             out[r, PREDICTION] = at_median(median, unshifted)
         out[r, DEVIATION] = np.sqrt(squared_errors[0] / squared_errors[1]) if squared_errors[1] > 0 else 0.0
-        variance = deviation(linear_moments) ** 2
-        if variance <= 0:
-            variance = 1.0
         out[r, VARIANCE] = variance
         if np.isnan(y):
             continue
         mean = 0.0
         for j in range(n_experts):
-            squared[j] = min((y - predictions[j]) ** 2 / variance, WORST)
-            if absolute:
-                squared[j] = np.sqrt(squared[j])
+            capped[j] = capped_error(y - predictions[j], variance, absolute)
             # Neighbours, and heads on a scale that does not suit the target, must not make the others look alike.
             if j < H + E or n_smooth <= j < n_smooth + T or j >= first_level:
-                mean += squared[j] / n_others
+                mean += capped[j] / n_others
         for j in range(n_experts):
-            losses[j] = DISCOUNT * losses[j] + 0.4 * squared[j] / (mean + 0.05)
-        if G:
-            for g in range(2):
-                both[g] = min((y - both[g]) ** 2 / variance, WORST)
-                if absolute:
-                    both[g] = np.sqrt(both[g])
-            for g in range(2):
-                loss = 0.4 * both[g] / ((both[0] + both[1]) / 2.0 + 0.05)
-                losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + loss
-        count_loss(mixture.block, min((y - out[r, PREDICTION]) ** 2 / variance, WORST))
+            losses[j] = DISCOUNT * losses[j] + 0.4 * capped[j] / (mean + 0.05)
         nearer = near(linear_moments, y)
+        if linear_moments[0] > 0:
+            learn_numbers(stacks, x, (nearer - last[0]) / unit, sample_weights[r], room)
+        mean = 0.0
+        for g in range(last.shape[0]):
+            last[g] = capped_error(y - last[g], variance, absolute)
+            mean += last[g] / last.shape[0]
+        for g in range(last.shape[0]):
+            losses[n_experts + g] = DISCOUNT * losses[n_experts + g] + 0.4 * last[g] / (mean + 0.05)
+        count_loss(mixture.block, capped_error(y - out[r, PREDICTION], variance, False))
         squared_errors[0] = DISCOUNT * squared_errors[0] + (nearer - out[r, PREDICTION]) ** 2
         squared_errors[1] = DISCOUNT * squared_errors[1] + 1.0
         if absolute and linear_moments[0] > 0:
-            follow_median(median, nearer - unshifted, np.sqrt(variance), np.sqrt(WORST))
+            follow_median(median, nearer - unshifted, unit, np.sqrt(WORST))
         keep_residual(residuals, nearer - out[r, PREDICTION])
         if linear_moments[0] > 0:  # before the first target there is nothing to correct
             rate = 1.0 - (1.0 - LEVEL_RATE) ** sample_weights[r]

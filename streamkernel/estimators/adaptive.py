@@ -61,7 +61,7 @@ class AdaptiveMachineEstimator(StreamEstimator):
             self._at_least(name, 0)
         self._at_least("lags", 0, self._most_lags)
         if self.max_bytes is not None:
-            self._at_least("max_bytes", LEAST_BYTES)
+            self._at_least("max_bytes", LEAST_BYTES * self._n_cores)
         if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
             raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
         rates, schedule = self.drift_rates, self.metric_schedule
@@ -104,8 +104,13 @@ class AdaptiveMachineEstimator(StreamEstimator):
         most = Parts(0, self._fewest_outputs, *map(int, sizes))
         if self.max_bytes is None:
             return sized(most)
-        cores = 1 + (self.lags > 0 and self._has_lagged_core)
-        return sized(most, Budget(int(self.max_bytes) // cores, most, sized))
+        # Until a record is learnt nothing needs room.
+        none_yet = most._replace(n_trees=0, tree_window=1, memory=0, buffer_size=1)
+        return sized(none_yet, Budget(int(self.max_bytes) // self._n_cores, most, sized))
+
+    @property
+    def _n_cores(self) -> int:
+        return 1 + (self.lags > 0 and self._has_lagged_core)
 
     def with_lags(self, x: dict[Any, Any], known: Sequence[Any] | None = None) -> dict[Any, Any]:
         """A record with the lags it would be predicted with now, so that it can be learnt with the same ones later.
@@ -168,27 +173,26 @@ class AdaptiveMachineEstimator(StreamEstimator):
         shares = _shares(self.input_names, machine.core.importance)
         if not machine.lagged or not shares:
             return shares
-        own = machine.core.experts.lagged_share
+        own = machine.core.experts.past_share
         lagged = _shares([*machine.lags.names, *self.input_names], machine.lagged.core.importance)
         return {name: own * value + (1 - own) * shares.get(name, 0.0) for name, value in lagged.items()}
 
     @property
     def expert_weights(self) -> dict[str, float]:
-        """The weight of each expert in the mixture, by name; empty before the first labelled record.
+        """The weight of each expert and stack in the prediction, by name; empty before the first labelled record.
 
-        Of a regressor with lags, those that see them come last: `lagged, head, drift 0.001`, ...
+        What the stacks say is made of all experts' predictions, with weights of their own.
+        Of a regressor with lags, those that see them come last: `lagged, head, drift 0.001`, ..., `lagged, no change`.
         """
         machine = self._machine
         if not self.n_records:
             return {}
-        weights = machine.core.experts.weights
+        weights = _weights(machine.core.experts)
         if not machine.lagged:
             return weights
-        share, lagged = machine.core.experts.lagged_share, machine.lagged.core.experts.weights
-        return {
-            **{name: (1 - share) * weight for name, weight in weights.items()},
-            **{f"lagged, {name}": share * weight for name, weight in lagged.items()},
-        }
+        past, seeing = machine.core.experts.shares.past, machine.lagged.core.experts
+        lagged = {**_weights(seeing), "no change": seeing.shares.past}
+        return {**weights, **{f"lagged, {name}": past * weight for name, weight in lagged.items()}}
 
     @property
     def drift_detected(self) -> bool:
@@ -209,6 +213,12 @@ class AdaptiveMachineEstimator(StreamEstimator):
         """Bytes of the experts' matrices, the trees with their window, and the memory; with lags, of both cores."""
         machine = self._machine
         return machine.core.nbytes + (machine.lagged.core.nbytes if machine.lagged else 0)
+
+
+def _weights(experts: LabelExperts | NumberExperts) -> dict[str, float]:
+    """The weights of experts and stacks; 1 in all where nothing stands beside them."""
+    shares = experts.shares
+    return {name: shares.mixed * weight for name, weight in experts.weights.items()} | shares.stacks
 
 
 def _shares(names: Sequence[str], importance: Array) -> dict[str, float]:

@@ -25,9 +25,10 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     """A kernel classifier that learns all a record says, at once, in bounded memory.
 
     Recursive least squares on random features, at three drift rates, two linear experts, two ensembles of trees on the
-    last records and the nearest of these, mixed by how well each did lately. The inputs are weighed by a metric that is
-    learnt from the last records. When the mixture comes to do worse than it did, the stream has changed: the metric is
-    learnt again from the records since, and the trees' window forgets those before.
+    last records and the nearest of these, mixed by how well each did lately, and stacked: corrected by least squares on
+    what all of them say. The inputs are weighed by a metric that is learnt from the last records. When the mixture
+    comes to do worse than it did, the stream has changed: the metric is learnt again from the records since, and the
+    trees' window forgets those before.
 
     Parameters
     ----------
@@ -92,6 +93,7 @@ class AdaptiveKernelClassifier(AdaptiveMachineEstimator, LabelExplainer, base.Mi
     [^2]: Radhakrishnan et al., "Mechanism for feature learning in neural networks and backpropagation-free machine
           learning models", 2024 (the average gradient outer product).
     [^3]: Herbster and Warmuth, "Tracking the best expert", 1998.
+    [^4]: Wolpert, "Stacked generalization", 1992.
 
     """
 

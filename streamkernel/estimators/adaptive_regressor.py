@@ -73,10 +73,10 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
         latter makes the mean absolute error smaller where errors are large now and then; `loss_of` and the losses of a
         report follow.
     max_bytes
-        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384. The sizes of its parts, the
-        arguments being the most, are then chosen at the first labelled record, by its inputs; and anew when more inputs
-        or classes come than there is room for, where trees and linear experts begin again. None (the default) is no
-        bound but the arguments.
+        What the model may take, in memory (`memory_bytes`) and saved, at least 16,384, with `lags` 32,768. The sizes of
+        its parts, the arguments being the most, are then chosen at the first labelled record, by its inputs; and anew
+        when more inputs come than there is room for, where trees and linear experts begin again. None (the default) is
+        no bound but the arguments.
     seed
         The stream of random features. None (the default) draws one.
 
@@ -100,6 +100,7 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
     [^2]: Radhakrishnan et al., "Mechanism for feature learning in neural networks and backpropagation-free machine
           learning models", 2024 (the average gradient outer product).
     [^3]: Herbster and Warmuth, "Tracking the best expert", 1998.
+    [^4]: Wolpert, "Stacked generalization", 1992.
 
     """
 
@@ -147,8 +148,8 @@ class AdaptiveKernelRegressor(AdaptiveMachineEstimator, NumberExplainer, base.Mi
             raise ValueError(f"predicts must be 'mean' or 'median', got {excerpt(predicts)}")
         inputs, columns = self._parts()
         self._targets = Numbers(Squared())
-        make = partial(NumberExperts, absolute=predicts == "median")
-        core = self._core(columns, drift_rates, partial(make, n_past=int(lags > 0)))
+        make = partial(NumberExperts, absolute=predicts == "median", n_past=int(lags > 0))
+        core = self._core(columns, drift_rates, make)
         lagged = None
         if lags:
             seeing = self._core(columns, (LAGGED_DRIFT,), make)

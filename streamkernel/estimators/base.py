@@ -208,9 +208,8 @@ class StreamEstimator(base.Estimator, abc.ABC):
         given = fresh._state_arguments()
         for name in {**stated, **given}:
             if given.get(name) != stated.get(name):
-                raise ValueError(
-                    f"this state is of a model with {name}={stated.get(name)}, and this one has {given.get(name)}"
-                )
+                theirs, own = excerpt(stated.get(name)), excerpt(given.get(name))
+                raise ValueError(f"this state is of a model with {name}={theirs}, and this one has {own}")
         fresh._machine.load_state(state)
         self._machine = fresh._machine
         self._targets = fresh._targets

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from river import proba
 
-from streamkernel.state import Array
+from streamkernel.state import Array, excerpt, real
 
 #: So many errors tell quantiles; before, they are the Gaussian's.
 ENOUGH = 100
@@ -34,7 +34,7 @@ class ResidualGaussian(proba.Gaussian):
         Raises
         ------
         ValueError
-            p is not between 0 and 1.
+            p is no number between 0 and 1.
 
         Examples
         --------
@@ -47,9 +47,10 @@ class ResidualGaussian(proba.Gaussian):
         True
 
         """
-        if not 0 < p < 1:
-            raise ValueError(f"p must be between 0 and 1, got {p!r}")
+        share = real(p)
+        if share is None or not 0 < share < 1:
+            raise ValueError(f"p must be a number between 0 and 1, both excluded, got {excerpt(p)}")
         if len(self._residuals) < ENOUGH:
-            return float(self.mu + self.sigma * NormalDist().inv_cdf(p))
+            return float(self.mu + self.sigma * NormalDist().inv_cdf(share))
         # The i-th of n errors is the quantile at i / (n + 1): so the next one is below it as often as that.
-        return float(self.mu + np.quantile(self._residuals, p, method="weibull"))
+        return float(self.mu + np.quantile(self._residuals, share, method="weibull"))

@@ -1,4 +1,4 @@
-"""Adaptive states of version 4, of fewer experts, as those of now.
+"""Adaptive states of version 4, of fewer experts, as those of version 5.
 
 Experts that came since begin with so large a loss that they have no weight: right after it was read a model predicts
 what it predicted, and as losses are forgotten the new experts join.
@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 
 from streamkernel.compute.asinh import MAGNITUDES
-from streamkernel.compute.memory import LABEL_EXPERTS, NUMBER_EXPERTS
 from streamkernel.compute.moments import SIZE
 from streamkernel.compute.residuals import RESIDUALS
+from streamkernel.estimators.version_5 import LABEL_NEIGHBOURS, LATE, NUMBER_NEIGHBOURS
 from streamkernel.fields import all_from_zero, array, checked
 from streamkernel.state import Array, State
 
-#: The loss of an expert that came since, beyond the largest of the others: exp(-it) is 0.
-LATE = 1_000.0
-
 
 def from_version_4(state: State, given: dict[str, Any]) -> State:
-    """An adaptive state of version 4 as one of now; what such a state has no argument for is as it was given.
+    """An adaptive state of version 4 as one of version 5; what such a state has no argument for is as it was given.
 
     Raises
     ------
@@ -40,13 +37,14 @@ def _arguments(state: State, given: dict[str, Any]) -> State:
 def _heads(state: State) -> State:
     """Nothing was due to the matrices, and heads for numbers learnt them on one scale."""
     H, _, D = array(state, "heads_P", np.float64, None, None, None).shape
-    late = {"heads_late": np.zeros((H, 0, D))}
+    due = {"heads_late": np.zeros((H, 0, D))}
     if "levels" not in state:
-        return late
+        return due
     W = array(state, "heads_W", np.float64, None, None, None)
+    n_outputs = W.shape[1]  # 1, and 0 before the first labelled record
     asinh = {"asinh_moments": np.zeros(SIZE), "magnitudes": np.zeros(1 + MAGNITUDES), "target_bounds": np.zeros(2)}
     asinh["residuals"] = np.zeros(1 + RESIDUALS)
-    return {**late, "heads_W": np.pad(W, ((0, 0), (0, 1), (0, 0))), **asinh}
+    return {**due, "heads_W": np.pad(W, ((0, 0), (0, n_outputs), (0, 0))), **asinh}
 
 
 def trees_of_now(old: State) -> State:
@@ -83,10 +81,10 @@ def _losses(state: State, given: dict[str, Any]) -> State:
     losses = array(state, "losses", np.float64, None)
     n_smooth = sum(len(array(state, name, np.float64, None, None, None)) for name in ("heads_W", "linear_W"))
     n_trees = len(array(state, "tree_features", np.int32, None, None, None))
-    asked = NUMBER_EXPERTS if "levels" in state else LABEL_EXPERTS
+    asked = NUMBER_NEIGHBOURS if "levels" in state else LABEL_NEIGHBOURS
     smooth, trees, levels = np.split(losses, [n_smooth, n_smooth + n_trees])
     asinh = len(array(state, "heads_W", np.float64, None, None, None)) if "levels" in state else 0
-    neighbours = len(asked) if given["memory"] else 0
+    neighbours = asked if given["memory"] else 0
     parts = smooth, _late(losses, asinh), trees, _late(losses, neighbours), levels
     return {"losses": np.concatenate(parts)}
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from streamkernel.compute.moments import COUNT, LARGEST, SEEN, SIZE
 from streamkernel.estimators.version_4 import from_version_4
+from streamkernel.estimators.version_5 import from_version_5
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT
 from streamkernel.fields import array, number, state_mismatch, whole
-from streamkernel.state import Array, State
+from streamkernel.state import Array, State, excerpt
 
 #: The version written, and those that are read.
-VERSION = 5
-READ = (2, 3, 4, 5)
+VERSION = 6
+READ = (2, 3, 4, 5, 6)
 
 #: Field of version 3 -> field of version 4.
 _RENAMED = {f"rehearsal_{name}": f"warm_up_{name}" for name in ("values", "targets", "weights")}
@@ -39,12 +40,14 @@ def upgraded(state: State, given: dict[str, Any]) -> State:
     version = state.get("version")
     if type(version) is not int or version not in READ:
         known = f"{READ[0]} to {READ[-1]}"
-        raise ValueError(f"this state is of version {version}, and this streamkernel reads versions {known}")
+        raise ValueError(f"this state is of version {excerpt(version)}, and this streamkernel reads versions {known}")
     if version == 2:
         state = _from_2(state)
     if version <= 3:
         state = _from_3(state)
-    return _from_4(state, given) if version <= 4 else state
+    if version <= 4:
+        state = _from_4(state, given)
+    return _from_5(state, given) if version <= 5 else state
 
 
 def _from_2(state: State) -> State:
@@ -73,7 +76,17 @@ def _from_3(state: State) -> State:
 
 def _from_4(state: State, given: dict[str, Any]) -> State:
     """Version 4 had fewer experts in the adaptive machines, and matrices to which nothing was due."""
-    return {**(from_version_4(state, given) if "metric_scales" in state else state), "version": VERSION}
+    return {**(from_version_4(state, given) if _is_adaptive(state, given) else state), "version": 5}
+
+
+def _from_5(state: State, given: dict[str, Any]) -> State:
+    """Version 5 had no stacks of the adaptive machines' experts."""
+    return {**(from_version_5(state, given) if _is_adaptive(state, given) else state), "version": VERSION}
+
+
+def _is_adaptive(state: State, given: dict[str, Any]) -> bool:
+    """Whether a state is of an adaptive machine, and for one: another model refuses it by its arguments."""
+    return "metric_scales" in state and "drift_rates" in given
 
 
 def _steps_of_now(old: State) -> State:

@@ -119,9 +119,11 @@ def _weights(ws: Sequence[float] | None, n: int) -> Array:
         return np.ones(n)
     try:
         weights = np.array(ws, np.float64)
-    except OverflowError:  # an integer past the largest float
+    except (OverflowError, TypeError, ValueError):  # an integer past the largest float, or no number at all
         raise ValueError(_NO_WEIGHT) from None
-    if weights.shape != (n,):
+    if weights.ndim != 1:
+        raise ValueError(_NO_WEIGHT)
+    if len(weights) != n:
         raise ValueError(f"got {weights.size} weights for {n} records: give one a record")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(_NO_WEIGHT)

@@ -1,6 +1,8 @@
 """Distributions of many predictions at once are those of `predict_one`."""
 
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -95,10 +97,17 @@ def test_before_there_are_errors_enough_quantiles_are_the_gaussians():
     assert said.quantile(0.05) != pytest.approx(said.mu - 1.6448536 * said.sigma)
 
 
-@pytest.mark.parametrize("p", [0, 1, -0.1, 1.5, float("nan")])
+@pytest.mark.parametrize("p", [0, 1, True, -0.1, 1.5, float("nan"), None, "0.5", [0.1, 0.9], np.array([0.1, 0.9])])
 def test_a_quantile_is_asked_for_between_0_and_1(p):
-    with pytest.raises(ValueError, match="p must be between 0 and 1"):
+    with pytest.raises(ValueError, match="p must be a number between 0 and 1, both excluded, got"):
         AdaptiveKernelRegressor(seed=1).predict_one({}, with_dist=True).quantile(p)
+
+
+def test_a_quantile_is_asked_for_by_a_number_of_any_type():
+    model = AdaptiveKernelRegressor(n_features=16, seed=1)
+    model.learn_many(X, X[:, 0] ** 2)
+    said = model.predict_one({0: 0.5, 1: 0.0}, with_dist=True)
+    assert said.quantile(Decimal("0.25")) == said.quantile(Fraction(1, 4)) == said.quantile(0.25)
 
 
 def test_a_distribution_is_rivers_and_stays_as_it_was():

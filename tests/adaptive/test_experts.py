@@ -8,6 +8,7 @@ from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.asinh import MAGNITUDES
 from tests import naive
+from tests.adaptive.experts import learn_columns
 
 RIDGE = 0.1
 DRIFTS = (0.0, 1e-3, 3e-2)
@@ -43,12 +44,12 @@ def _taught(kind, n=0):
         rng.uniform(0.5, 2, size=60),
     )
     experts = _begun(kind)
-    experts.learn(*(part[:n] for part in stream))
+    learn_columns(experts, *(part[:n] for part in stream))
     return experts, stream
 
 
 def _go_on(experts, stream, n):
-    return experts.learn(*(part[n:] for part in stream))
+    return learn_columns(experts, *(part[n:] for part in stream))
 
 
 def _bits(experts):
@@ -69,13 +70,13 @@ def test_who_looks_sees_every_record_learnt(kind):
 @pytest.mark.parametrize("look", [lambda experts: experts.heads.settled_P(), lambda experts: experts.state()])
 def test_looking_changes_no_bit(kind, look):
     plain, stream = _taught(kind)
-    expected = plain.learn(*stream)
+    expected = learn_columns(plain, *stream)
     watched, _ = _taught(kind)
     said = []
     for n in range(60):
         look(watched)
         look(watched)
-        said.append(watched.learn(*(part[n : n + 1] for part in stream)))
+        said.append(learn_columns(watched, *(part[n : n + 1] for part in stream)))
     assert np.concatenate(said).tobytes() == expected.tobytes()
     assert _bits(watched) == _bits(plain)
 
@@ -111,12 +112,13 @@ def test_records_that_come_again_teach_fresh_heads_what_they_taught(kind):
         assert after[name].tobytes() == expected.tobytes(), name
         assert name not in heads or other.state()[name].tobytes() == taught.tobytes(), name
     # And what they say next, of which some is deferred, as if they had never been forgotten.
-    assert again.learn(*(part[:9] for part in (Phi, X, values, y, w))).shape[0] == 9
-    once.learn(*(part[:9] for part in (Phi, X, values, y, w)))
+    assert learn_columns(again, *(part[:9] for part in (Phi, X, values, y, w))).shape[0] == 9
+    learn_columns(once, *(part[:9] for part in (Phi, X, values, y, w)))
     assert all(again.state()[name].tobytes() == once.state()[name].tobytes() for name in heads)
 
 
 def test_the_bytes_are_those_of_all_that_grows():
     experts, _ = _taught(LabelExperts, 5)
-    linear = 8 * (2 * L * L + 2 * 2 * L)
-    assert experts.nbytes == linear + experts.heads.nbytes + experts.forest.nbytes + experts.memory.nbytes
+    linear, n = 8 * (2 * L * L + 2 * 2 * L), len(experts.names)
+    stacks = 8 * (2 * n * n + 2 * n)
+    assert experts.nbytes == linear + stacks + experts.heads.nbytes + experts.forest.nbytes + experts.memory.nbytes

@@ -10,6 +10,7 @@ from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.compute.recursive import learn_least_squares
 from streamkernel.kernels import Gaussian
 from tests import naive
+from tests.adaptive.experts import learn_columns
 
 RIDGE = 0.1
 DRIFTS = (0.0, 1e-3, 3e-2)
@@ -76,7 +77,7 @@ def _stay_sound(n, d, F, copies, drifts):
     experts.begin(D, d + copies, 1, 2)
     targets = np.random.default_rng(2).normal(size=len(Phi)) + Phi[:, 0] * 9
     for _ in range(n // len(Phi)):
-        experts.learn(Phi, *_values(Phi), targets, np.ones(len(Phi)))
+        learn_columns(experts, Phi, *_values(Phi), targets, np.ones(len(Phi)))
         for P in [*experts.heads.settled_P(), *experts.linear_P]:
             _assert_sound(P)
     return Phi, experts
@@ -149,11 +150,13 @@ def test_a_later_column_is_one_that_was_zero_before(arrival):
     late.begin(7, L - 1, 1, 2)
     known.begin(8, L, 1, 2)
     said = [
-        late.learn(np.ascontiguousarray(Phi[:arrival, :-1]), X[:arrival], values[:arrival], y[:arrival], w[:arrival])
+        learn_columns(
+            late, np.ascontiguousarray(Phi[:arrival, :-1]), X[:arrival], values[:arrival], y[:arrival], w[:arrival]
+        )
     ]
     late.add_column()
-    said.append(late.learn(Phi[arrival:], X[arrival:], values[arrival:], y[arrival:], w[arrival:]))
-    assert np.allclose(np.concatenate(said), known.learn(Phi, X, values, y, w), atol=1e-10, rtol=1e-10)
+    said.append(learn_columns(late, Phi[arrival:], X[arrival:], values[arrival:], y[arrival:], w[arrival:]))
+    assert np.allclose(np.concatenate(said), learn_columns(known, Phi, X, values, y, w), atol=1e-10, rtol=1e-10)
     # What is due to the heads' P is another number of records.
     assert np.allclose(late.heads.settled_P(), known.heads.settled_P())
     for name, other in known.state().items():
@@ -172,10 +175,10 @@ def test_a_later_column_of_classes():
     late, known = LabelExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40)), LabelExperts(RIDGE, DRIFTS, *TREES, Memory(0, 40))
     late.begin(7, 2, 3, 2)
     known.begin(8, 3, 3, 2)
-    late.learn(np.ascontiguousarray(Phi[:50, :-1]), X[:50], values[:50], labels[:50], w[:50])
+    learn_columns(late, np.ascontiguousarray(Phi[:50, :-1]), X[:50], values[:50], labels[:50], w[:50])
     late.add_column()
-    late.learn(Phi[50:], X[50:], values[50:], labels[50:], w[50:])
-    known.learn(Phi, X, values, labels, w)
+    learn_columns(late, Phi[50:], X[50:], values[50:], labels[50:], w[50:])
+    learn_columns(known, Phi, X, values, labels, w)
     for mine, other in ((late.heads.settled_P(), known.heads.settled_P()), (late.linear_P[:1], known.linear_P[:1])):
         assert np.allclose(np.tril(mine), np.tril(other), atol=1e-10)
     for mine, other in ((late.heads.W, known.heads.W), (late.linear_W[:1], known.linear_W[:1])):
@@ -194,7 +197,7 @@ def test_fresh_heads_leave_the_linear_experts_and_the_mixture():
     ):
         experts.begin(Phi.shape[1], 3, 2 if experts.eta == 1 else 1, 2)
         fresh = experts.state()
-        experts.learn(Phi, *_values(Phi), targets, np.ones(60))
+        learn_columns(experts, Phi, *_values(Phi), targets, np.ones(60))
         before = experts.state()
         experts.exchange_heads(experts.fresh_heads())
         after = experts.state()

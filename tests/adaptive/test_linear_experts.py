@@ -123,7 +123,8 @@ def test_a_model_without_linear_columns_has_no_linear_experts(kind, n_trees):
     experts = make_experts(kind, RIDGE, DRIFTS, n_trees, 40)
     experts.begin(5, None, 1, 2)
     assert len(experts.linear_P) == len(experts.linear_W) == 0
-    assert len(experts.losses) == len(experts.weights) == 3 * experts.n_scales + len(experts.other_names)
+    assert len(experts.losses) - len(experts.shares.stacks) - 1 == len(experts.weights)
+    assert len(experts.weights) == 3 * experts.n_scales + len(experts.other_names)
     Phi = np.random.default_rng(6).normal(size=(50, 5))
     y = np.zeros(50, np.int64) if kind is LabelExperts else Phi[:, 0]
     learn(experts, Phi, Phi[:, :2].copy(), y, np.ones(50))

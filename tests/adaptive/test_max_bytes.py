@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel.state import to_bytes
 
 CASES = pytest.mark.parametrize(
     ("kind", "arguments"),
@@ -44,6 +45,18 @@ def test_neither_the_model_nor_its_checkpoint_takes_more(kind, arguments, most, 
         assert len(pickle.dumps(model)) <= most
     if late:
         assert len(model.input_names) == 11
+
+
+@CASES
+@pytest.mark.parametrize("most", [2**16, 100_000, 2**17])
+def test_inputs_that_come_one_by_one_fit(kind, arguments, most):
+    """Also columns of their own, of inputs that come when the model has begun with fewer."""
+    model = kind(seed=1, max_bytes=most, **arguments)
+    rows = np.random.default_rng(1).random((180, 60)).tolist()
+    for d, row in enumerate(rows, start=3):
+        model.learn_one({f"x{j}": value for j, value in enumerate(row[: d // 3])}, d % 2)
+        assert model.memory_bytes <= most
+        assert len(pickle.dumps(model)) <= most
 
 
 def test_more_bytes_are_used():
@@ -100,6 +113,19 @@ def test_a_bound_that_is_none_is_refused(kind, most):
         kind(max_bytes=most)
 
 
+def test_the_least_bound_is_kept_and_two_cores_need_two():
+    for kind, least, arguments in (
+        (AdaptiveKernelClassifier, 2**14, {"lags": 1}),
+        (AdaptiveKernelRegressor, 2**14, {}),
+        (AdaptiveKernelRegressor, 2**15, {"lags": 1}),
+        (AdaptiveKernelRegressor, 2**15, {"lags": 20}),
+    ):
+        model = _fed(kind(seed=1, max_bytes=least, **arguments), _records(300))
+        assert max(model.memory_bytes, len(pickle.dumps(model))) <= least
+    with pytest.raises(ValueError, match=r"max_bytes must be a whole number of at least 32768, got 32767"):
+        AdaptiveKernelRegressor(max_bytes=2**15 - 1, lags=1)
+
+
 @CASES
 @pytest.mark.parametrize("place", range(2, 8))
 @pytest.mark.parametrize("size", [-1, 2**40])
@@ -115,8 +141,31 @@ def test_a_state_of_other_sizes_is_refused(kind, arguments, place, size):
     assert model.state_digest() == before
 
 
+@CASES
+def test_what_has_learnt_nothing_takes_no_more_either(kind, arguments):
+    model = kind(seed=1, max_bytes=2**15, **arguments)
+    xs, *_ = zip(*_records(50), strict=True)
+    for _ in range(2):
+        assert max(model.memory_bytes, len(pickle.dumps(model))) <= 2**15
+        model.advance(list(xs), [None] * 50)
+
+
 def test_before_the_first_record_there_are_no_sizes():
     model = AdaptiveKernelRegressor(seed=1, max_bytes=2**17)
     again = pickle.loads(pickle.dumps(model))
     assert again.state_digest() == model.state_digest()
     assert _fed(again, _records(60)).state_digest() == _fed(model, _records(60)).state_digest()
+
+
+@pytest.mark.parametrize(
+    ("kind", "lags"), [(AdaptiveKernelClassifier, 1), (AdaptiveKernelRegressor, 0), (AdaptiveKernelRegressor, 3)]
+)
+def test_without_a_bound_defaults_at_20_inputs_take_less_than_8_mb(kind, lags):
+    """The memory is full: it holds 100,000 numbers."""
+    X = np.random.default_rng(0).normal(size=(5_100, 20))
+    model = kind(lags=lags, seed=1)
+    targets = (X[:, 0] > 0).tolist() if kind is AdaptiveKernelClassifier else X[:, 0].tolist()
+    model.advance([{f"x{j}": value for j, value in enumerate(row)} for row in X.tolist()], targets)
+    state = model.__getstate__()
+    assert len(state["recent_rows"]) == 5_000
+    assert len(to_bytes(state)) < 8e6

@@ -106,8 +106,8 @@ def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_tree
     asinh = ASINH if kind is NumberExperts else []
     names = [*HEADS, *(LINEAR if n_linear else []), *asinh, *trees, *asked, *levels]
     assert list(experts.weights) == names
-    # Those of a memory for numbers are much alike, and count as one together; so do heads on the scale of asinh.
-    alike = {**dict.fromkeys(asked, len(asked)), **dict.fromkeys(ASINH, len(ASINH))} if kind is NumberExperts else {}
+    # Those of a memory for numbers are much alike, and six count as one; so do heads on the scale of asinh.
+    alike = {**dict.fromkeys(asked, 6), **dict.fromkeys(ASINH, len(ASINH))} if kind is NumberExperts else {}
     prior = np.array([1 / alike.get(name, 1) for name in names])
     assert list(experts.weights.values()) == pytest.approx(list(prior / prior.sum()))
 
@@ -115,11 +115,15 @@ def test_experts_begin_as_their_prior_is_and_the_weights_have_names(kind, n_tree
 def test_the_weights_follow_the_losses():
     experts = make_experts(LabelExperts, 0.1, DRIFTS, 0, 40, memory=0)
     experts.begin(4, 2, 2, 2)
-    experts.losses[:] = [3.0, 1.0, 2.0, 9.0, 9.0]
+    experts.losses[:] = [3.0, 1.0, 2.0, 9.0, 9.0, 5.0, 6.0, 5.0]  # the last of all mixed and of the stacks
     weights = list(experts.weights.values())
     assert sum(weights) == pytest.approx(1)
     assert weights[1] == max(weights)
     assert weights[0] / weights[1] == pytest.approx(math.exp(-2))
+    mixed, past, stacks = experts.shares
+    assert mixed + sum(stacks.values()) == pytest.approx(1)
+    assert past == 0
+    assert [stacks["stack, drift 0"] / mixed, stacks["stack, drift 0.0001"]] == pytest.approx([math.exp(-1), mixed])
 
 
 def _values(Phi):

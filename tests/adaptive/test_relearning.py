@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.adaptive import metric, relearning
-from streamkernel.adaptive.features import AdaptiveFeatures
+from streamkernel.adaptive.features import NO_KEYS, AdaptiveFeatures
 from streamkernel.adaptive.label_experts import LabelExperts
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.relearning import Relearning
 from streamkernel.kernels import Gaussian
 from streamkernel.state import from_bytes, to_bytes
+from tests.adaptive.early_metrics import records, small_model
+from tests.adaptive.experts import learn_columns
 
 BOTH = pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor])
 EXPERTS = pytest.mark.parametrize("kind", [LabelExperts, NumberExperts])
 D_IN, F = 4, 8
-NO_KEYS = np.zeros(0, np.uint64)
 
 
 # What comes of it -----------------------------------------------------------------------------------------------------
@@ -50,7 +51,7 @@ class _Stream:
         at = slice(self.n, self.n + n)
         X = np.ascontiguousarray(self.X[at, : self.columns.n_inputs])
         Phi = self.columns.of(X, _keys(self.columns.n_inputs))
-        self.experts.learn(Phi, X, X.astype(np.float64), self.y[at], self.w[at])
+        learn_columns(self.experts, Phi, X, X.astype(np.float64), self.y[at], self.w[at])
         self.n += n
 
     def finish(self, learning):
@@ -133,7 +134,7 @@ def test_a_record_does_no_more_than_its_share():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_000, 20)).astype(np.float32)
     Phi = columns.of(X, _keys(20))
-    experts.learn(Phi, X, X.astype(np.float64), rng.integers(0, 7, size=1_000), np.ones(1_000))
+    learn_columns(experts, Phi, X, X.astype(np.float64), rng.integers(0, 7, size=1_000), np.ones(1_000))
     learning, steps = Relearning(columns, experts, 1_000), 1
     while not learning.step(_keys(20)):
         steps += 1
@@ -179,32 +180,6 @@ def test_saved_and_never_saved_go_on_alike(kind, data):
     assert told[0][3] == told[1][3]
 
 
-def _records(kind, n, seed=0):
-    """A later input, a later class, records without a target and of weight 0."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    xs = [{name: float(v) for name, v in zip("abc", row, strict=True)} for row in X]
-    for i in range(n):
-        if i >= 63:
-            xs[i]["late"] = float(X[i, 0] * X[i, 1])
-        if i >= 66 and i % 3 == 0:
-            xs[i]["later"] = 1.0
-    wave = np.sin(2 * X[:, 0]) + X[:, 1]
-    ys = [float(v) for v in wave]
-    if kind is AdaptiveKernelClassifier:
-        ys = ["high" if v > 0.3 and i > 64 else "low" if v < 0 else "middle" for i, v in enumerate(wave)]
-    for i in range(5, n, 17):
-        ys[i] = None
-    weights = [0.0 if i % 11 == 3 else 1.0 + i % 3 for i in range(n)]
-    return xs, ys, weights
-
-
-def _model(kind):
-    return kind(
-        n_features=8, metric_schedule=(20, 60, 61, 90), buffer_size=50, memory=40, n_trees=2, tree_window=50, seed=1
-    )
-
-
 @BOTH
 @given(data=st.data())
 @settings(max_examples=15)
@@ -212,13 +187,13 @@ def test_any_cut_of_a_stream_gives_the_same_bits(kind, data):
     relearning_work, relearning.WORK = relearning.WORK, data.draw(st.sampled_from([5_000, 20_000]))
     n = 130
     try:
-        xs, ys, ws = _records(kind, n)
-        whole, model = _model(kind), _model(kind)
+        xs, ys, ws = records(kind, n)
+        whole, model = small_model(kind), small_model(kind)
         whole.advance(xs, ys, ws)
         cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
         for start, stop in zip([0, *cuts], [*cuts, n], strict=True):
             if data.draw(st.booleans()) and model.n_records:
-                restored = _model(kind)
+                restored = small_model(kind)
                 restored.__setstate__(from_bytes(to_bytes(model.__getstate__())))
                 model = restored
             if data.draw(st.booleans()):
@@ -231,105 +206,3 @@ def test_any_cut_of_a_stream_gives_the_same_bits(kind, data):
     finally:
         relearning.WORK = relearning_work
     assert model.state_digest() == whole.state_digest()
-
-
-# When it begins -------------------------------------------------------------------------------------------------------
-
-
-def _core(model):
-    return model._machine.core
-
-
-@BOTH
-def test_what_is_in_the_making_is_finished_before_the_next_of_the_schedule(kind, monkeypatch):
-    monkeypatch.setattr(relearning, "WORK", 1)
-    xs, ys, _ = _records(kind, 61)
-    ys = [y or ys[0] for y in ys]
-    model = _model(kind)
-    model.advance(xs[:59], ys[:59])
-    assert not _core(model).is_relearning
-    model.advance(xs[59:60], ys[59:60])
-    first = _core(model)._relearning
-    model.advance(xs[60:61], ys[60:61])
-    assert _core(model)._relearning is first
-
-
-@BOTH
-def test_a_metric_of_one_world_is_given_up_where_another_begins(kind, monkeypatch):
-    monkeypatch.setattr(relearning, "WORK", 1)
-    xs, ys, _ = _records(kind, 200)
-    ys = [y or ys[0] for y in ys]
-    model = _model(kind)
-    model.advance(xs[:199], ys[:199])
-    core = _core(model)
-    core._relearning = old = Relearning(core.columns, core.experts, 40)
-    monkeypatch.setattr(core.experts.change, "end_block", lambda _: 30)
-    model.advance(xs[199:], ys[199:])
-    assert core._relearning is not old
-    assert core._relearning.state()["relearning_rows"][[0, 2]].sum() == 30
-
-
-@BOTH
-def test_records_of_weight_0_alone_are_nothing_to_learn_from(kind):
-    xs, ys, _ = _records(kind, 30)
-    model = _model(kind)
-    model.advance(xs, [y or ys[0] for y in ys], [0.0] * 30)
-    assert not _core(model).is_relearning
-    assert model.feature_importances_ == {}
-
-
-# Its state ------------------------------------------------------------------------------------------------------------
-
-
-def _in_the_making(kind, steps):
-    xs, ys, _ = _records(kind, 60 + steps)
-    model = _model(kind)
-    model.advance(xs, [y or ys[0] for y in ys])
-    assert _core(model).is_relearning
-    return model
-
-
-@BOTH
-@pytest.mark.parametrize(("steps", "n_fields"), [(0, 3), (13, 6), (16, 9)])
-def test_its_state_is_that_of_a_model_only_while_it_is_there(kind, steps, n_fields, monkeypatch):
-    monkeypatch.setattr(relearning, "WORK", 1)
-    state = _in_the_making(kind, steps).__getstate__()
-    fields = {name for name in state if name.startswith("relearning_")}
-    assert len(fields) == n_fields + (n_fields == 9 and kind is AdaptiveKernelRegressor) * 4
-    xs, ys, _ = _records(kind, 10)
-    idle = _model(kind)
-    idle.advance(xs, [y or ys[0] for y in ys])
-    assert not [name for name in idle.__getstate__() if name.startswith("relearning_")]
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("rows", np.array([10**6, 0, 0])),
-        ("rows", np.array([3, 4, 0])),
-        ("rows", np.array([3, -1, 0])),
-        ("rows", np.array([3.0, 1.0, 0.0])),
-        ("energy", np.full(4, np.inf)),
-        ("energy", np.ones(9)),
-        ("importance", np.ones(9)),
-        ("scales", np.zeros(4)),
-        ("scales", np.ones(9)),
-        ("bandwidth", 0.0),
-        ("bandwidth", math.nan),
-        ("d0", 99),
-        ("heads_P", np.zeros((3, 2, 2))),
-        ("heads_W", np.full((3, 1, 1), np.nan)),
-        ("heads_late", np.zeros((3, 9, 1))),
-    ],
-    ids=str,
-)
-def test_a_state_that_is_impossible_is_refused(kind, name, value, monkeypatch):
-    monkeypatch.setattr(relearning, "WORK", 1)
-    state = _in_the_making(kind, 16).__getstate__()
-    assert f"relearning_{name}" in state
-    other = _model(kind)
-    before = other.state_digest()
-    with pytest.raises(ValueError, match="this state does not fit: its field"):
-        other.__setstate__({**state, f"relearning_{name}": value})
-    assert other.state_digest() == before

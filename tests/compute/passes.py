@@ -1,7 +1,7 @@
 """What the tests of both passes share: where experts begin, how a pass meets its twin, and what holds for either.
 
-A state is a tuple of arrays: matrices of heads and linear experts, what a pass has beside them, the memory's, the
-forest's.
+A state is a tuple of arrays: matrices of heads, linear experts and stacks, what a pass has beside them, the memory's,
+the forest's.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,15 @@ from streamkernel.adaptive.memory import Memory
 from streamkernel.compute import memory as memories
 from streamkernel.compute import trees
 from streamkernel.compute.experts import Heads, Linear
+from streamkernel.compute.stacking import Stacking
 from tests import naive
 
 RIDGE = 0.1
 DRIFTS = np.array([0.0, 1e-3, 3e-2])
 # (D, L): columns of all, and of the linear experts; None where there are no linear experts
 SHAPES = [(1, None), (1, 1), (5, 3), (9, 9), (12, None)]
+#: q of each stack, and the ridge of both.
+STACK_DRIFTS, STACK_RIDGE = np.array([0.0, 1e-3]), 2.0
 #: Trees of an ensemble that are all grown anew within a stream, and their window.
 TREES, WINDOW = 3, 40
 #: Records of a stream, and inputs.
@@ -55,9 +58,19 @@ def heads_and_linear(D, L, K, E=2, scales=1):
     return tiles, W, late, n_late, diagonals, room, np.tile(np.eye(L) / RIDGE, (E, 1, 1)), np.zeros((E, K, L))
 
 
+def stacks_of(n):
+    """P and W of stacks of n experts, as they begin."""
+    return np.tile(np.eye(n) / STACK_RIDGE, (2, 1, 1)), np.zeros((2, 1, n))
+
+
+def stacks(matrices):
+    """The last two matrices as compiled code has them."""
+    return Stacking(*matrices[-2:], STACK_DRIFTS, STACK_RIDGE)
+
+
 def named(matrices, rates):
-    """The matrices of `heads_and_linear` as compiled code has them."""
-    *heads, room, linear_P, linear_W = matrices
+    """The matrices of `heads_and_linear`, the first ones, as compiled code has them."""
+    *heads, room, linear_P, linear_W = matrices[:8]
     return Heads(*heads, DRIFTS, RIDGE, room), Linear(linear_P, linear_W, rates[: len(linear_P)], RIDGE)
 
 
@@ -89,18 +102,18 @@ def records(rng, D):
 
 
 def copied(state):
-    """The state's arrays, copied: those of heads and linear experts, the others, the memory, and the forest."""
+    """The state's arrays, copied: those of heads, linear experts and stacks, the others, the memory, and the forest."""
     parts = [part.copy() for part in state]
     n_forest, n_memory = len(trees.Forest._fields), len(memories.Ring._fields)
-    of_both, forest = parts[8:-n_forest], trees.Forest(*parts[-n_forest:])
-    return parts[:8], of_both[:-n_memory], memories.Ring(*of_both[-n_memory:]), forest
+    of_both, forest = parts[10:-n_forest], trees.Forest(*parts[-n_forest:])
+    return parts[:10], of_both[:-n_memory], memories.Ring(*of_both[-n_memory:]), forest
 
 
 def settled(matrices):
-    """The matrices with nothing due: of heads and linear experts, P and then coefficients."""
+    """The matrices with nothing due: of heads, linear experts and stacks, P and then coefficients."""
     heads, linear = named(matrices, np.zeros(2))
     P, W, *_ = naive.settled_heads(heads)
-    return P, W, linear.P, linear.W
+    return P, W, linear.P, linear.W, *matrices[-2:]
 
 
 def without_search(state):
@@ -121,7 +134,7 @@ def assert_as_the_twins(state, twins):
     for i, (mine, exact) in enumerate(zip([*settled(matrices), *others], twins, strict=True)):
         mine = np.array(mine)
         exact = np.array(exact).reshape(mine.shape)
-        if i in (0, 2):
+        if i in (0, 2, 4):
             mine, exact = np.tril(mine), np.tril(exact)
         np.testing.assert_allclose(mine, exact, rtol=1e-8, atol=1e-8, err_msg=str(i))
 
@@ -137,22 +150,28 @@ def assert_the_memory_is(state, twin, **tolerance):
         assert memory.residuals[i % size] == pytest.approx(residual, rel=1e-8, abs=1e-8)
 
 
-def assert_the_forest_is(state, ensembles):
+def assert_the_trees_are(arrays, t, ensemble, atol=1e-8):
     """Node by node."""
+    assert arrays.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
+    for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
+        m = number % arrays.features.shape[1]
+        features, thresholds, children, values, weights = zip(*tree, strict=True)
+        n = len(tree)
+        assert arrays.features[t, m, :n].tolist() == list(features)
+        assert (arrays.features[t, m, n:] == -1).all()
+        assert arrays.thresholds[t, m, :n].tolist() == list(thresholds)
+        assert arrays.children[t, m, :n].tolist() == list(children)
+        np.testing.assert_allclose(arrays.values[t, m, :n], values, rtol=1e-8, atol=atol)
+        np.testing.assert_allclose(arrays.node_weights[t, m, :n], weights, rtol=1e-12)
+        for name in ("thresholds", "children", "values", "node_weights"):
+            assert not getattr(arrays, name)[t, m, n:].any()
+
+
+def assert_the_forest_is(state, ensembles):
     *_, forest = copied(state)
     assert len(forest.targets) == len(ensembles)
     for t, ensemble in enumerate(ensembles):
-        assert forest.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
-        for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
-            m = number % forest.features.shape[1]
-            features, thresholds, children, values, weights = zip(*tree, strict=True)
-            n = len(tree)
-            assert forest.features[t, m, :n].tolist() == list(features)
-            inner = [node for node in range(n) if features[node] >= 0]
-            assert forest.thresholds[t, m, inner].tolist() == [thresholds[node] for node in inner]
-            assert forest.children[t, m, inner].tolist() == [children[node] for node in inner]
-            np.testing.assert_allclose(forest.values[t, m, :n], values, rtol=1e-8, atol=1e-8)
-            np.testing.assert_allclose(forest.node_weights[t, m, :n], weights, rtol=1e-12)
+        assert_the_trees_are(forest, t, ensemble)
 
 
 def memory_twin(size):
@@ -196,8 +215,8 @@ def assert_nothing_is_read_above_the_diagonal(through, stream):
 
 
 def _without_upper(state):
-    """P of linear experts with NaN above the diagonal, everything else as it is."""
+    """P of linear experts and stacks with NaN above the diagonal, everything else as it is."""
     state = [part.copy() for part in state]
-    P = state[6]
-    P[:, *np.triu_indices(P.shape[1], 1)] = np.nan
+    for P in (state[6], state[8]):
+        P[:, *np.triu_indices(P.shape[1], 1)] = np.nan
     return tuple(state)

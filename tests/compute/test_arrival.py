@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamkernel.adaptive.passing import advance_records
+from streamkernel.adaptive.passing import Arrivals, advance_records
 from streamkernel.compute import arrival as kernels
 from streamkernel.compute import label_pass, moments, number_pass
 from streamkernel.compute.features import SINE
@@ -95,10 +95,9 @@ def _advanced(stream, extras, scaling, feature_map, arguments, learn, width):
     out = np.full((len(stream.Phi), width), np.nan)
     labelled = stream.truths.dtype == np.int64
     learnt = stream.truths >= 0 if labelled else ~np.isnan(stream.truths)
-    advance_records(
-        *(learn, stream.values, extras, *stream[3:5], learnt, scaling, feature_map),
-        *(arguments(matrices, others, memory, forest), stream.past, out, -1 if labelled else np.nan),
-    )
+    records = Arrivals(stream.values, extras, learnt, *stream[3:5], stream.past, scaling, feature_map)
+    given = arguments(matrices, others, memory, forest)
+    advance_records(learn, records, given, out, -1 if labelled else np.nan)
     return (*matrices, *others, *memory, *forest), out
 
 

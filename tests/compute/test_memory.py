@@ -12,6 +12,7 @@ from streamkernel.compute.memory import (
     FEW,
     LABEL_EXPERTS,
     MANY,
+    MEDIUM_SPAN,
     NEAREST,
     NUMBER_EXPERTS,
     SHORT_SPAN,
@@ -19,8 +20,8 @@ from streamkernel.compute.memory import (
 )
 from tests import naive
 
-#: Past the short memory, and past a tile of distances.
-PAST = max(SHORT_SPAN, kernels._TILE) + 300
+#: Past the medium memory, and past a tile of distances.
+PAST = max(MEDIUM_SPAN, kernels._TILE) + 300
 _UNIT = np.float32(1)
 
 
@@ -47,7 +48,7 @@ def _records(rng, n, d, n_values=None):
 
 def _found(memory, s):
     """Places and distances of the nearest in one of the memories."""
-    n = min(int(memory.seen[0]), int(memory.span[0]), *([SHORT_SPAN] if s == 0 else []), MANY)
+    n = min(int(memory.seen[0]), int(memory.span[0]), *((SHORT_SPAN, MEDIUM_SPAN)[s : s + 1]), MANY)
     return memory.places[s, :n].tolist(), memory.nearest[s, :n].tolist()
 
 
@@ -80,16 +81,28 @@ def test_the_nearest_of_a_ring_are_those_of_a_sort(d, span, kept, parts, n_value
 
 
 @pytest.mark.parametrize("d", [1, 7])
-@pytest.mark.parametrize("span", [SHORT_SPAN - 1, SHORT_SPAN, SHORT_SPAN + 1, PAST])
+@pytest.mark.parametrize("span", [end + by for end in (SHORT_SPAN, MEDIUM_SPAN) for by in (-1, 0, 1)] + [PAST])
 @pytest.mark.parametrize("n_values", [None, 2])
-def test_the_short_and_the_long_memory(d, span, n_values):
-    """While the short one fills, both are one; the ring goes round more than once."""
+def test_the_short_the_medium_and_the_long_memory(d, span, n_values):
+    """While the short one fills, all are one; the ring goes round more than once."""
     rng = np.random.default_rng(d)
     pair = _pair(d, span, 1, rng=rng)
-    for n in (SHORT_SPAN - 3, 1, 1, 1, 1, 2, PAST - SHORT_SPAN, 1, SHORT_SPAN, PAST + 17):
+    to_fill = [SHORT_SPAN - 3, 1, 1, 1, 1, 2, MEDIUM_SPAN - SHORT_SPAN - 6, 1, 1, 1, 1, 2]
+    for n in (*to_fill, PAST - MEDIUM_SPAN, 1, MEDIUM_SPAN, PAST + 17):
         _remember(pair, *_records(rng, n, d, n_values))
         for x in _records(rng, 2, d, n_values)[0]:
             _assert_found(pair, x)
+
+
+def test_only_records_of_the_long_memory_are_looked_at():
+    """Others are kept for a metric."""
+    memory, _ = pair = _pair(2, 30, 80)
+    for n in (10, 60, 20, 5):
+        _remember(pair, *_records(np.random.default_rng(n), n, 2))
+        memory.distances[:] = np.nan
+        kernels.search(memory, np.zeros(2, np.float32))
+        newest = np.arange(memory.seen[0] - min(memory.seen[0], 30), memory.seen[0]) % 80
+        assert np.flatnonzero(~np.isnan(memory.distances)).tolist() == sorted(newest.tolist())
 
 
 def test_of_records_as_near_the_newest_are_found():
@@ -97,7 +110,7 @@ def test_of_records_as_near_the_newest_are_found():
     _remember(pair, np.tile([_UNIT, -_UNIT], (250, 1)), np.arange(250.0), np.ones(250), np.zeros(250))
     for x in (np.zeros(2, np.float32), np.array([_UNIT, -_UNIT])):
         kernels.search(pair[0], x)
-        for s in range(2):
+        for s in range(3):
             places, distances = _found(pair[0], s)
             assert pair[0].targets[places].tolist() == list(range(249, 249 - MANY, -1))
             assert len(set(distances)) == 1
@@ -120,14 +133,16 @@ def test_insert_nearest(first, n, n_before, n_values, seed):
 
 @pytest.mark.parametrize("n", [0, 1, 63, kernels._TILE, kernels._TILE + 1, 3_000])
 @pytest.mark.parametrize("d", [0, 1, 9])
-def test_squared_distances(n, d):
+@pytest.mark.parametrize("first", [0, 7])
+def test_squared_distances(n, d, first):
     rng = np.random.default_rng(n + d)
-    rows, scales, x = (rng.normal(size=shape).astype(np.float32) for shape in ((d, n + 5), d, d + 1))
-    out = np.full(n, np.nan, np.float32)
-    kernels.squared_distances(rows, scales, x, out)
-    assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x).tobytes()
-    kernels.squared_distances(rows, scales, np.append(x[:d], np.float32(0)), out)
-    assert out.tobytes() == naive.squared_distances(rows[:, :n], scales, x[:d]).tobytes()
+    rows, scales, x = (rng.normal(size=shape).astype(np.float32) for shape in ((d, first + n + 5), d, d + 1))
+    stop = first + n
+    for asked, equal in ((x, x), (np.append(x[:d], np.float32(0)), x[:d])):
+        out = np.full(stop + 5, np.nan, np.float32)
+        kernels.squared_distances(rows, scales, asked, first, stop, out)
+        assert out[first:stop].tobytes() == naive.squared_distances(rows[:, first:stop], scales, equal).tobytes()
+        assert np.isnan(np.delete(out, slice(first, stop))).all()  # nothing is done for records that are not asked
 
 
 def test_remember():
@@ -146,7 +161,7 @@ def test_remember():
 
 def _asked(memory, x):
     kernels.search(memory, x)
-    return [_found(memory, s) for s in range(2)]
+    return [_found(memory, s) for s in range(3)]
 
 
 def test_a_record_that_is_asked_for_again_is_not_searched_for_again():
@@ -209,8 +224,8 @@ def _moments(rng, n=60):
     return moments
 
 
-#: Fewer than an expert asks, fewer and more than the short memory has.
-SEEN = pytest.mark.parametrize("n", sorted({0, 1, 2, FEW, MANY - 1, MANY + 3, SHORT_SPAN - 1, PAST}))
+#: Fewer than an expert asks, fewer and more than the short and the medium memory have.
+SEEN = pytest.mark.parametrize("n", sorted({0, 1, 2, FEW, MANY - 1, MANY + 3, SHORT_SPAN - 1, MEDIUM_SPAN - 1, PAST}))
 
 
 @SEEN
@@ -242,7 +257,7 @@ def test_neighbours_of_label(n, n_classes):
         assert said.min() >= (UNIFORM if n else 1) / n_classes
 
 
-@given(st.integers(0, MANY), st.integers(0, 1), st.sampled_from([2, 3, 9]), st.integers(0, 1000))
+@given(st.integers(0, MANY), st.integers(0, 2), st.sampled_from([2, 3, 9]), st.integers(0, 1000))
 def test_parts_of_what_they_say(n, s, n_classes, seed):
     """Of none, of few and of all that were found."""
     rng = np.random.default_rng(seed)

@@ -29,9 +29,11 @@ def _stream(D, L, n_trees, memory, n_past=0, dtype=np.float32, absolute=False):
     targets[rng.random(len(Phi)) < 0.2] = np.nan
     forest = passes.forest_of(1, n_trees, 1)
     matrices, T = passes.heads_and_linear(D, L, 1, scales=2), len(forest.targets)
-    n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0) + 2 * n_past
+    n_experts = 2 * 3 + len(matrices[6]) + 2 * T + 1 + (len(NUMBER_EXPERTS) if memory else 0)
+    n_last = 1 + n_past + len(passes.STACK_DRIFTS)
     past = 60 + 5 * rng.normal(size=(len(Phi), n_past))
-    sizes = 1 + T, SIZE, SIZE, n_experts, 2, 3, 1 + RESIDUALS, SIZE, 1 + MAGNITUDES, 2, MEDIAN * absolute
+    sizes = 1 + T, SIZE, SIZE, n_experts + n_last, 2, 3, 1 + RESIDUALS, SIZE, 1 + MAGNITUDES, 2, MEDIAN * absolute
+    matrices += passes.stacks_of(n_experts + n_past)
     state = (*matrices, *(np.zeros(size) for size in sizes), *passes.memory_of(memory, dtype), *forest)
     return Stream(Phi, X, values, targets, rng.uniform(0.2, 3, len(Phi)), past, state)
 
@@ -42,7 +44,7 @@ def arguments(matrices, others, memory, forest):
     errors = squared_errors, residuals
     statistics = kernels.TargetStatistics(moments, linear_moments, levels, *errors, tuple(asinh), median)
     mixture = Mixture(losses, passes.prior_of(losses), block, 2.0)
-    return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, statistics
+    return *passes.named(matrices, LINEAR_DRIFTS), forest, memory, mixture, passes.stacks(matrices), statistics
 
 
 def _through(stream):
@@ -51,6 +53,16 @@ def _through(stream):
     out = np.full((len(stream.Phi), 3), np.nan)
     kernels.pass_numbers(*stream[:5], *arguments(matrices, others, memory, forest), stream.past, out)
     return (*matrices, *others, *memory, *forest), out
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("error", [0.0, -3.0, 5.9, 6.1, 1e200])
+def test_capped_error(error, absolute):
+    variance = 9.0
+    with np.errstate(over="ignore"):
+        expected = naive.capped_error(np.float64(error), variance, absolute)
+    assert kernels.capped_error(error, variance, absolute) == pytest.approx(expected, rel=1e-15)
+    assert expected <= (2 if absolute else 4)
 
 
 @BOTH

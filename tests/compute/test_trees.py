@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from streamkernel.adaptive.forest import TreeEnsembles
 from streamkernel.compute import binning, splits, tree_growth, tree_schedule, trees
 from tests import naive
+from tests.compute import passes
 
 
 @pytest.fixture
@@ -179,23 +180,6 @@ def _taught(forest, records):
         tree_schedule.learn_trees(forest.arrays, x, targets, weight)
 
 
-def _assert_same_trees(forest, t, ensemble):
-    arrays = forest.arrays
-    assert arrays.counts.tolist() == [len(ensemble.window), ensemble.since, ensemble.grown, ensemble.growing]
-    for number, tree in enumerate(ensemble.trees, ensemble.grown - len(ensemble.trees)):
-        m = number % arrays.features.shape[1]
-        features, thresholds, children, values, weights = zip(*tree, strict=True)
-        n = len(tree)
-        assert arrays.features[t, m, :n].tolist() == list(features)
-        assert (arrays.features[t, m, n:] == -1).all()
-        assert arrays.thresholds[t, m, :n].tolist() == list(thresholds)
-        assert arrays.children[t, m, :n].tolist() == list(children)
-        np.testing.assert_allclose(arrays.values[t, m, :n], values, rtol=1e-8, atol=1e-11)
-        np.testing.assert_allclose(arrays.node_weights[t, m, :n], weights)
-        for name in ("thresholds", "children", "values", "node_weights"):
-            assert not getattr(arrays, name)[t, m, n:].any()
-
-
 @pytest.mark.parametrize(
     ("n", "d", "K", "n_trees", "window"),
     [(150, 3, 2, 3, 64), (420, 2, 1, 1, 300), (300, 5, 3, 2, 200), (220, 40, 10, 2, 150), (80, 0, 2, 2, 40)],
@@ -217,7 +201,7 @@ def test_an_ensemble_over_a_stream(rng, n, d, K, n_trees, window):
             ensemble.learn(x, own, weight)
         _taught(forest, [(x, target, weight)])
     for t, ensemble in enumerate(twins):
-        _assert_same_trees(forest, t, ensemble)
+        passes.assert_the_trees_are(forest.arrays, t, ensemble, atol=1e-11)
         assert ensemble.grown > n_trees
 
 

@@ -1,110 +1,23 @@
-"""What waits for labels in a checkpoint: small, whole, and whatever a stranger writes there is refused."""
+"""What waits for labels in a checkpoint: what is written is read, and what would be refused is not written."""
 
 from __future__ import annotations
 
 import json
 import math
-import random
-import struct
-from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.ports import Record
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.events import Prediction
 from streamkernel.daemon.base.moments import Moments
-from streamkernel.daemon.checkpoints.file import read
-from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.labels.packed import Packer, PendingRecord
-from streamkernel.daemon.labels.snapshot import dump, part, restore
-from tests.daemon.conftest import Home, Launcher
-from tests.daemon.labels_stream import sections, write_pair
+from streamkernel.daemon.labels.packed import PendingRecord
+from streamkernel.daemon.labels.snapshot import dump
+from tests.daemon.labels_kept import LABEL, predictions, taken, typed
 from tests.daemon.labels_twin import Counting, Daemon, event
-
-TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
-INPUT = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**80), 2**80) | st.booleans() | TEXT
-LABEL = TEXT | st.booleans() | st.integers(-(2**80), 2**80)
-SHARE = st.floats(0.0, 1.0)
-
-
-@st.composite
-def predictions(draw: st.DrawFn) -> Prediction:
-    if draw(st.booleans()):
-        return Prediction(draw(st.none() | st.floats() | LABEL))
-    given = draw(st.dictionaries(LABEL, SHARE, min_size=1, max_size=5))
-    return Prediction(draw(st.none() | st.sampled_from(list(given)) | LABEL), given)
-
-
-# What each of several models predicted is in test_several_models_elsewhere.
-KEPT = st.builds(
-    PendingRecord,
-    TEXT,
-    st.floats(0.0, 1e12),
-    st.dictionaries(TEXT, INPUT, max_size=8),
-    predictions(),
-    named=st.just(MappingProxyType({})),
-    lags=st.lists(LABEL | st.floats(allow_nan=False, allow_infinity=False), max_size=3).map(tuple),
-)
-
-
-def typed(value: Any) -> Any:
-    """With the types, for True equals 1 and -0.0 equals 0.0."""
-    if isinstance(value, dict):
-        return [(typed(key), typed(one)) for key, one in value.items()]
-    if isinstance(value, tuple):
-        return [typed(one) for one in value]
-    return type(value), repr(value)
-
-
-class TestPacking:
-    @settings(max_examples=200)
-    @given(st.lists(KEPT, max_size=6))
-    def test_every_bit_comes_back(self, many: list[PendingRecord]) -> None:
-        packer = Packer()
-        packed = [packer.pack(kept) for kept in many]
-        # Of a label that equals another one, as True does 1, the model's distribution has one.
-        for kept, data in zip(many, packed, strict=True):
-            assert typed(packer.unpack(data)) == typed(kept)
-        again = Packer()
-        assert typed(tuple(again.load(json.loads(json.dumps(packer.dump())), packed))) == typed(tuple(many))
-        assert again.dump() == packer.dump()
-        for data in packed:
-            packer.release(data)
-            again.release(data)
-        assert packer.dump() == again.dump() == {"names": [], "classes": []}
-
-    def test_what_many_share_is_kept_once(self) -> None:
-        packer = Packer()
-        draw = random.Random(1)
-        sizes = []
-        for number in range(1000):
-            x = {f"a_field_with_a_name_{i}": draw.gauss(0, 1) for i in range(20)}
-            kept = PendingRecord(
-                f"order {number}", 1000.5 * number, x, Prediction("fraud", {"fine": 0.25, "fraud": 0.75})
-            )
-            sizes.append(len(packer.pack(kept)))
-        assert max(sizes) < 220  # of which the 22 numbers take 176
-        tables = packer.dump()
-        assert (len(tables["names"]), len(tables["classes"])) == (1, 1)
-
-
-def full() -> tuple[dict[str, Any], bytes]:
-    """A join with some of everything, as a checkpoint has it."""
-    daemon = Daemon(6, Counting(), LabelJoin("id", "y", 3600.0, 6, clock=lambda: 0.0))
-    keys = [("p", None), ("q", "a"), ("r", None), ("s", None), (None, None), ("t", None), ("u", None), ("p", None)]
-    records = [event(False, number, key, y, "good") for number, (key, y) in enumerate(keys)]
-    records = [record._replace(x={**record.x, "word": "red", "count": 3, "flag": True}) for record in records]
-    labels = [event(True, number, key, "b", "good") for number, key in enumerate(["r", "v", "w", "q", "r", "v"])]
-    daemon.take([*records, *labels, event(False, 99, "x", None, "good"), event(False, 100, "y", None, "good")])
-    header, blob = dump(daemon.join)
-    assert (header["pending"], header["waiting"]) == (6, 2)
-    return json.loads(json.dumps(header)), blob
 
 
 def join_with(**given: Any) -> LabelJoin:
@@ -126,232 +39,37 @@ def join_with(**given: Any) -> LabelJoin:
     return daemon.join
 
 
-def taken(header: dict[str, Any], blob: bytes) -> LabelJoin:
-    join = LabelJoin("id", "y", 3600.0, 6)
-    restore(join, header, blob)
-    return join
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        ({"label": math.nan}, "nan is no label"),
+        ({"label": -math.inf}, "-inf is no label"),
+        ({"label": None}, "None is no label"),
+        ({"label": ["a"]}, "is no label"),
+        ({"predicted": (None, {math.nan: 1.0})}, "a name or label is NaN"),
+        ({"moments": Moments(3, math.nan, 1.0)}, "the moments of the targets are no numbers"),
+        ({"moments": Moments(3, 1.0, math.inf)}, "the moments of the targets are no numbers"),
+        ({"taken": 1}, "the account does not add up"),
+    ],
+)
+def test_what_would_be_refused_is_not_written(odd: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CheckpointError, match="cannot be written to a checkpoint: ") as caught:
+        dump(join_with(**odd))
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
-HEAD, REST = full()[1].split(b"\n", 1)
-
-
-def altered(change: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Any], bytes]:
-    head = json.loads(HEAD)
-    change(head)
-    return full()[0], json.dumps(head).encode() + b"\n" + REST
-
-
-def records_altered(change: Callable[[list[Any], list[float]], Any], index: int = 0) -> tuple[dict[str, Any], bytes]:
-    """The same with one record taken apart, changed, and put together again."""
-    header, _ = full()
-    head = json.loads(HEAD)
-    size = 4 * head["records"]
-    lengths = list(struct.unpack(f"<{head['records']}I", REST[:size]))
-    records = []
-    for length in lengths:
-        start = size + sum(map(len, records))
-        records.append(REST[start : start + length])
-    line, _, tail = records[index].partition(b"\n")
-    entry, numbers = json.loads(line), list(struct.unpack(f"<{len(tail) // 8}d", tail))
-    change(entry, numbers)
-    records[index] = json.dumps(entry).encode() + b"\n" + struct.pack(f"<{len(numbers)}d", *numbers)
-    lengths = struct.pack(f"<{len(records)}I", *map(len, records))  # type: ignore[assignment]
-    return header, HEAD + b"\n" + lengths + b"".join(records)  # type: ignore[operator]
-
-
-def headed(change: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Any], bytes]:
-    header, blob = full()
-    change(header)
-    return header, blob
-
-
-def deep(levels: int = 100_000) -> tuple[dict[str, Any], bytes]:
-    return full()[0], b"[" * levels + b"]" * levels + b"\n"
-
-
-HOSTILE = {
-    "empty": lambda: (full()[0], b""),
-    "no json": lambda: (full()[0], b"{\n" + REST),
-    "a list": lambda: (full()[0], b"[1, 2]\n" + REST),
-    "nested": deep,
-    "cut short": lambda: (full()[0], full()[1][:-1]),
-    "too long": lambda: (full()[0], full()[1] + b"\0"),
-    "another version": lambda: altered(lambda head: head.update(version=3)),
-    "a version that is none": lambda: altered(lambda head: head.update(version=True)),
-    "nothing known": lambda: altered(lambda head: head.pop("known")),
-    "known labels that are none": lambda: altered(lambda head: head.update(known=[None])),
-    "more records": lambda: altered(lambda head: head.update(records=10**15)),
-    "fewer records": lambda: altered(lambda head: head.update(records=5)),
-    "no count": lambda: altered(lambda head: head.update(records="6")),
-    "negative": lambda: altered(lambda head: head.update(records=-1)),
-    "no tables": lambda: altered(lambda head: head.pop("tables")),
-    "a table of nothing": lambda: altered(lambda head: head["tables"].update(names=None)),
-    "a place twice": lambda: altered(lambda head: head["tables"]["names"].append(head["tables"]["names"][0])),
-    "a name that is none": lambda: altered(lambda head: head["tables"]["names"][0][1].append(["int", 1])),
-    "a tag that is none": lambda: altered(lambda head: head["tables"]["names"][0][1].append(["eval", "1"])),
-    "more than is used": lambda: altered(lambda head: head["tables"]["names"].append([7, [["str", "z"]]])),
-    "a key twice": lambda: altered(lambda head: head["settled"].__setitem__(0, "s")),
-    "a waiting key twice": lambda: altered(lambda head: head["waiting"].append(head["waiting"][0])),
-    "no outcome": lambda: altered(lambda head: head.update(labelled="")),
-    "another outcome": lambda: altered(lambda head: head.update(labelled=head["labelled"].replace("1", "x"))),
-    "a label that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, ["a"])),
-    "a label without end": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, math.nan)),
-    "an infinite label": lambda: altered(lambda head: head["waiting"][0].__setitem__(1, math.inf)),
-    "a stream that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(3, 5)),
-    "an offset that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(5, -1)),
-    "from the future": lambda: altered(lambda head: head["waiting"][0].__setitem__(2, 1e9)),
-    "a time that is none": lambda: altered(lambda head: head["waiting"][0].__setitem__(2, math.nan)),
-    "no fields": lambda: altered(lambda head: head["waiting"][0].clear()),
-    "a record that is none": lambda: records_altered(lambda entry, _: entry.clear()),
-    "a record without key": lambda: records_altered(lambda entry, _: entry.__setitem__(0, "")),
-    "a record with a list as key": lambda: records_altered(lambda entry, _: entry.__setitem__(0, [])),
-    "a record from the future": lambda: records_altered(lambda entry, _: entry.__setitem__(1, 1e9)),
-    "an endless time": lambda: records_altered(lambda entry, _: entry.__setitem__(1, math.inf)),
-    "names that are none": lambda: records_altered(lambda entry, _: entry.__setitem__(2, 99)),
-    "names of another type": lambda: records_altered(lambda entry, _: entry.__setitem__(2, [])),
-    "values nested": lambda: records_altered(lambda entry, _: entry[3].__setitem__(1, {"a": 1})),
-    "values misplaced": lambda: records_altered(lambda entry, _: entry[3].__setitem__(0, 99)),
-    "values out of order": lambda: records_altered(lambda entry, _: entry[3].reverse()),
-    "values no list": lambda: records_altered(lambda entry, _: entry.__setitem__(3, "ab")),
-    "classes that are none": lambda: records_altered(lambda entry, _: entry.__setitem__(4, 99)),
-    "a choice that is none": lambda: records_altered(lambda entry, _: entry.__setitem__(5, 7), index=4),
-    "lags that are none": lambda: records_altered(lambda entry, _: entry.extend([[], [None]])),
-    "no list of lags": lambda: records_altered(lambda entry, _: entry.extend([[], "ab"])),
-    "no lags": lambda: records_altered(lambda entry, _: entry.extend([[], []])),
-    "endless lags": lambda: records_altered(lambda entry, _: entry.extend([[], [math.inf]])),
-    "more than lags": lambda: records_altered(lambda entry, _: entry.extend([[], [1], 2])),
-    "inputs without end": lambda: records_altered(lambda _, numbers: numbers.__setitem__(0, math.inf)),
-    "inputs that are none": lambda: records_altered(lambda _, numbers: numbers.__setitem__(0, math.nan)),
-    "numbers missing": lambda: records_altered(lambda _, numbers: numbers.clear()),
-    "numbers too many": lambda: records_altered(lambda _, numbers: numbers.extend([0.0] * 9)),
-    "no account": lambda: headed(lambda header: header.pop("account")),
-    "an account that does not add up": lambda: headed(lambda header: header["account"].update(kept=99)),
-    "labels that do not add up": lambda: headed(lambda header: header["account"].update(taken=99)),
-    "a count that is none": lambda: headed(lambda header: header["account"].update(kept=True)),
-    "another number of records": lambda: headed(lambda header: header.update(pending=5)),
-    "a turn that is none": lambda: headed(lambda header: header.update(label_next=1)),
-    "a clock that is none": lambda: headed(lambda header: header.update(clock=math.inf)),
-    "a clock that went back": lambda: headed(lambda header: header.update(clock=-1.0)),
-    "moments that are none": lambda: headed(lambda header: header.update(moments=[1, 0.0, -1.0])),
-    "endless moments": lambda: headed(lambda header: header.update(moments=[1, 10**400, 1.0])),
-    "positions that are none": lambda: headed(lambda header: header.update(positions=[["a", 0]])),
-    "an offset of text": lambda: headed(lambda header: header.update(positions=[["a", 0, "0"]])),
-    "dead letters that are none": lambda: headed(lambda header: header.update(recent_dead=["x"])),
-}
-
-
-class TestWriting:
-    @pytest.mark.parametrize(
-        ("odd", "reason"),
-        [
-            ({"label": math.nan}, "nan is no label"),
-            ({"label": -math.inf}, "-inf is no label"),
-            ({"label": None}, "None is no label"),
-            ({"label": ["a"]}, "is no label"),
-            ({"predicted": (None, {math.nan: 1.0})}, "a name or label is NaN"),
-            ({"moments": Moments(3, math.nan, 1.0)}, "the moments of the targets are no numbers"),
-            ({"moments": Moments(3, 1.0, math.inf)}, "the moments of the targets are no numbers"),
-            ({"taken": 1}, "the account does not add up"),
-        ],
-    )
-    def test_what_would_be_refused_is_not_written(self, odd: dict[str, Any], reason: str) -> None:
-        with pytest.raises(CheckpointError, match="cannot be written to a checkpoint: ") as caught:
-            dump(join_with(**odd))
-        assert reason in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-    @given(
-        st.floats() | LABEL | st.none() | st.lists(st.integers(), max_size=1),
-        st.builds(Moments, st.integers(0), st.floats(), st.floats()),
-        predictions(),
-    )
-    def test_what_is_written_is_read(self, label: Any, moments: Moments, predicted: Prediction) -> None:
-        odd = join_with(label=label, moments=moments, predicted=predicted)
-        try:
-            header, blob = dump(odd)
-        except CheckpointError:
-            return
-        again = taken(json.loads(json.dumps(header)), blob)
-        assert typed(tuple(again.moments)) == typed((moments.n, moments.mean, moments.m2))
-        assert [typed(early.y) for _, early in again.waiting] == [typed(label)]
-
-
-class TestHostile:
-    def test_what_is_whole_is_taken(self) -> None:
-        join = taken(*full())
-        assert (len(join.pending), len(join.waiting), len(join.settled)) == (6, 2, 2)
-        assert dump(join)[1] == full()[1]
-        assert dump(taken(*records_altered(lambda *_: None)))[0]["pending"] == 6
-
-    @pytest.mark.parametrize("how", HOSTILE)
-    def test_what_is_not_is_refused(self, how: str) -> None:
-        header, blob = HOSTILE[how]()
-        with pytest.raises(CheckpointError, match="cannot be restored: ") as caught:
-            taken(header, blob)
-        assert len(str(caught.value)) < 300
-
-    @settings(max_examples=250)
-    @given(st.data())
-    def test_damage_is_refused_or_does_not_show(self, data: st.DataObject) -> None:
-        header, blob = full()
-        damaged = bytearray(blob)
-        for _ in range(data.draw(st.integers(1, 4))):
-            place = data.draw(st.integers(0, len(damaged) - 1))
-            how = data.draw(st.sampled_from(["set", "cut", "insert"]))
-            if how == "set":
-                damaged[place] = data.draw(st.integers(0, 255))
-            elif how == "cut":
-                del damaged[place : place + data.draw(st.integers(1, 5))]
-            else:
-                damaged[place:place] = data.draw(st.binary(min_size=1, max_size=5))
-        try:
-            join = taken(header, bytes(damaged))
-        except CheckpointError:
-            return
-        assert join.counts.balances(len(join.pending), len(join.waiting))
-        for key, entry in join.pending:
-            assert entry.data is not None
-            assert join.packer.unpack(entry.data).key == key
-
-    @pytest.mark.parametrize("header", [{}, {"bytes": -1}, {"bytes": "9"}, {"bytes": 10**9}, {"bytes": True}, []])
-    def test_more_than_there_is_is_refused(self, header: Any) -> None:
-        with pytest.raises(CheckpointError, match="cannot be restored: "):
-            part(b"model", header)
-
-    def test_a_forged_checkpoint_is_passed_over_with_one_line(self, home: Home, launcher: Launcher) -> None:
-        write_pair(home.folder, "jsonl", 1000)
-        home.configure(**sections())
-        assert launcher.call(home, "run", "config.yaml", "--max-records", "700").returncode == 0
-        newest = read(sorted((home.folder / "out/state").glob("*.skc"))[-1])
-        store = CheckpointStore(home.folder / "out/state", keep=9)
-        labels = newest.header["labels"]
-        start = len(newest.payload) - labels["bytes"]
-        reasons = (
-            (labels, newest.payload[:start] + b"X" + newest.payload[start + 1 :], "Expecting value: line 1 column 1"),
-            ({**labels, "pending": 3}, newest.payload, "the account does not add up"),
-            ({**labels, "bytes": 10**9}, newest.payload, "1000000000 bytes are more than"),
-        )
-        store.lock()
-        for forged, payload, _ in reasons:
-            store.write({**newest.header, "labels": forged}, payload)
-        store.close()
-        ended = launcher.call(home, "run", "config.yaml", "--max-records", "0")
-        assert ended.returncode == 0
-        for _, _, reason in reasons:
-            assert f"the late labels of the checkpoint cannot be restored: {reason}" in ended.stderr
-        assert ended.stderr.count("the next older checkpoint is tried") == 3
-        assert "Traceback" not in ended.stderr
-        assert "from record 701 on" in ended.stderr
-
-
-def test_the_cost_of_a_pending_record_is_bounded() -> None:
-    daemon = Daemon(5000, Counting())
-    draw = random.Random(2)
-    records: list[Record] = []
-    for number in range(5000):
-        x = {"id": f"transaction-{number:08d}", **{f"field_{i}": draw.gauss(0, 1) for i in range(20)}}
-        records.append(event(False, number, None, None, "good")._replace(x=x))
-    daemon.take(records)
-    header, blob = dump(daemon.join)
-    assert header["pending"] == 5000
-    assert header["bytes"] == len(blob) < 225 * 5000
+@given(
+    st.floats() | LABEL | st.none() | st.lists(st.integers(), max_size=1),
+    st.builds(Moments, st.integers(0), st.floats(), st.floats()),
+    predictions(),
+)
+def test_what_is_written_is_read(label: Any, moments: Moments, predicted: Prediction) -> None:
+    odd = join_with(label=label, moments=moments, predicted=predicted)
+    try:
+        header, blob = dump(odd)
+    except CheckpointError:
+        return
+    again = taken(json.loads(json.dumps(header)), blob)
+    assert typed(tuple(again.moments)) == typed((moments.n, moments.mean, moments.m2))
+    assert [typed(early.y) for _, early in again.waiting] == [typed(label)]

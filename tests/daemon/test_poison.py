@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -130,6 +131,18 @@ class TestMarker:
         in_flight = InFlight(Position("4000:ab", 0, 4000), Position("4096:cd", 0, 4200), 7, 1)
         assert in_flight.holds(Position("4050:ef", 0, 4050))
         assert not in_flight.holds(Position("4050:ef", 1, 4050))
+
+    def test_a_page_for_which_there_is_no_room_is_an_error_of_the_file(self, tmp_path: Path) -> None:
+        """Of which a part has room: the first write is none."""
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as raised:
+                marker_of(tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert raised.value.filename == str(tmp_path / "learning")
+        assert marker_of(tmp_path).interrupted is None
 
     def test_a_good_end_leaves_none(self, tmp_path: Path) -> None:
         marker = marker_of(tmp_path)

@@ -130,4 +130,4 @@ def test_every_panel_gets_data(tmp_path: Path, homes: Callable[[str], Home], lau
         daemon.signal(signal.SIGTERM)
         assert daemon.wait().returncode == 0
     assert not missing, (tmp_path / "prometheus.log").read_text()
-    assert weights == 11
+    assert weights == 14

@@ -77,16 +77,25 @@ MODELS = {
     "classifier_refit": (partial(_refitted, KernelClassifier), {"solver": Exact(l2=1e-2)}, 310),
     "classifier_refit_early": (partial(_refitted, KernelClassifier), {"solver": S3GD(anchors=20)}, 150),
     "regressor_refit": (partial(_refitted, KernelRegressor), {"solver": Exact(l2=1e-2)}, 310),
-    # What came with version 5: lags, and a metric in the making.
+    # What came with version 5: lags, a metric in the making, and a bound on the bytes.
     "regressor_lags": (AdaptiveKernelRegressor, {**_ADAPTIVE, "lags": 3}, 310),
     "classifier_lags": (AdaptiveKernelClassifier, {**_ADAPTIVE, "lags": 1}, 310),
     "regressor_relearning": (AdaptiveKernelRegressor, {**_ADAPTIVE, "buffer_size": 200}, 252),
+    "classifier_bytes": (AdaptiveKernelClassifier, {"max_bytes": 2**14}, 310),  # without a memory
+    "regressor_bytes": (AdaptiveKernelRegressor, {"max_bytes": 2**17, "lags": 3}, 310),
+    # Saved before the first record.
+    "regressor_fresh": (AdaptiveKernelRegressor, _ADAPTIVE, 0),
+    "regressor_bytes_fresh": (AdaptiveKernelRegressor, {"max_bytes": 2**17, "lags": 3}, 0),
+    "classifier_bytes_fresh": (AdaptiveKernelClassifier, {"max_bytes": 2**17}, 0),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
 #: The growing models that up to version 4 are from before there were preconditioned steps.
 PLAIN = ("classifier", "classifier_early", "regressor", "regressor_early")
+_SINCE_5 = ("regressor_lags", "classifier_lags", "regressor_relearning", "classifier_bytes", "regressor_bytes")
 #: What no version before 5 has.
-SINCE_5 = ("regressor_lags", "classifier_lags", "regressor_relearning")
+SINCE_5 = (*_SINCE_5, "regressor_bytes_fresh", "classifier_bytes_fresh")
+#: Those whose experts are mixed, and have learnt something.
+ADAPTIVE = ("adaptive_classifier", "adaptive_regressor", *_SINCE_5)
 
 
 def fresh(name, **given):

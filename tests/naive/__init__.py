@@ -127,7 +127,7 @@ from tests.naive.moments import (
     take_target,
     updated,
 )
-from tests.naive.number_pass import advance_numbers, pass_numbers
+from tests.naive.number_pass import advance_numbers, capped_error, pass_numbers
 from tests.naive.packed import pack, packed_downdate, packed_product, place, unpack
 from tests.naive.posterior import _forget, _learn, _recentre, _settled, pass_posterior
 from tests.naive.primal_dual import (
@@ -187,6 +187,15 @@ from tests.naive.semi_stochastic import (
 from tests.naive.slopes import slopes, squared_slopes
 from tests.naive.sobol import _quantile, _tail, normal_quantile, quantiles, sobol
 from tests.naive.softmax import softmax_into, softmax_rows
+from tests.naive.stacking import (
+    beside,
+    learn_labels,
+    learn_numbers,
+    learn_stack,
+    log_ratios,
+    stack_labels,
+    stack_numbers,
+)
 from tests.naive.structured import (
     COUNTED_DEVIATION,
     _add_group,

@@ -16,6 +16,7 @@ from tests.naive.experts import (
 from tests.naive.memory import neighbours_of_label, remember
 from tests.naive.recursive import learn_newton
 from tests.naive.softmax import softmax_into
+from tests.naive.stacking import learn_labels, log_ratios, stack_labels
 from tests.naive.transition import learn_transition, predict_transition
 
 
@@ -28,7 +29,9 @@ def shift(p, by, least):
     return np.array(moved) / sum(moved)
 
 
-def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles, memory, mixture, scores_parts, past):
+def pass_labels(
+    Phi, X, values, labels, sample_weights, heads, linear, ensembles, memory, mixture, stacks, scores_parts, past
+):
     """`ensembles` is empty, or of classes and what is left over; these, `memory` and transitions learn in place."""
     log_temperatures, transitions = scores_parts
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
@@ -48,14 +51,22 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
             p.append(shift(smooth, left_over, 0.002 / K))
         p += neighbours_of_label(memory, scaled, K) if memory.span else []
         p += [predict_transition(transitions, one, K) for one in before]
-        out.append(mix(hedge_weights(losses, prior, eta), p, len(p)))
+        n = len(p)
+        mixed = mix(hedge_weights(losses[:n], prior[:n], eta), p, n)
+        ratios = log_ratios(p, mixed, 0.001)
+        last = [mixed, *stack_labels(stacks, ratios)]
+        out.append(mix(hedge_weights(losses[n:], prior[n:], eta), last, len(last)))
         if label < 0:
             continue
         block = count_loss(block, min(-math.log(out[-1][label]), 10))
         truth = np.eye(K)[label]
         heads = heads_P, heads_W, drifts, ridge
         heads_P, heads_W = update_heads(heads, phi, truth - 1 / K, scores, weight)
-        losses = 0.99 * np.array(losses) - np.log([0.999 * distribution[label] + 0.001 / K for distribution in p])
+        losses = 0.99 * np.array(losses) - np.log(
+            [0.999 * distribution[label] + 0.001 / K for distribution in [*p, *last]]
+        )
+        P, W = zip(*learn_labels(stacks, ratios, last[1:], label, weight), strict=True)
+        stacks = stacks._replace(P=np.array(P), W=np.array(W))
         temperatures = [step_temperature(temperatures[j], scores[j], p[j], label) for j in range(H)]
         for e in range(E):
             linear_P[e], linear_W[e] = learn_newton(
@@ -66,7 +77,8 @@ def pass_labels(Phi, X, values, labels, sample_weights, heads, linear, ensembles
             learn_transition(transitions, one, label, weight)
         for ensemble, target in zip(ensembles, (truth, truth - smooth), strict=False):
             ensemble.learn(x, target, weight)
-    return heads_P, heads_W, linear_P, linear_W, temperatures, losses, block, transitions.counts, transitions.unit, out
+    matrices = heads_P, heads_W, linear_P, linear_W, stacks.P, stacks.W
+    return *matrices, temperatures, losses, block, transitions.counts, transitions.unit, out
 
 
 def advance_labels(values, extras, labels, sample_weights, scaling, feature_map, *experts):

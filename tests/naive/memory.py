@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from streamkernel.compute.memory import FEW, MANY, NEAREST, OF_MEDIAN, SHORT_SPAN, UNIFORM
+from streamkernel.compute.memory import FEW, MANY, MEDIUM_SPAN, NEAREST, OF_MEDIAN, SHORT_SPAN, UNIFORM
 from tests.naive.moments import near
 
 
@@ -19,9 +19,9 @@ class Memory:
         self.records = [(*record[:3], 0.0) for record in self.records]
 
     def asked(self):
-        """The records of the short and of the long memory, the newest first."""
+        """The records of the short, the medium and the long memory, the newest first."""
         newest = self.records[::-1][: min(self.span, self.size)]
-        return newest[:SHORT_SPAN], newest
+        return newest[:SHORT_SPAN], newest[:MEDIUM_SPAN], newest
 
 
 def remember(memory, x, target, weight, residual):
@@ -43,7 +43,7 @@ def insert_nearest(distances, first, stop, found):
 
 
 def search(memory, x):
-    """For the short and for the long memory the nearest records and their squared distances, of (distance, age)."""
+    """For each of the memories the nearest records and their squared distances, of (distance, age)."""
     found = []
     for records in memory.asked():
         rows = np.array([record[0] for record in records]).reshape(len(records), len(memory.scales)).T
@@ -72,10 +72,11 @@ def median_residual(neighbours):
 
 
 def neighbours_of_number(memory, x, smooth, moments):
-    short, long = search(memory, x)
+    short, medium, long = search(memory, x)
     return [
         mean_target(short[:FEW], moments, smooth),
-        smooth + mean_residual(short[:FEW]),
+        mean_target(medium[:FEW], moments, smooth),
+        smooth + mean_residual(medium[:FEW]),
         mean_target(long[:FEW], moments, smooth),
         smooth + OF_MEDIAN * median_residual(long[:FEW]),
         mean_target(long[:MANY], moments, smooth),
@@ -92,4 +93,5 @@ def vote(neighbours, n_classes):
 
 
 def neighbours_of_label(memory, x, n_classes):
-    return [vote(neighbours[:n], n_classes) for neighbours in search(memory, x) for n in (FEW, MANY)]
+    short, medium, long = search(memory, x)
+    return [vote(asked, n_classes) for asked in (short[:FEW], medium[:FEW], medium, long[:FEW], long)]

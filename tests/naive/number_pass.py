@@ -12,9 +12,18 @@ from tests.naive.memory import neighbours_of_number, remember
 from tests.naive.moments import TARGETS, Moments, near, take_target
 from tests.naive.recursive import learn_least_squares
 from tests.naive.residuals import keep_residual, ring
+from tests.naive.stacking import beside, learn_numbers, stack_numbers
 
 
-def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, statistics, past):
+def capped_error(error, variance, absolute):
+    """Of one or of many."""
+    squared = np.minimum(error**2 / variance, 4)
+    return np.sqrt(squared) if absolute else squared
+
+
+def pass_numbers(
+    Phi, X, values, targets, sample_weights, heads, linear, ensembles, memory, mixture, stacks, statistics, past
+):
     """`ensembles` is empty, or of what is left over; these and `memory` learn in place."""
     heads_P, heads_W, drifts, ridge = settled_heads(heads)
     linear_P, linear_W, linear_drifts, _ = linear
@@ -40,28 +49,32 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         predictions += [*corrected[1:], *neighbours, *(corrected + levels)]
         n = len(predictions)
         mixed = np.dot(hedge_weights(losses[:n], prior[:n], eta), predictions)
-        both = [mixed, *other]
-        if len(both) == 2:
-            mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), both)
+        variance = linear_moments.deviation**2 or 1
+        other = [near(linear_moments, one) for one in other]
+        x_stack = beside([*predictions, *other], mixed, math.sqrt(variance))
+        last_ones = np.array([mixed, *other, *stack_numbers(stacks, x_stack, mixed, math.sqrt(variance))])
+        mixed = np.dot(hedge_weights(losses[n:], prior[n:], eta), last_ones)
         unshifted, mixed = mixed, at_median(median, mixed) if absolute else mixed
         total, number = squared_errors
-        variance = linear_moments.deviation**2 or 1
         out.append([mixed, math.sqrt(total / number) if number else 0, variance])
         if math.isnan(y):
             continue
-        block = count_loss(block, min((y - mixed) ** 2 / variance, 4))
+        block = count_loss(block, capped_error(y - mixed, variance, False))
         nearer = near(linear_moments, y)
         squared_errors = 0.99 * np.array(squared_errors) + [(nearer - mixed) ** 2, 1]
         if absolute and len(linear_moments):
             median = follow_median(median, nearer - unshifted, math.sqrt(variance), 2)
         keep_residual(residuals, nearer - mixed)
-        squared = np.minimum((y - np.array(predictions)) ** 2 / variance, 4) ** (0.5 if absolute else 1)
+        capped = capped_error(y - np.array(predictions), variance, absolute)
         first_of_trees, last = 2 * H + E, 2 * H + E + len(ensembles)
-        others = np.delete(squared, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
-        of_both = np.minimum((y - np.array(both)) ** 2 / variance, 4) ** (0.5 if absolute else 1)
-        new = [squared / (np.mean(others) + 0.05), *([of_both / (np.mean(of_both) + 0.05)] if len(both) == 2 else [])]
+        others = np.delete(capped, [*range(H + E, first_of_trees), *range(last, last + len(neighbours))])
+        of_last = capped_error(y - last_ones, variance, absolute)
+        new = capped / (np.mean(others) + 0.05), of_last / (np.mean(of_last) + 0.05)
         losses = 0.99 * np.array(losses) + 0.4 * np.concatenate(new)
         if len(linear_moments):
+            error = (nearer - last_ones[0]) / math.sqrt(variance)
+            P, W = zip(*learn_numbers(stacks, x_stack, error, weight), strict=True)
+            stacks = stacks._replace(P=np.array(P), W=np.array(W))
             levels = 0.4**weight * levels + (1 - 0.4**weight) * (nearer - corrected)
             for ensemble in ensembles:
                 ensemble.learn(x, np.array([nearer - smooth]), weight)
@@ -95,6 +108,8 @@ def pass_numbers(Phi, X, values, targets, sample_weights, heads, linear, ensembl
         heads_W,
         linear_P,
         linear_W,
+        stacks.P,
+        stacks.W,
         levels,
         moments.numbers,
         linear_moments.numbers,

@@ -56,7 +56,6 @@ ABSENT = [
     np.nan,
     np.float32("nan"),
     decimal.Decimal("nan"),
-    decimal.Decimal("sNaN"),
     pd.NA,
     pd.NaT,
 ]
@@ -139,6 +138,9 @@ def test_a_record_that_is_no_mapping_changes_nothing(record):
         (lambda model: model.learn_one({"a": 1.0}, 1.0, w=-1.0), "a weight is negative or not finite"),
         (lambda model: model.learn_one({"a": 1.0}, 1.0, w=math.nan), "a weight is negative or not finite"),
         (lambda model: model.advance([{"a": 1.0}], [1.0], [math.inf]), "a weight is negative or not finite"),
+        (lambda model: model.learn_one({"a": 1.0}, 1.0, w="heavy"), "a weight is negative or not finite"),
+        (lambda model: model.learn_one({"a": 1.0}, 1.0, w=1j), "a weight is negative or not finite"),
+        (lambda model: model.learn_one({"a": 1.0}, 1.0, w=[1.0]), "a weight is negative or not finite"),
     ],
 )
 def test_targets_and_weights_of_another_length_or_kind(call, message):

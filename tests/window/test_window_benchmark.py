@@ -1,10 +1,6 @@
 """The pages of the window benchmark: what they say first, and that a short run of each fills its tables."""
 
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +12,9 @@ from benchmarks.solvers.optimum import Optimum
 from benchmarks.solvers.s3gd_runs import Plateau, chosen
 from benchmarks.solvers.task import Task
 from benchmarks.window import EXPERIMENTS, overview
+from tests.benchmark_runs import run_quickly
 from tests.test_benchmarks import tables
 
-ROOT = Path(__file__).parents[2]
 BEST = Optimum(np.zeros(2), 1.0, 0.0)
 
 
@@ -131,15 +127,7 @@ def test_the_four_data_sets(folder):
 @pytest.mark.long
 def test_a_quick_run_of_all_fills_every_page(folder, tmp_path):
     out = tmp_path / "out"
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.window", "--quick", "--data", str(folder), "--out", str(out)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_quickly("window", "--data", folder, "--out", out)
     for name in EXPERIMENTS:
         text = (out / f"window_{name}.md").read_text()
         assert all(len(row) == len(found[0]) for found in tables(text) for row in found)

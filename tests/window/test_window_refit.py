@@ -173,7 +173,7 @@ def test_a_state_of_other_arguments_is_refused_by_name():
         with pytest.raises(ValueError, match=name):
             other.__setstate__(state)
         assert other.state_digest() == before
-    with pytest.raises(ValueError, match="model=streamkernel"):
+    with pytest.raises(ValueError, match="model='streamkernel"):
         WindowRefit(KernelRegressor(max_features=64, seed=1), 100, 50).__setstate__(state)
 
 

@@ -136,7 +136,7 @@ class Exporter(CheckpointObserver):
         self._rolling = {name: rolling.labels(name, str(window)) for name in report}
         self._lifetime = gauge("lifetime_records", "Records consumed since the first start.")
         self._last_record = gauge("last_record_timestamp_seconds", "When the last record was dealt with.")
-        self._memory = gauge("model_memory_bytes", "Memory the model takes.")
+        self._memory = gauge("model_memory_bytes", "Bytes of what the model learnt and of the records it keeps.")
         self._models = SeveralModelsCollector(_PREFIX, window)
         self._failures = counter("checkpoint_failures", "Checkpoints that could not be written.")
         self._checkpoint_time = gauge(

@@ -159,7 +159,7 @@ class _Mixture(ModelMetrics):
     def __init__(self, step: Any, prefix: str, registry: CollectorRegistry) -> None:
         super().__init__(step, prefix, registry)
         self._experts = _Shares(
-            f"{prefix}_expert_weight", "Weight of each expert in the mixture; they sum to 1.", "expert"
+            f"{prefix}_expert_weight", "Weight of each expert and stack in the prediction; they sum to 1.", "expert"
         )
         self._inputs = _Shares(
             f"{prefix}_input_importance",

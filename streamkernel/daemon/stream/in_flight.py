@@ -88,7 +88,8 @@ class InFlightMarker:
             with directory.naming(name):
                 if os.fstat(file).st_size != _SIZE:
                     os.ftruncate(file, 0)
-                    os.pwrite(file, _IDLE.ljust(_SIZE, b"\0"), 0)
+                    with open(file, "wb", closefd=False) as page:  # all of it, or an error: os.pwrite may write less
+                        page.write(_IDLE.ljust(_SIZE, b"\0"))
                 self._page = mmap.mmap(file, _SIZE)
         finally:
             os.close(file)

@@ -1,0 +1,113 @@
+"""Stacks of experts, against their twins, and against what least squares and Newton's method find on all records."""
+
+import numpy as np
+import pytest
+
+from streamkernel.compute import stacking as kernels
+from streamkernel.compute.stacking import Stacking
+from tests import naive
+from tests.compute import passes
+
+N, RECORDS = 4, 60
+
+
+def _stacks(rng, n=N):
+    """Two stacks that have learnt something."""
+    stacks = Stacking(*passes.stacks_of(n), passes.STACK_DRIFTS, passes.STACK_RIDGE)
+    for x in rng.normal(size=(20, n)):
+        kernels.learn_numbers(stacks, x, float(rng.normal()), 1.0, np.empty(n + 1))
+    return stacks
+
+
+def _copied(stacks):
+    return stacks._replace(P=stacks.P.copy(), W=stacks.W.copy())
+
+
+def _assert_are(stacks, twins):
+    for s, (P, W) in enumerate(twins):
+        np.testing.assert_allclose(np.tril(stacks.P[s]), np.tril(P), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(stacks.W[s], W, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [0.7, 1e-3])  # the second clips
+def test_stacks_of_numbers(unit):
+    rng = np.random.default_rng(0)
+    stacks, predictions, mixed, x = _stacks(rng), rng.normal(size=N), 0.3, np.empty(N)
+    kernels.beside(predictions, mixed, unit, x)
+    np.testing.assert_allclose(x, naive.beside(predictions, mixed, unit), rtol=1e-12)
+    out = np.empty(2)
+    kernels.stack_numbers(stacks, x, mixed, unit, out)
+    np.testing.assert_allclose(out, naive.stack_numbers(stacks, x, mixed, unit), rtol=1e-12)
+    assert np.abs(out - mixed).max() <= kernels.FURTHEST * unit
+    for error, weight in ((0.4, 0.6), (1e9, 3.0), (-1e9, 1.0)):
+        before = _copied(stacks)
+        kernels.learn_numbers(stacks, x, error, weight, np.empty(N + 1))
+        _assert_are(stacks, naive.learn_numbers(before, x, error, weight))
+
+
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_stacks_of_labels(K):
+    rng = np.random.default_rng(K)
+    stacks, p = _stacks(rng), rng.dirichlet(np.full(K, 0.3), N)
+    mixed, ratios = p.mean(axis=0), np.empty((N + 1, K))
+    kernels.log_ratios(p, mixed, 0.001, ratios)
+    np.testing.assert_allclose(ratios, naive.log_ratios(p, mixed, 0.001), rtol=1e-9, atol=1e-12)
+    out = np.empty((2, K))
+    kernels.stack_labels(stacks, ratios, out)
+    np.testing.assert_allclose(out, naive.stack_labels(stacks, ratios), rtol=1e-9)
+    np.testing.assert_allclose(out.sum(axis=1), 1, rtol=1e-12)
+    for label in range(K):
+        before = _copied(stacks)
+        kernels.learn_labels(stacks, ratios, out, label, 0.6, np.empty(N), np.empty(N + 1))
+        _assert_are(stacks, naive.learn_labels(before, ratios, out, label, 0.6))
+
+
+def test_a_stack_is_one_record_of_least_squares():
+    rng = np.random.default_rng(2)
+    stacks, x = _stacks(rng), rng.normal(size=N)
+    before, room = _copied(stacks), np.empty(N + 1)
+    room[0] = 0.8
+    kernels.learn_stack(stacks, 1, x, 0.5, room)
+    _assert_are(stacks._replace(P=stacks.P[1:], W=stacks.W[1:]), [naive.learn_stack(before, 1, x, 0.8, 0.5)])
+
+
+def test_what_does_not_drift_is_ridge_regression_on_all_records():
+    rng = np.random.default_rng(3)
+    stacks = Stacking(*passes.stacks_of(N), np.zeros(2), passes.STACK_RIDGE)
+    X, w = rng.uniform(-1, 1, size=(RECORDS, N)), rng.uniform(0.2, 3, RECORDS)
+    y = X @ [0.5, -0.3, 0.2, 0.1] + 0.1 * rng.normal(size=RECORDS)
+    for x, error, weight in zip(X, y, w, strict=True):
+        kernels.learn_numbers(stacks, x, error, weight, np.empty(N + 1))
+    exact = np.linalg.solve((X.T * w) @ X + passes.STACK_RIDGE * np.eye(N), (X.T * w) @ y)
+    np.testing.assert_allclose(stacks.W[:, 0], [exact, exact], rtol=1e-9)
+
+
+def test_a_stack_knows_what_no_mixture_can_say():
+    """Where the second of two errs by twice as much, twice what the first says less what the second says is exact."""
+    rng = np.random.default_rng(4)
+    P, W = passes.stacks_of(2)
+    stacks, x, out = Stacking(1e3 * P, W, np.zeros(2), 1e-3), np.empty(2), np.empty(2)
+    for y, noise in rng.normal(size=(500, 2)):
+        predictions = np.array([y + noise, y + 2 * noise])
+        kernels.beside(predictions, predictions.mean(), 4.0, x)
+        kernels.stack_numbers(stacks, x, predictions.mean(), 4.0, out)
+        kernels.learn_numbers(stacks, x, (y - predictions.mean()) / 4.0, 1.0, np.empty(3))
+    assert out[0] == pytest.approx(y, abs=0.02)
+
+
+def test_the_gradient_of_a_label_is_that_of_its_log_probability():
+    rng = np.random.default_rng(5)
+    stacks, p = _stacks(rng), rng.dirichlet(np.ones(3), N)
+    ratios, out = np.empty((N + 1, 3)), np.empty((2, 3))
+    kernels.log_ratios(p, p.mean(axis=0), 0.001, ratios)
+
+    def loss(w):
+        moved = _copied(stacks)
+        moved.W[0, 0] = w
+        kernels.stack_labels(moved, ratios, out)
+        return np.log(out[0, 1])
+
+    w, h = stacks.W[0, 0].copy(), 1e-6
+    numeric = [(loss(w + h * e) - loss(w - h * e)) / (2 * h) for e in np.eye(N)]
+    loss(w)
+    np.testing.assert_allclose(ratios[:-1, 1] - ratios[:-1] @ out[0], numeric, rtol=1e-6, atol=1e-8)
