@@ -76,7 +76,7 @@ class _Growth(ModelMetrics):
         self._margin = self._gauge(
             "check_margin",
             "By how much inequality (9) held, right side less left, when CDSG last reused a block; NaN before, and "
-            "where the growth checks nothing.",
+            "with preconditioned steps or another growth, which have no such check.",
         )
 
     def refresh(self) -> None:
