@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.conftest import launcher, program
+from tests.daemon.conftest import homes, launcher, program
 
-__all__ = ["launcher"]
+__all__ = ["homes", "launcher"]
 
 MIXIN = Path(__file__).parents[2] / "configs" / "mixin"
 
