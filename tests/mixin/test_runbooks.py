@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ GROUPS = alerts_by_group(MixinSettings())
 ALERTS = {alert.name: alert for group in GROUPS.values() for alert in group}
 INDEX = """# Runbooks
 
-One page for each alert of [the mixin](../how-to/monitoring.md): what it means, what it costs, how to find the cause, and what
-to do. Each alert has the address of its page as `runbook_url`.
+One page for each alert of [the mixin](../how-to/monitoring.md): what it means, what it costs, how to find the cause,
+and what to do. Each alert has the address of its page as `runbook_url`.
 
 - `critical`: somebody has to act now.
 - `warning`: somebody has to look today.
@@ -89,6 +90,17 @@ def test_an_alert_has_its_runbook(name: str) -> None:
     exported = by_daemons() | by_service() | RECORDED
     asked = names_in(text)
     assert {one for one in asked if one not in exported and one not in {base(known) for known in exported}} == set()
+
+
+def test_prometheus_understands_what_the_runbooks_ask(promtool: str, tmp_path: Path) -> None:
+    pages = {path.stem: path.read_text().split("## Meaning")[1] for path in FOLDER.glob("Streamkernel*.md")}
+    asked = {code for text in pages.values() for code in re.findall(r"`([^`]+)`", text) if names_in(code)}
+    assert len(asked) > 50
+    rules = [{"record": f"asked_{number}", "expr": " ".join(code.split())} for number, code in enumerate(asked)]
+    path = tmp_path / "asked.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "asked", "rules": rules}]}))
+    done = subprocess.run([promtool, "check", "rules", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_index_has_the_table_and_no_page_is_left_over() -> None:

@@ -16,7 +16,6 @@ from configs.mixin.panels.queries import PanelQuery
 __all__ = ["DATA_SOURCE", "PanelBuilder", "bars", "lines", "number"]
 
 DATA_SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-# Gaps in a legend where a series has no such label are blanks, which Grafana trims.
 _STATUS_PAGE = "http://${__field.labels.instance}/"
 
 PanelBuilder = Builder[models.Panel]
@@ -39,9 +38,14 @@ def _thresholds(steps: Mapping[float, str]) -> builders.ThresholdsConfig:
 
 
 def number(
-    title: str, text: str, query: PanelQuery, unit: str = "short", thresholds: Mapping[float, str] | None = None
+    title: str,
+    text: str,
+    query: PanelQuery,
+    unit: str = "short",
+    thresholds: Mapping[float, str] | None = None,
+    status_page: bool = False,
 ) -> PanelBuilder:
-    """Draw the last value of each series as a number, coloured by thresholds; a click leads to the status page."""
+    """Draw the last value of each series as a number, coloured by thresholds; a click may lead to its status page."""
     link = (
         builders.DashboardLink("Status page").type(models.DashboardLinkType.LINK).url(_STATUS_PAGE).target_blank(True)
     )
@@ -54,7 +58,7 @@ def number(
         .unit(unit)
         .thresholds(_thresholds(thresholds or {}))
         .color_scheme(builders.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
-        .data_links([link])
+        .data_links([link] if status_page else [])
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
         .color_mode(common_models.BigValueColorMode.VALUE)
         .graph_mode(common_models.BigValueGraphMode.NONE)

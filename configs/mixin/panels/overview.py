@@ -28,12 +28,14 @@ def overview(bounds: AlertBounds) -> BoardRow:
             "lifetime_records: restarts do not reset it.",
             PanelQuery(chosen("lifetime_records"), "{{instance}} {{partition}}"),
             unit="locale",
+            status_page=True,
         ),
         number(
             "Records per second",
             "Taken from the source.",
             PanelQuery(total_rate("records_consumed_total"), "{{instance}}"),
             unit="cps",
+            status_page=True,
         ),
         number(
             "Dead letters",
@@ -41,6 +43,7 @@ def overview(bounds: AlertBounds) -> BoardRow:
             PanelQuery(chosen(dead), "{{instance}} {{partition}}"),
             unit="percentunit",
             thresholds={bounds.dead_letter_share: "orange", 0.5: "red"},
+            status_page=True,
         ),
         number(
             "Age of the last checkpoint",
@@ -48,12 +51,14 @@ def overview(bounds: AlertBounds) -> BoardRow:
             PanelQuery(age, "{{instance}} {{partition}}"),
             unit="s",
             thresholds={bounds.checkpoint_seconds: "red"},
+            status_page=True,
         ),
         number(
             "Random features",
             "Frequencies the model has drawn so far.",
             PanelQuery(chosen("random_features"), "{{instance}} {{partition}}"),
             unit="locale",
+            status_page=True,
         ),
     ]
     return BoardRow("Overview", [panels], height=5)
