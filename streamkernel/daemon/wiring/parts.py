@@ -54,7 +54,7 @@ def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> t
     """Serve metrics and probes until the stack is left, and return host and port."""
     settings = plan.config.metrics
     assert settings is not None
-    server = Server(settings, exporter.registry, health)
+    server = Server(settings, exporter.served, health)
     stack.callback(server.close)
     _log.info("serving metrics at %s/metrics", server.url)
     return settings.host, server.port
