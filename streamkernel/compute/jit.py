@@ -72,10 +72,10 @@ def jit_reduction(function: Function) -> Function:
 
 
 def jit_long(function: Function) -> Function:
-    """Compile as `jit` does a function that may run for seconds: other threads of Python go on meanwhile.
+    """Compile as `jit` does a function that may run for milliseconds or more: other threads of Python go on meanwhile.
 
-    The GIL is released, so that the daemon's probes are answered and its connections kept. Not for what is called for
-    every record: to take the GIL back may wait for another thread's turn.
+    The GIL is released, so that the daemon's probes and scrapes are answered and its connections kept. Not for what
+    takes microseconds: to take the GIL back may wait for another thread's turn.
     """
     return _compile(function, fastmath=False, nogil=True)
 

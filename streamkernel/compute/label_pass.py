@@ -15,7 +15,7 @@ from streamkernel.compute.experts import (
     step_temperature,
     update_heads,
 )
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import jit, jit_long
 from streamkernel.compute.memory import MANY, Ring, neighbours_of_label, remember
 from streamkernel.compute.recursive import learn_newton
 from streamkernel.compute.softmax import softmax_into
@@ -53,7 +53,7 @@ def shift(p: Array, by: Array, least: float, out: Array) -> None:
         out[k] /= total
 
 
-@jit
+@jit_long
 def pass_labels(
     Phi: Array,
     X: Array,

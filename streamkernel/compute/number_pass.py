@@ -15,7 +15,7 @@ from streamkernel.compute.experts import (
     predict_experts,
     update_heads,
 )
-from streamkernel.compute.jit import jit
+from streamkernel.compute.jit import jit, jit_long
 from streamkernel.compute.median import at_median, follow_median
 from streamkernel.compute.memory import MANY, Ring, neighbours_of_number, remember
 from streamkernel.compute.moments import MEAN, deviation, near, take_target
@@ -74,7 +74,7 @@ def capped_error(error: float, variance: float, absolute: bool) -> Any:
     return np.sqrt(squared) if absolute else squared
 
 
-@jit
+@jit_long
 def pass_numbers(
     Phi: Array,
     X: Array,

@@ -113,7 +113,8 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     checkpoints = WarmCheckpoints(
         plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.main
     )
-    watch = Watch(processor, None, checkpoints.describe, dead_letters=run.dead_letters)
+    # The metrics count the main source alone; of what else goes on, checkpoints and outputs, they tell meanwhile.
+    watch = Watch(processor, None, checkpoints.describe, lambda _: observer.publish(), dead_letters=run.dead_letters)
     source = plan.warm
     if run.health is not None:
         run.health.trouble = watch.trouble

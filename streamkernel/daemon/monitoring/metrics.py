@@ -35,6 +35,7 @@ from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.trained import TrainedModel
+from streamkernel.daemon.serving.published import PublishedMetrics
 from streamkernel.daemon.stream.calibration import LEVEL
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
@@ -117,7 +118,9 @@ class Exporter(CheckpointObserver):
     Attributes
     ----------
     registry
-        What to serve.
+        All metrics.
+    served
+        What to serve: the metrics as they were when the loop published them last.
 
     """
 
@@ -195,6 +198,11 @@ class Exporter(CheckpointObserver):
         if trained is not None:
             self._trained = TrainedMetrics(_PREFIX, self.registry)
             self._trained.set(trained)
+        self.served = PublishedMetrics(self.registry)
+
+    def publish(self) -> None:
+        """Publish all figures as they are now, for the scrapes until the next time."""
+        self.served.publish()
 
     def chunk(self, processed: ChunkResult) -> None:
         """Count a chunk."""

@@ -12,6 +12,7 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig
 from streamkernel.daemon.serving.endpoint import Endpoint
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
+from streamkernel.daemon.serving.published import PublishedMetrics
 
 __all__ = ["Server", "ServerError"]
 
@@ -29,8 +30,8 @@ class Server:
     ----------
     settings
         Where, and with what protection.
-    registry
-        The metrics.
+    metrics
+        The metrics: a registry, which is collected at each request, or what was published of one.
     health
         What the probes and the status page answer from.
     limits
@@ -50,7 +51,7 @@ class Server:
     def __init__(
         self,
         settings: EndpointConfig,
-        registry: CollectorRegistry,
+        metrics: CollectorRegistry | PublishedMetrics,
         health: Health,
         limits: HttpLimits | None = None,
         endpoints: Sequence[Endpoint] = (),
@@ -75,7 +76,7 @@ class Server:
         self.port: int = listening.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{'http' if context is None else 'https'}://{host}:{self.port}"
-        application = make_application(settings, registry, health, limits.workers, endpoints, section)
+        application = make_application(settings, metrics, health, limits.workers, endpoints, section)
         self._server = BackgroundServer(application, listening, context, limits, what)
 
     def close(self) -> None:

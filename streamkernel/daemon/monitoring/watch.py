@@ -160,4 +160,5 @@ class Watch:
             if now >= self._measure_at:
                 self._exporter.memory(sum(model._raw_memory_usage for model in processor.models))
                 self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
+            self._exporter.publish()
         return self.view

@@ -44,6 +44,9 @@ class CheckpointObserver:
     def failed(self) -> None:
         """Take note of a checkpoint that could not be written."""
 
+    def publish(self) -> None:
+        """Let others see what was noted."""
+
 
 @dataclass
 class CheckpointCoordinator(Checkpoints):

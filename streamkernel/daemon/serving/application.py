@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from starlette.applications import Starlette
@@ -18,6 +19,7 @@ from streamkernel.daemon.config.endpoints import EndpointConfig
 from streamkernel.daemon.serving.endpoint import Endpoint, Question
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import SecurityMiddleware
+from streamkernel.daemon.serving.published import PublishedMetrics, Scrape, ScrapeAnswer, answer_scrape
 from streamkernel.daemon.serving.threads import Threads
 
 if TYPE_CHECKING:
@@ -25,28 +27,31 @@ if TYPE_CHECKING:
 
 __all__ = ["make_application"]
 
+T = TypeVar("T")
+
 # Probes carry no credentials, and what they are told is one word.
 _PROBES = frozenset({"/healthz", "/readyz"})
 
 
 def make_application(
     settings: EndpointConfig,
-    registry: CollectorRegistry,
+    metrics: CollectorRegistry | PublishedMetrics,
     health: Health,
     workers: int,
     endpoints: Sequence[Endpoint] = (),
     section: str = "metrics",
 ) -> Starlette:
-    """Return the ASGI application that serves a registry of metrics, and the health, to those the settings let in.
+    """Return the ASGI application that serves metrics and the health to those the settings let in.
 
-    So many requests are answered at once by worker threads, metrics and probes apart. Other endpoints answer in the
-    event loop. The settings are those of a section of the configuration, which refusals name.
+    Published metrics and their page are answered in the event loop; a registry, which is collected at each request, by
+    worker threads, so many at once, and so are probes, apart. Other endpoints answer in the event loop. The settings
+    are those of a section of the configuration, which refusals name.
     """
     hosts = Hosts([settings.host, *settings.allowed_hosts])
     security = Middleware(
         SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, open_paths=_PROBES, section=section
     )
-    routes = _Routes(registry, health, workers)
+    routes = _Routes(metrics, health, workers)
     paths = ["/", "/metrics", "/healthz", "/readyz"]
     application = Starlette(
         routes=[
@@ -63,17 +68,30 @@ def make_application(
 class _Routes:
     """Answers requests; what may take long, in a thread: a member of a group asks its partitions."""
 
-    def __init__(self, registry: CollectorRegistry, health: Health, workers: int) -> None:
-        self._metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
+    def __init__(self, metrics: CollectorRegistry | PublishedMetrics, health: Health, workers: int) -> None:
+        self._published = isinstance(metrics, PublishedMetrics)
+        self._answer: Callable[[Scrape], ScrapeAnswer]
+        if isinstance(metrics, PublishedMetrics):
+            self._answer = metrics.answer
+        else:
+            self._answer = partial(answer_scrape, make_wsgi_app(metrics))
         self._health = health
         # Apart, so that a slow scrape holds up no probe, and no probe, which anybody may ask for, a scrape.
         self._scrapes, self._probes = Threads(workers), Threads(workers)
 
     async def page(self, request: Request) -> Response:  # noqa: ARG002
-        return HTMLResponse(_encoded(await self._scrapes.run(self._health.page)))
+        return HTMLResponse(_encoded(await self._run(lambda: self._health.page())))
 
     async def metrics(self, request: Request) -> Response:
-        return await self._scrapes.run(lambda: self._scrape(request))
+        fields = request.headers
+        query = request.scope["query_string"].decode("latin-1")
+        scrape = Scrape(query, fields.get("accept"), fields.get("accept-encoding"))
+        answer = await self._run(lambda: self._answer(scrape))
+        return Response(answer.body, answer.status, answer.headers)
+
+    async def _run(self, function: Callable[[], T]) -> T:
+        """Run what makes an answer; where all was published, here: each thread more waits for the one that learns."""
+        return function() if self._published else await self._scrapes.run(function)
 
     async def healthz(self, request: Request) -> Response:  # noqa: ARG002
         trouble = await self._probes.run(lambda: self._health.trouble())
@@ -84,23 +102,6 @@ class _Routes:
         if self._health.ready:
             obstacle = await self._probes.run(lambda: self._health.obstacle() or "")
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
-
-    def _scrape(self, request: Request) -> Response:
-        """Answer as prometheus_client does, which knows formats and compression, by its application for threads."""
-        answer: dict[str, Any] = {}
-
-        def start(status: str, headers: list[tuple[str, str]]) -> None:
-            answer.update(status_code=int(status.split()[0]), headers=dict(headers))
-
-        environ = {
-            "REQUEST_METHOD": "GET",
-            "PATH_INFO": "/metrics",
-            "QUERY_STRING": request.scope["query_string"].decode("latin-1"),
-            "HTTP_ACCEPT": request.headers.get("accept"),
-            "HTTP_ACCEPT_ENCODING": request.headers.get("accept-encoding"),
-        }
-        body = b"".join(self._metrics(environ, start))
-        return Response(body, **answer)
 
 
 def _route(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

@@ -83,7 +83,7 @@ class BackgroundServer:
         state = ServerState()
         listener = Listener(
             self._listening,
-            lambda: BoundedProtocol(self._config, state, self._limits, self._loop),
+            lambda ended: BoundedProtocol(self._config, state, self._limits, self._loop, ended),
             self._context,
             self._limits,
             self._what,

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from streamkernel.daemon.serving.limits import HttpLimits
-from streamkernel.daemon.serving.log import limited_logger
+from streamkernel.daemon.serving.log import held_back, limited_logger
 from streamkernel.daemon.serving.protocol import BoundedProtocol, refusal
 
 __all__ = ["Listener", "bind"]
@@ -22,6 +22,7 @@ _BACKLOG = 128
 _ACCEPTED_AT_ONCE = 16
 _PAUSE_SECONDS = 0.1
 _LOOK_SECONDS = 0.002
+_RECOUNT_SECONDS = 0.05
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -56,7 +57,7 @@ class Listener:
     def __init__(
         self,
         listening: socket.socket,
-        protocol: Callable[[], BoundedProtocol],
+        protocol: Callable[[Callable[[], None]], BoundedProtocol],
         context: ssl.SSLContext | None,
         limits: HttpLimits,
         what: str,
@@ -69,6 +70,9 @@ class Listener:
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._open: set[socket.socket] = set()
+        self._look_at = 0.0
+        most = limits.connections
+        self._refusal = refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"more than {most} connections")
         self._starting: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
 
@@ -89,12 +93,30 @@ class Listener:
 
     async def drained(self) -> None:
         """Wait until all connections are closed."""
-        while self._count():
+        while self._still_open():
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _count(self) -> int:
+    def _still_open(self) -> int:
         self._open = {one for one in self._open if one.fileno() >= 0}
         return len(self._open)
+
+    def _full(self) -> bool:
+        """Return whether there are as many connections as there may be.
+
+        Each says when it has ended, so that a flood does not have all of them looked at for each that comes; but those
+        that ended before they were made, of which nobody is told, are looked for now and then.
+        """
+        if len(self._open) < self._limits.connections:
+            return False
+        now = self._loop.time()
+        if now < self._look_at:
+            return True
+        self._look_at = now + _RECOUNT_SECONDS
+        return self._still_open() >= self._limits.connections
+
+    def _forget(self, accepted: socket.socket) -> None:
+        if accepted.fileno() < 0:
+            self._open.discard(accepted)
 
     def _accept(self) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
@@ -107,7 +129,7 @@ class Listener:
                 self._loop.remove_reader(self._listening)
                 self._pause = self._loop.call_later(_PAUSE_SECONDS, self.start)
                 return
-            if self._count() >= self._limits.connections:
+            if self._full():
                 self._refuse(accepted, client)
                 continue
             accepted.setblocking(False)
@@ -117,22 +139,26 @@ class Listener:
             task.add_done_callback(self._starting.discard)
 
     def _refuse(self, accepted: socket.socket, client: Any) -> None:
-        most = self._limits.connections
         text = "more than %d connections to %s: those beyond it are refused, last %s"
-        _log.warning(text, most, self._what, client)
+        if not held_back(_log, text):
+            _log.warning(text, self._limits.connections, self._what, client)
         with accepted:
             accepted.setblocking(False)
             if self._context is None:
                 try:
-                    accepted.send(refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"more than {most} connections"))
+                    accepted.send(self._refusal)
                 except OSError:
                     return
 
     async def _connect(self, accepted: socket.socket) -> None:
         seconds = None if self._context is None else self._limits.receive_seconds
+
+        def ended() -> None:
+            self._loop.call_soon(self._forget, accepted)  # asyncio closes it right after it says so
+
         try:
             await self._loop.connect_accepted_socket(
-                self._protocol,
+                lambda: self._protocol(ended),
                 accepted,
                 ssl=self._context,
                 ssl_handshake_timeout=seconds,

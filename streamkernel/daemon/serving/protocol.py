@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import NoReturn
 
@@ -56,8 +57,16 @@ class BoundedProtocol(HttpToolsProtocol):
     to be taken.
     """
 
-    def __init__(self, config: Config, state: ServerState, limits: HttpLimits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        limits: HttpLimits,
+        loop: asyncio.AbstractEventLoop,
+        ended: Callable[[], None],
+    ) -> None:
         super().__init__(config, state, {}, loop)
+        self._tell_end = ended
         self.logger = _uvicorn_log
         self._limits = limits
         self._deadline: asyncio.TimerHandle | None = None
@@ -82,6 +91,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline.cancel()
         self.pipeline.clear()
         super().connection_lost(exc)
+        self._tell_end()
         self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
@@ -244,7 +254,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(response)
         if self.transport.can_write_eof():
             # To close while more is coming would reset the connection, and the client might never read why.
-            self.transport.write_eof()
+            try:
+                self.transport.write_eof()
+            except OSError:  # the client is gone
+                self.transport.abort()
             self.flow.resume_reading()
         else:
             self.transport.close()

@@ -13,6 +13,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.server import Server
+from streamkernel.daemon.monitoring.switching import short_turns
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
 from streamkernel.daemon.stream.loop import Feed
@@ -54,7 +55,8 @@ def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> t
     """Serve metrics and probes until the stack is left, and return host and port."""
     settings = plan.config.metrics
     assert settings is not None
-    server = Server(settings, exporter.registry, health)
+    stack.enter_context(short_turns())
+    server = Server(settings, exporter.served, health)
     stack.callback(server.close)
     _log.info("serving metrics at %s/metrics", server.url)
     return settings.host, server.port
