@@ -45,6 +45,10 @@ class View:
         """Records a second of this process."""
         return self.taken / self.seconds if self.seconds > 0 else 0.0
 
+    def phrase(self) -> str:
+        """Return how many records were consumed and the progressive loss."""
+        return f"{self.account.get('consumed', 0):,} records: progressive loss {self.loss:.4g}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the figures by the names that `evaluate --json` gives them."""
         return {
