@@ -25,6 +25,8 @@ _WATCHDOG_PART = 0.25
 # before the loop turns nothing tells a slow start from one that hangs.
 _EXTEND_SECONDS = 30.0
 _START_SECONDS = 900.0
+# Not for ever either: who asks the processes of partitions how they are may wait for an answer.
+_END_SECONDS = 3.0
 
 
 class Notifier:
@@ -67,7 +69,7 @@ class Notifier:
         self._well = error is None
         self._left.set()
         if self._socket is not None:
-            self._thread.join()
+            self._thread.join(_END_SECONDS)
 
     def _run(self) -> None:
         assert self._socket is not None
