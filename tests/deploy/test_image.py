@@ -5,6 +5,7 @@ No engine is needed: the steps run in a folder in place of the root of an image'
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -17,7 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from streamkernel.daemon.base.health import Health
 from tests.daemon.conftest import Home, write_stream
+from tests.daemon.endpoint import serving
 from tests.deploy.dockerfile import Instruction, instructions
 from tests.deploy.programs import ROOT, checked
 
@@ -68,10 +71,15 @@ class TestDockerfile:
         assert of("ENTRYPOINT") == ['["streamkernel"]']
         (check,) = of("HEALTHCHECK")
         command = json.loads(check.partition("CMD ")[2])
-        down = subprocess.run(
-            [sys.executable, *command[1:]], env={"HEALTHZ": "http://127.0.0.1:9/healthz"}, capture_output=True
-        )
-        assert down.returncode == 1
+        health = Health()
+        with serving(health) as url:
+            ask = functools.partial(
+                subprocess.run, [sys.executable, *command[1:]], env={"HEALTHZ": f"{url}/healthz"}, capture_output=True
+            )
+            assert ask().returncode == 0
+            health.trouble = lambda: "the loop has not turned for 130 s"
+            assert ask().returncode == 1
+        assert ask().returncode == 1
 
     def test_what_is_copied_is_not_ignored(self) -> None:
         kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
@@ -139,6 +147,16 @@ class Root:
             return []
         self.run(f"chown -R 10001:10001 {' '.join(places)}")
         return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+@pytest.mark.long
+def test_there_are_wheels_for_the_python_of_the_base_image(tmp_path: Path) -> None:
+    (version,) = {re.match(r"python:(3\.\d+)-slim", base)[1] for base in of("FROM")}  # type: ignore[index]
+    pip = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--dry-run", "--ignore-installed")
+    options = ("--target", str(tmp_path), "--python-version", version, "--only-binary=:all:", "--require-hashes")
+    said = checked(*pip, *options, "--requirement", str(ROOT / "requirements-image.lock"))
+    assert "Would install" in said
+    assert "numba-" in said
 
 
 @pytest.mark.long
