@@ -118,6 +118,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     source = plan.warm
     if run.health is not None:
         run.health.trouble = watch.trouble
+        run.health.summary = lambda: f"warm start: {watch.view.phrase()}"
         run.health.page = lambda: status_page(plan.path.name, plan.redact(source.describe()), watch.view)
     with source:
         source.open(warm.positions)

@@ -52,6 +52,18 @@ class View:
         """Records a second of this process."""
         return self.taken / self.seconds if self.seconds > 0 else 0.0
 
+    def phrase(self) -> str:
+        """Return how many records were consumed, and the progressive loss where this process has learnt any.
+
+        Examples
+        --------
+        >>> View({"consumed": 1500}, loss=0.25).phrase(), View({"consumed": 1500}).phrase()
+        ('1,500 records: progressive loss 0.25', '1,500 records')
+
+        """
+        loss = "" if math.isnan(self.loss) else f": progressive loss {self.loss:.4g}"
+        return f"{self.account.get('consumed', 0):,} records{loss}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the figures by the names that `evaluate --json` gives them."""
         return {
