@@ -13,8 +13,8 @@ from streamkernel.daemon.config.promises import label_advice
 from streamkernel.daemon.monitoring.curve_recorder import POINT_RECORDS, CurveRecorder
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.pipeline_drawing import draw_pipeline
 from streamkernel.daemon.monitoring.progress import show_progress
+from streamkernel.daemon.monitoring.status.pipeline import drawn
 from streamkernel.daemon.monitoring.visible import visible
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.stream.ending import verify_ending
@@ -114,8 +114,9 @@ def _describe(evaluation: Evaluation, plan: Plan, processor: Processor) -> None:
     }
     shown = {key: visible(plan.redact(text)) for key, text in about.items()}
     evaluation.about = shown
-    evaluation.pipeline = draw_pipeline(processor.learner.model, plan.redact)
-    learners = {} if processor.challengers is None else processor.challengers.learners
-    for name, other in evaluation.others.items():
-        other.about = shown
-        other.pipeline = draw_pipeline(learners[name].model, plan.redact) if name in learners else ""
+    evaluation.pipeline = drawn(processor.learner.model, plan.redact)
+    if (challengers := processor.challengers) is not None:
+        for name, other in evaluation.others.items():
+            reason = challengers.statuses[name].disabled
+            other.about = {**shown, **({"disabled": visible(plan.redact(reason))} if reason else {})}
+            other.pipeline = "" if reason else drawn(challengers.learners[name].model, plan.redact)

@@ -73,12 +73,8 @@ class Evaluation:
             curve["features"] = self.features
         if self.rolling:
             curve["rolling"] = self.rolling
-        return {
-            **self.view.to_json(),
-            "curve": curve,
-            "drift_events": self.drifts,
-            "metric_relearnings": self.relearnings,
-        }
+        curve |= {"drifts": self.drifts, "metric_relearnings": self.relearnings}
+        return {**self.view.to_json(), "curve": curve}
 
     def _curves(self) -> list[list[Any]]:
         return [self.records, self.loss, self.features, *self.rolling.values()]

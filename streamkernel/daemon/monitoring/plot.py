@@ -21,7 +21,15 @@ __all__ = ["plot", "require_matplotlib"]
 _INK, _MUTED, _GRID = "#1f2328", "#59636e", "#e4e7eb"
 _WIDTH, _PANEL_HEIGHT, _MARGIN = 8.6, 2.35, 0.55  # inches
 _LEGEND_CHARACTERS = 84  # that a row of the legend has room for
-_FONT = {"font.size": 10.0, "axes.titlesize": 11.0, "text.color": _INK, "axes.labelcolor": _MUTED}
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "text.color": _INK,
+    "axes.labelcolor": _MUTED,
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.08,
+    "text.parse_math": False,  # a name may have dollars in it
+}
 
 
 def require_matplotlib() -> None:
@@ -52,10 +60,9 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
     from matplotlib.figure import Figure as Drawing
 
     panels = panels_of(evaluations, all_metrics=False)
-    with mpl.rc_context(_FONT):
+    with mpl.rc_context(_SETTINGS):
         drawing = Drawing(figsize=(_WIDTH, _PANEL_HEIGHT * len(panels) + _MARGIN), dpi=150, layout="constrained")
         FigureCanvasAgg(drawing)
-        drawing.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr]  # it is the constrained one
         all_axes = drawing.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(all_axes, panels, strict=True):
             _draw(axes, panel)
@@ -111,11 +118,9 @@ def _add_legend(drawing: Drawing, panel: Panel) -> None:
         labels.append("drift detected")
     if any(curve.relearnings for curve in panel.curves):
         handles.append(Line2D([], [], color=_MUTED, marker="|", markersize=5, linestyle="none", alpha=0.8))
-        labels.append("metric learnt anew")
+        labels.append("metric learnt")
     longest = max(len(label) + 8 for label in labels)
     n_columns = max(1, min(len(labels), _LEGEND_CHARACTERS // longest))
-    legend = drawing.legend(
+    drawing.legend(
         handles, labels, loc="outside upper left", ncols=n_columns, frameon=False, handlelength=2.6, columnspacing=2.2
     )
-    for text in legend.get_texts():
-        text.set_parse_math(False)  # a name may have dollars in it
