@@ -89,7 +89,16 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             recorder = CurveRecorder(processor, None, show=show, dead_letters=dead_letters)
             feed = feed_of(plan, start)
             try:
-                loop = Loop(feed, processor, sinks, start.positions, recorder, _NoCheckpoints(), stopped=stopped)
+                loop = Loop(
+                    feed,
+                    processor,
+                    sinks,
+                    start.positions,
+                    recorder,
+                    _NoCheckpoints(),
+                    stopped=stopped,
+                    times=recorder.times,
+                )
                 why = loop.run()
             finally:
                 dead_letters.summarise()

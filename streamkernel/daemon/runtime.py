@@ -127,6 +127,7 @@ def run(
             stopped=stopped,
             at_work=stopped.at_work,
             max_records=max_records,
+            times=watch.times,
         )
         try:
             why = _run_to_the_end(loop, checkpoints, health)

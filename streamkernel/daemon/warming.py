@@ -135,6 +135,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
             stopped=run.stopped,
             at_work=run.stopped.at_work,
             max_records=run.max_records,
+            times=watch.times,
         )
         with _telling_what_is_safe(checkpoints):
             why = checkpoints.finish_after(loop.run)

@@ -15,7 +15,13 @@ import pytest
 from river import linear_model, tree
 
 from connectors import Position
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, GaussianProcessRegressor, KernelClassifier
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelNoveltyDetector,
+)
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.lag import LagCollector
@@ -34,11 +40,15 @@ ALWAYS = {
     *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
     *("predict_duration_seconds", "learn_duration_seconds", "checkpoint_duration_seconds", "build_info"),
     *("consumer_lag_records", "clipped_targets_total", "ignored_labels_total", "not_finite_total"),
-    "ignored_inputs_total",
+    *("ignored_inputs_total", "loop_seconds_total", "slowest_record_seconds", "snapshot_timestamp_seconds"),
+    *("process_virtual_memory_bytes", "process_resident_memory_bytes", "process_start_time_seconds"),
+    *("process_cpu_seconds_total", "process_open_fds", "process_max_fds"),
 }
+LABELS, NUMBERS = {"calibration_error"}, {"interval_coverage"}
 OURS = {"random_features"}
-GROWING = OURS | {"feature_blocks_total", "max_features"}
-ADAPTIVE = OURS | {"expert_weight", "input_importance"}
+GROWING = OURS | {"feature_blocks_total", "max_features", "check_margin"}
+ADAPTIVE = OURS | {"expert_weight", "input_importance", "drift_events_total", "metric_relearnings_total"}
+NOVELTY = {"novelty_threshold", "novelties_total"}
 LATE = {
     *("labels_consumed_total", "labels_matched_total", "labels_expired_total", "labels_early_total"),
     *("labels_unmatched_total", "labels_doubled_total", "labels_skipped_total", "labels_dead_lettered_total"),
@@ -64,16 +74,17 @@ def exported(exporter: Exporter) -> set[str]:
 
 
 def test_the_names_are_these_and_no_others() -> None:
-    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | GROWING
-    assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | ADAPTIVE
-    assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | ADAPTIVE
-    assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | OURS
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS
-    assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
+    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | GROWING
+    assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | ADAPTIVE
+    assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS | ADAPTIVE
+    assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | NUMBERS | OURS
+    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS | LABELS
+    assert exported(Exporter(KernelNoveltyDetector(), [], 1000)) == ALWAYS | GROWING | NOVELTY
+    assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS
     join = LabelJoin("id", "y", 60.0, 10)
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LATE
+    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LABELS | LATE
     outputs = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, outputs=["predictions"])
-    assert exported(outputs) == ALWAYS | {"output_latency_seconds"}
+    assert exported(outputs) == ALWAYS | LABELS | {"output_latency_seconds"}
 
 
 def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Launcher) -> None:

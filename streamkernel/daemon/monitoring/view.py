@@ -35,6 +35,13 @@ class View:
     growth: Mapping[str, int] = field(default_factory=dict)
     experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
     inputs: Mapping[str, float] = field(default_factory=dict)  # the shares of its most important inputs
+    # Drifts detected and metrics learnt, where the model adapts.
+    changes: Mapping[str, int] = field(default_factory=dict)
+    check_margin: float = math.nan  # by how much inequality (9) held, where the model grows by CDSG
+    calibration_error: float = math.nan  # of a classifier with probabilities
+    interval_coverage: float = math.nan  # of a regressor with deviations: the share of targets within the central 90%
+    loop_seconds: Mapping[str, float] = field(default_factory=dict)  # of the loop of this process, by activity
+    slowest_record: float = math.nan  # seconds, of the last one to two minutes
     # `LabelCounts`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"  # a phrase on the last checkpoint
@@ -58,6 +65,7 @@ class View:
             **({"losses_not_finite": self.losses_not_finite} if self.losses_not_finite else {}),
             **({"labels": dict(self.labels)} if self.labels else {}),
             **self.growth,
+            **self.changes,
             **({"expert_weights": dict(self.experts)} if self.experts else {}),
             **({"input_importance": dict(self.inputs)} if self.inputs else {}),
             **({"models": {name: one.to_json() for name, one in self.models.items()}} if self.models else {}),
