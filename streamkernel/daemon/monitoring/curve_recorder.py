@@ -56,21 +56,21 @@ class CurveRecorder(Watch):
         curves.add(consumed, processor.loss.mean(), growth_of(processor.learner.model), processor.quality.rolling())
         models = dict(self._models())
         for name, scores in processor.others.items():
-            growth = growth_of(models[name]) if name in models else {}
+            growth = growth_of(models[name]) if name in models else {}  # it may be disabled
             self._evaluation_of(name).add(consumed, scores.loss.mean(), growth, scores.quality.rolling())
         if len(curves.records) > _MOST_POINTS:
             curves.thin_out()
             self._every *= 2
 
     def _mark(self) -> None:
-        """Note of each model whether it detected a drift, or learnt its metric anew, since the last mark."""
+        """Note of each model the drifts it detected and the metrics it learnt since the last mark."""
         consumed = self._processor.counts.consumed
         for name, model in self._models():
-            adaptation, evaluation = self._adaptations[name], self._evaluation_of(name)
-            if adaptation.drifted(model):
-                evaluation.drifts.append(consumed)
-            if adaptation.relearnt(model):
-                evaluation.relearnings.append(consumed)
+            n_drifts, n_metrics = self._adaptations[name].since_last(model)
+            if n_drifts or n_metrics:
+                evaluation = self._evaluation_of(name)
+                evaluation.drifts += [consumed] * n_drifts
+                evaluation.relearnings += [consumed] * n_metrics
 
     def _models(self) -> Iterator[tuple[str, Model]]:
         """Yield each model that learns with its name, the published one without."""

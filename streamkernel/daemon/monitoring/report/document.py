@@ -51,9 +51,9 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
 <meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}">
 <title>{html.escape(title)}</title>
 <style>{report_style()}</style></head>
-<body><header><p class="eyebrow">streamkernel evaluate</p>
+<body><header><p class="quiet">streamkernel evaluate</p>
 <h1>{html.escape(title)}</h1>
-<p class="muted"><time datetime="{when:%Y-%m-%dT%H:%M:%SZ}">{when:%Y-%m-%d %H:%M} UTC</time>, {_versions()}</p></header>
+<p class="quiet"><time datetime="{when:%Y-%m-%dT%H:%M:%SZ}">{when:%Y-%m-%d %H:%M} UTC</time>, {_versions()}</p></header>
 <main>
 <section aria-labelledby="figures"><h2 id="figures">Figures</h2>
 {_table(evaluations)}</section>
@@ -77,18 +77,15 @@ def _versions() -> str:
 
 
 def _table(evaluations: Mapping[str, Evaluation]) -> str:
-    head = "".join(
-        f'<th scope="col">{swatch(place)} {html.escape(name)}</th>' for place, name in enumerate(evaluations)
-    )
+    head = "".join(f'<th scope="col">{swatch(place)}{html.escape(name)}</th>' for place, name in enumerate(evaluations))
     rows = "\n".join(
         f'<tr><th scope="row">{html.escape(label)}</th>{"".join(map(_cell, figures))}</tr>'
         for label, figures in _rows(evaluations)
     )
-    caption = "Figures of each run at its end"
-    if any(figure is not None and figure.best for _, figures in _rows(evaluations) for figure in figures):
-        caption += "; the best of a metric is set off"
-    return f"""<div class="card scroll" tabindex="0" role="region" aria-labelledby="caption">
-<table><caption id="caption">{caption}</caption>
+    figures = [figure for _, row in _rows(evaluations) for figure in row if figure is not None]
+    note = '<p class="quiet">The best of each metric is set off.</p>' if any(one.best for one in figures) else ""
+    return f"""<div class="card wide" tabindex="0" role="region" aria-labelledby="figures">{note}
+<table><caption class="unseen">Figures of each run at its end</caption>
 <thead><tr><td></td>{head}</tr></thead><tbody>
 {rows}
 </tbody></table></div>"""
@@ -96,11 +93,17 @@ def _table(evaluations: Mapping[str, Evaluation]) -> str:
 
 def _rows(evaluations: Mapping[str, Evaluation]) -> Iterable[tuple[str, Sequence[Figure | None]]]:
     rows = figure_rows({name: one.view for name, one in evaluations.items()})
+    # A model that adapts has learnt its metric long before it can detect a drift.
+    adapting = [bool(one.drifts or one.relearnings) for one in evaluations.values()]
     changes = {
-        "drifts detected": [len(one.drifts) for one in evaluations.values()],
-        "metrics learnt": [len(one.relearnings) for one in evaluations.values()],
+        "drifts detected": [one.drifts for one in evaluations.values()],
+        "metrics learnt": [one.relearnings for one in evaluations.values()],
     }
-    shown = {label: [Figure(f"{count:,}") for count in counts] for label, counts in changes.items() if any(counts)}
+    shown = {
+        label: [Figure(f"{len(one):,}") if adapts else None for one, adapts in zip(marks, adapting, strict=True)]
+        for label, marks in changes.items()
+        if any(marks)
+    }
     return itertools.chain(rows.items(), shown.items())
 
 
@@ -115,7 +118,7 @@ def _run(place: int, name: str, evaluation: Evaluation) -> str:
     """Return what was evaluated in a run: its configuration and source, its changes, its model as River draws it."""
     about = {**evaluation.about, **dict(_changes(evaluation))}
     rows = "".join(f"<dt>{html.escape(key)}</dt><dd>{html.escape(text)}</dd>" for key, text in about.items())
-    return f"""<section class="card run"><h3>{swatch(place)} {html.escape(name)}</h3>
+    return f"""<section class="card run"><h3>{swatch(place)}<span>{html.escape(name)}</span></h3>
 <dl>{rows}</dl>
 {evaluation.pipeline}</section>"""
 
