@@ -84,7 +84,7 @@ def _table(evaluations: Mapping[str, Evaluation]) -> str:
     )
     figures = [figure for _, row in _rows(evaluations) for figure in row if figure is not None]
     note = '<p class="quiet">The best of each metric is set off.</p>' if any(one.best for one in figures) else ""
-    return f"""<div class="card wide" tabindex="0" role="region" aria-labelledby="figures">{note}
+    return f"""<div class="card wide" tabindex="0" role="region" aria-label="Table of figures">{note}
 <table><caption class="unseen">Figures of each run at its end</caption>
 <thead><tr><td></td>{head}</tr></thead><tbody>
 {rows}

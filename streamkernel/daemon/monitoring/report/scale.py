@@ -64,7 +64,7 @@ def scale_of(values: Iterable[float], most_ticks: int = 5, zero: bool = False) -
     low, high = (min(found), max(found)) if found else (0.0, 1.0)
     if zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    if low == high:
+    if high - low < 1e-300:
         room = abs(low) / 4 or 0.5
         low, high = low - room, high + room
     if not math.isfinite(high - low):
