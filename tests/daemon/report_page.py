@@ -42,8 +42,8 @@ class ReportPage(HTMLParser):
             assert not name.startswith("on"), (tag, name)
             assert name not in _LOADING, (tag, name)
             assert name != "style" or "url" not in (value or "")
-            if name == "aria-label":
-                self.labels.append(value or "")
+        if ("role", "img") in attrs:
+            self.labels.append(dict(attrs)["aria-label"] or "")
         if tag == "tr":
             self._row = []
         if tag in {"td", "th"}:
