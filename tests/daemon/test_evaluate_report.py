@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from streamkernel.daemon.cli import main
 from streamkernel.daemon.evaluate import evaluate
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.figures import shown_number
+from streamkernel.daemon.monitoring.plot import plot
 from streamkernel.daemon.monitoring.report.document import report
 from streamkernel.daemon.monitoring.report.scale import scale_of
 from streamkernel.daemon.monitoring.view import View
@@ -142,6 +144,18 @@ def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> N
     drawn = text[text.index("<main>") :]
     assert " nan" not in drawn.replace("<td>nan", "")
     assert "inf" not in drawn
+
+
+def test_no_run_at_all_and_many_of_them(tmp_path: Path) -> None:
+    assert "Evaluation of 0 runs" in ReportPage(report({}, WHEN)).text
+    runs = {f"run {number} {'x' * 2 * number}": Evaluation(View(), [50, 100], [number, 2.0]) for number in range(60)}
+    page = ReportPage(report(runs, WHEN))
+    assert "Evaluation of 60 runs" in page.text
+    assert len(page.rows["progressive loss"]) == 60
+    pytest.importorskip("matplotlib")
+    for some in ({}, runs):
+        plot(some, tmp_path / "curves.png")
+        assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_point_between_gaps_is_a_dot() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,11 @@ from streamkernel.daemon.monitoring.panels import Curve, Panel, panels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 __all__ = ["plot", "require_matplotlib"]
 
 _INK, _MUTED, _GRID = "#1f2328", "#59636e", "#e4e7eb"
-_WIDTH, _PANEL_HEIGHT, _MARGIN = 8.6, 2.35, 0.55  # inches
+_WIDTH, _PANEL_HEIGHT, _ROW_HEIGHT, _MARGIN = 8.6, 2.35, 0.22, 0.33  # inches
 _LEGEND_CHARACTERS = 84  # that a row of the legend has room for
 _SETTINGS: dict[Any, Any] = {
     "font.size": 10.0,
@@ -61,13 +61,24 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
 
     panels = panels_of(evaluations, all_metrics=False)
     with mpl.rc_context(_SETTINGS):
-        drawing = Drawing(figsize=(_WIDTH, _PANEL_HEIGHT * len(panels) + _MARGIN), dpi=150, layout="constrained")
+        legend = _legend(panels[0])
+        n_columns = max(1, _LEGEND_CHARACTERS // max((len(label) + 8 for label, _ in legend), default=1))
+        height = _PANEL_HEIGHT * len(panels) + _ROW_HEIGHT * math.ceil(len(legend) / n_columns) + _MARGIN
+        drawing = Drawing(figsize=(_WIDTH, height), dpi=150, layout="constrained")
         FigureCanvasAgg(drawing)
         all_axes = drawing.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, panel in zip(all_axes, panels, strict=True):
             _draw(axes, panel)
         all_axes[-1].set_xlabel("records")
-        _add_legend(drawing, panels[0])
+        drawing.legend(
+            [line for _, line in legend],
+            [label for label, _ in legend],
+            loc="outside upper left",
+            ncols=min(n_columns, len(legend) or 1),
+            frameon=False,
+            handlelength=2.6,
+            columnspacing=2.2,
+        )
         try:
             drawing.savefig(path, format="png")
         except OSError as error:
@@ -107,20 +118,18 @@ def _style(curve: Curve) -> dict[str, Any]:
     return {"color": LIGHT_COLOURS[style.colour], "linestyle": dashes, "linewidth": 1.8}
 
 
-def _add_legend(drawing: Drawing, panel: Panel) -> None:
-    """Add the runs above the panels, and what the marks mean where there are some."""
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LEGEND_CHARACTERS else f"{name[: _LEGEND_CHARACTERS - 1]}\u2026"
+
+
+def _legend(panel: Panel) -> list[tuple[str, Any]]:
+    """Return the name of each run with its line, and what the marks mean where there are some."""
     from matplotlib.lines import Line2D
 
-    handles: list[Any] = [Line2D([], [], **_style(curve)) for curve in panel.curves]
-    labels = [curve.name for curve in panel.curves]
+    found = [(_shortened(curve.name), Line2D([], [], **_style(curve))) for curve in panel.curves]
+    mark: dict[str, Any] = {"color": _MUTED, "marker": "|", "linestyle": "none", "alpha": 0.8}
     if any(curve.drifts for curve in panel.curves):
-        handles.append(Line2D([], [], color=_MUTED, marker="|", markersize=13, linestyle="none", alpha=0.8))
-        labels.append("drift detected")
+        found.append(("drift detected", Line2D([], [], **mark, markersize=13)))
     if any(curve.relearnings for curve in panel.curves):
-        handles.append(Line2D([], [], color=_MUTED, marker="|", markersize=5, linestyle="none", alpha=0.8))
-        labels.append("metric learnt")
-    longest = max(len(label) + 8 for label in labels)
-    n_columns = max(1, min(len(labels), _LEGEND_CHARACTERS // longest))
-    drawing.legend(
-        handles, labels, loc="outside upper left", ncols=n_columns, frameon=False, handlelength=2.6, columnspacing=2.2
-    )
+        found.append(("metric learnt", Line2D([], [], **mark, markersize=5)))
+    return found

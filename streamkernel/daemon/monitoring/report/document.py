@@ -32,14 +32,13 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
     Parameters
     ----------
     evaluations
-        At least one.
+        In the order of the columns; none where it was stopped before the first.
     when
         The time that stands in the report.
 
     """
-    title = (
-        f"Evaluation of {', '.join(evaluations) if len(evaluations) <= _MOST_NAMED else f'{len(evaluations):,} runs'}"
-    )
+    named = ", ".join(evaluations) if 0 < len(evaluations) <= _MOST_NAMED else f"{len(evaluations):,} runs"
+    title = f"Evaluation of {named}"
     last = max((one.records[-1] for one in evaluations.values() if one.records), default=0)
     records = scale_of([0, last or 1], most_ticks=4)
     charts = "\n".join(chart(panel, records) for panel in panels_of(evaluations, all_metrics=True))
