@@ -199,6 +199,10 @@ class Exporter(CheckpointObserver):
         for name, value in rolling.items():
             self._rolling[name].set(value)
 
+    def lag(self) -> Mapping[tuple[str, int], int]:
+        """Return how many records are still to come by topic and partition, as far as known."""
+        return self._lag.left()
+
     def predicts_with(self, trained: TrainedModel) -> None:
         """Note that another model predicts from now on."""
         if self._model is not None:
