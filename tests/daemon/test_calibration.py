@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from typing import Any
@@ -180,9 +181,10 @@ def test_a_run_serves_the_coverage_of_its_lines(home: Home, monkeypatch: pytest.
 
 def test_late_labels_are_judged_by_the_probabilities_that_waited(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     write_pair(home.folder, "jsonl", 500, bad=False)
-    exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 1000}, **sections())
+    exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 1000}, **sections(max_pending=500))
     assert view.labels["matched"] == 500
-    truths = {label["id"]: label["y"] for label in home.lines("labels.jsonl")}
+    labels = [json.loads(line) for line in (home.folder / "labels.jsonl").read_text().splitlines() if line]
+    truths = {label["id"]: label["y"] for label in labels}
     targets = [truths[record["id"]] for record in home.lines("records.jsonl")]
     lines = home.lines("out/predictions.jsonl")
     probabilities = [line["probabilities"] for line in lines]

@@ -20,14 +20,20 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     GaussianProcessRegressor,
     KernelClassifier,
+    KernelDensityRatio,
     KernelNoveltyDetector,
+    KernelRegressor,
+    WindowRefit,
 )
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.lag import LagCollector
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
+from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
@@ -214,16 +220,34 @@ def test_every_metric_is_typed_and_explained(model: Any) -> None:
         assert (family.type == "unknown") == (family.name == "streamkernel_loss_sum")
 
 
-@pytest.mark.parametrize("kind", ["growing", "adaptive", "adaptive, fresh", "River's"])
-def test_promtool_finds_nothing_to_say(kind: str, promtool: str) -> None:
-    models: dict[str, Callable[[], Any]] = {
-        "growing": KernelClassifier,
-        "adaptive": lambda: learnt(30),
-        "adaptive, fresh": AdaptiveKernelClassifier,
-        "River's": linear_model.LogisticRegression,
-    }
-    with serving(registry=Exporter(models[kind](), ["accuracy"], 1000).registry) as url:
+KINDS: dict[str, Callable[[], Exporter]] = {
+    "growing": lambda: Exporter(KernelClassifier(), ["accuracy"], 1000),
+    "adaptive": lambda: Exporter(learnt(30), ["accuracy"], 1000),
+    "adaptive, fresh": lambda: Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000),
+    "a regressor": lambda: Exporter(AdaptiveKernelRegressor(), ["mae"], 1000),
+    "refitted": lambda: Exporter(WindowRefit(KernelRegressor(max_features=64)), ["mae"], 1000),
+    "a detector": lambda: Exporter(KernelNoveltyDetector(), ["flagged"], 1000),
+    "a ratio": lambda: Exporter(KernelDensityRatio(), [], 1000),
+    "River's": lambda: Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000),
+    "late": lambda: Exporter(KernelClassifier(), ["accuracy"], 1000, LabelJoin("id", "y", 60.0, 10)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shown", [False, True], ids=["before a record", "after some"])
+def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) -> None:
+    exporter = KINDS[kind]()
+    if shown:
+        exporter.chunk(ChunkResult(counts=RecordCounts(consumed=9, predicted=6), losses=[0.5], learn_seconds=3e-6))
+        models = {"one": ModelView(rolling={"accuracy": 0.5}), "other": ModelView(disabled="it raised")}
+        seconds = dict.fromkeys(ACTIVITIES, 0.25)
+        figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}
+        exporter.show(View(models=models, **figures))  # type: ignore[arg-type]
+        exporter.refresh(100, 5.0, 0.375, -0.75, {})
+    with serving(registry=exporter.registry) as url:
         text = get(f"{url}/metrics")[1]
+    assert 'streamkernel_loop_seconds_total{activity="source"}' in text
+    assert "process_cpu_seconds_total" in text
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
