@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,12 +117,13 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     )
     source = plan.warm
 
-    def show(view: View) -> None:  # noqa: ARG001
+    def publish(view: View) -> None:  # noqa: ARG001
         # The metrics count the main source alone; of what else goes on, checkpoints and outputs, they tell meanwhile.
         observer.publish()
 
+    show: Callable[[View], None] = publish
     if run.board is not None:
-        show = run.board.follow(source.describe, checkpoints, {"warm_start": warm.positions}, show)
+        show = run.board.follow(source.describe, checkpoints, {"warm_start": warm.positions}, publish)
     watch = Watch(processor, None, checkpoints.describe, show, dead_letters=run.dead_letters)
     if run.health is not None:
         run.health.trouble = watch.trouble

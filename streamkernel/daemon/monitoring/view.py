@@ -9,7 +9,7 @@ from typing import Any
 
 from streamkernel.daemon.monitoring.model_view import ModelView
 
-__all__ = ["View", "show_nothing"]
+__all__ = ["View"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,3 @@ class View:
             growth=one.growth,
             models={},
         )
-
-
-def show_nothing(view: View) -> None:
-    """Show a view to nobody."""

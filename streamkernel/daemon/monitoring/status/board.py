@@ -20,7 +20,7 @@ from streamkernel.daemon.monitoring.status.document import status_document, stat
 from streamkernel.daemon.monitoring.status.history import FigureHistory, HistoryColumns
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.monitoring.status.pipeline import drawn, written
-from streamkernel.daemon.monitoring.view import View, show_nothing
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator
 
 __all__ = ["STATUS_VERSION", "StatusBoard"]
@@ -103,7 +103,7 @@ class StatusBoard:
         source: Callable[[], str],
         checkpoints: CheckpointCoordinator,
         places: Mapping[str, Mapping[int, Position]],
-        show: Callable[[View], None] = show_nothing,
+        show: Callable[[View], None],
     ) -> Callable[[View], None]:
         """Follow a run, or its warm start, from now on.
 
