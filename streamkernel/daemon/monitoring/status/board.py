@@ -32,7 +32,7 @@ _RATE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class _Snapshot:
+class _PublishedStatus:
     """What the loop published last; nobody writes to it."""
 
     time: float
@@ -90,7 +90,7 @@ class StatusBoard:
         self._source: Callable[[], str] = plan.source.describe
         self._places: Mapping[str, Mapping[int, Position]] = {}
         self._coordinator: CheckpointCoordinator | None = None
-        self._snapshot = _Snapshot(self._time(), self._history.columns)
+        self._snapshot = _PublishedStatus(self._time(), self._history.columns)
         self.letters = LastDeadLetters(settings.dead_letter_chars, plan.redact, now)
         self.checkpoints = CheckpointFiguresObserver(exporter)
         models = plan.models or {"": plan.model}
@@ -144,7 +144,7 @@ class StatusBoard:
         figures = {"loss": view.loss, "rate": rate, "features": growth, "lag": sum(lag.values()) if lag else math.nan}
         self._history.add(now, figures | {f"rolling_{name}": value for name, value in view.rolling.items()})
         coordinator = self._coordinator
-        self._snapshot = _Snapshot(
+        self._snapshot = _PublishedStatus(
             now,
             self._history.columns,
             view,
@@ -158,7 +158,7 @@ class StatusBoard:
         """Return the status as JSON; None where a partition is asked for, which only a member of a group has."""
         return None if partition is not None else to_json(self._status(self._snapshot, since))
 
-    def _status(self, shown: _Snapshot, since: float) -> dict[str, Any]:
+    def _status(self, shown: _PublishedStatus, since: float) -> dict[str, Any]:
         state, detail = self._health.state()
         plan = self._plan
         return {
