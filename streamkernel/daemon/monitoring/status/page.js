@@ -113,12 +113,12 @@ function drawCharts(status) {
 
 const GROWTH = {
   features: "features", blocks: "blocks", grown: "blocks grown", reused: "blocks reused", refits: "refits",
-  window: "records in the window",
+  window: "records in the window", drifts: "drifts detected", metric_relearnings: "metrics relearnt",
 };
 
 function drawModel(status) {
   const { figures } = status;
-  const found = Object.entries({ ...GROWTH, ...(status.changes ?? {}) })
+  const found = Object.entries(GROWTH)
     .filter(([key]) => known(figures[key]))
     .map(([key, title]) => [title, whole(figures[key])]);
   if (known(status.check_margin)) found.push(["margin of the check", number(status.check_margin)]);
