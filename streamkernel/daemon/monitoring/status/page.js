@@ -123,8 +123,8 @@ function drawModel(status) {
     .map(([key, title]) => [title, whole(figures[key])]);
   if (known(status.check_margin)) found.push(["margin of the check", number(status.check_margin)]);
   growth.draw(found);
-  experts.draw(Object.entries(figures.expert_weights ?? {}));
-  inputs.draw(Object.entries(figures.input_importance ?? {}).slice(0, 12));
+  experts.draw(Object.entries(figures.expert_weights ?? {}), 10);
+  inputs.draw(Object.entries(figures.input_importance ?? {}), 10);
   const several = Object.entries(figures.models ?? {});
   models.draw(several.map(([name, one]) => [
     visible(name, 64),
