@@ -1,1 +1,1 @@
-"""The status page in a real browser."""
+"""The browser of tests, and the pictures it takes for the documentation."""
