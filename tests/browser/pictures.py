@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -34,35 +35,35 @@ def configuration() -> dict[str, object]:
         "predictions": {"kind": "jsonl", "path": "out/predictions.jsonl"},
         "dead_letters": {"kind": "jsonl", "path": "out/dead-letters.jsonl"},
         "checkpoint": {"directory": "out/state", "every_records": 5000},
-        "metrics": {"port": 0, "report": ["accuracy", "log_loss"]},
+        "metrics": {"port": 0, "report": ["accuracy", "macro_f1"]},
     }
 
 
 def line(draw: random.Random, turned: bool) -> str:
-    """A record; one of some thousand is broken."""
+    """A record; one of ten thousand is broken."""
     x, y, speed = draw.gauss(0, 1), draw.gauss(0, 1), draw.random()
     inside = (x * x + y * y < 1.2) != turned != (draw.random() < 0.04)
     kind = draw.random()
     colour = draw.choice(["red", "green", "blue"])
-    if kind < 0.0002:
+    if kind < 0.00005:
         return f"inf,{y:.4f},{speed:.3f},{colour},{inside}"
-    if kind < 0.0004:
+    if kind < 0.0001:
         return f"{x:.4f},{y:.4f},<script>alert(1)</script>"
     return f"{x:.4f},{y:.4f},{speed:.3f},{colour},{inside}"
 
 
-def feed(path: Path, seconds: float) -> None:
-    """Append to the stream at a steady rate; what is inside is turned round half way."""
+def feed(path: Path, seconds: float, ended: threading.Event) -> None:
+    """Append to the stream at a steady rate until the end; what is inside is turned round half way."""
     draw = random.Random(1)
     begun = time.monotonic()
     written = 0
     with path.open("a") as file:
-        while (passed := time.monotonic() - begun) < seconds:
+        while not ended.wait(0.05):
+            passed = time.monotonic() - begun
             for _ in range(int(passed * _RATE) - written):
                 file.write(line(draw, passed > seconds / 2) + "\n")
                 written += 1
             file.flush()
-            time.sleep(0.05)
 
 
 def take(url: str, folder: Path) -> None:
@@ -100,15 +101,21 @@ def main() -> None:
                 env={"PYTHONPATH": str(_ROOT), "PATH": "/usr/bin:/bin"},
                 stderr=errors,
             )
+        ended = threading.Event()
+        feeding = threading.Thread(target=feed, args=(folder / "stream.csv", given.seconds, ended))
         try:
             while not (found := re.search(r"serving metrics at (http://\S+)/metrics", log.read_text())):
                 assert daemon.poll() is None, log.read_text()
                 time.sleep(0.1)
-            feed(folder / "stream.csv", given.seconds)
+            feeding.start()
+            time.sleep(given.seconds)
             take(found[1], given.to)
         finally:
+            ended.set()
             daemon.terminate()
             daemon.wait()
+            if feeding.ident is not None:
+                feeding.join()
 
 
 if __name__ == "__main__":

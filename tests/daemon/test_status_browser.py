@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser
 from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.browser.chromium import Opened, chromium
 from tests.daemon.conftest import Home, Launcher, program, write_stream
+from tests.daemon.members import BoardedMember
 from tests.daemon.status import BoardedRun, account, letter, served
 
 FOLLOWED = {"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}
@@ -152,5 +154,34 @@ def test_a_machine_that_grows_late_labels_and_several_models(browser: Browser, h
         run.time.now += 100
         opened.wait_for(lambda text: "The figures are 1 min 40 s old" in text)
         assert_open_to_all(opened)
+        assert opened.complaints == []
+        opened.close()
+
+
+def test_a_member_shows_its_partitions_and_leads_to_each(
+    browser: Browser, homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    for name in ("one", "two"):
+        home = homes(name)
+        (home.folder / "stream.csv").write_text("a,y\n")
+        monkeypatch.chdir(home.folder)
+        runs.append(BoardedRun(home))
+        for point in range(3):
+            runs[-1].learn(loss=0.5 - point / 10, account=account(consumed=1500), rolling={"accuracy": 0.75})
+    with ExitStack() as stack:
+        member = BoardedMember(runs[0].plan, runs, stack)
+        url = stack.enter_context(served(member.health))
+        opened = Opened(browser, url)
+        text = opened.wait_for(lambda text: "Partitions of this member" in text)
+        for shown in ("group <g>", "3,000", "1,500", "accuracy 0.75", "waiting to be started", "4001"):
+            assert shown in text, shown
+        assert_open_to_all(opened)
+        opened.page.click("text='1' >> nth=0")
+        member.now += 2
+        text = opened.wait_for(lambda text: "partition 1" in text and "Progressive loss" in text)
+        assert opened.page.locator(".chart").count() >= 2
+        opened.page.click("text=all partitions")
+        opened.wait_for(lambda text: "Partitions of this member" in text)
         assert opened.complaints == []
         opened.close()
