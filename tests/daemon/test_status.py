@@ -11,6 +11,7 @@ import re
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -225,3 +226,9 @@ def test_the_rate_is_that_of_the_last_seconds(here: Home) -> None:
         run.learn(1.0, taken=2900 + 10 * second)
     assert run.status()["rate"] == pytest.approx(10.0)
     assert run.status()["snapshot"] == pytest.approx(run.time.now, abs=0.01)
+
+
+def test_the_fields_are_those_of_the_documentation(here: Home) -> None:
+    page = Path(__file__).parents[2] / "docs/how-to/status-page.md"
+    section = page.read_text().partition("## The same as JSON")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(BoardedRun(here).status())
