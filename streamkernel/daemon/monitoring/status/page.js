@@ -185,7 +185,7 @@ function drawMember(status) {
     ["Partitions held", whole(status.held.length)],
     ["Records", whole(sum((child) => child.figures.account?.consumed))],
     ["Records/s", short(sum((child) => child.rate))],
-    ["Lag", short(sum(total)), "records to come"],
+    ...(shown.some(([, child]) => child?.lag.length) ? [["Lag", short(sum(total)), "records to come"]] : []),
     ["Dead letters", whole(sum((child) => child.figures.account?.dead))],
     ["Uptime", duration(status.now - status.started)],
   ]);
