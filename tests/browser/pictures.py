@@ -42,7 +42,7 @@ def configuration() -> dict[str, object]:
 def line(draw: random.Random, turned: bool) -> str:
     """A record; one of ten thousand is broken."""
     x, y, speed = draw.gauss(0, 1), draw.gauss(0, 1), draw.random()
-    inside = (x * x + y * y < 1.2) != turned != (draw.random() < 0.04)
+    inside = bool((x * x + y * y < 1.2) ^ turned ^ (draw.random() < 0.04))
     kind = draw.random()
     colour = draw.choice(["red", "green", "blue"])
     if kind < 0.00005:
