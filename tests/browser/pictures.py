@@ -86,7 +86,7 @@ def take(url: str, folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=240.0, help="how long the daemon learns")
+    parser.add_argument("--seconds", type=float, default=200.0, help="how long the daemon learns")
     parser.add_argument("--to", type=Path, default=_DOCS, help="the folder of the pictures")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
