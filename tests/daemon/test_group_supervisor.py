@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -12,11 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from streamkernel.daemon.group.page import member_page
 
 from streamkernel.daemon.base.errors import DaemonError
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.group.child import Child
+from streamkernel.daemon.group.member_status import MemberStatus
 from streamkernel.daemon.group.supervisor import Supervisor
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
 
 _SECONDS = 60
 
@@ -32,6 +36,7 @@ print(json.dumps(["reading", 1]))
 print(json.dumps(["saved", int(sys.stdin.read() or 0)]), flush=True)
 time.sleep(600)
 """
+SERVING = 'print(json.dumps(["serving", ["127.0.0.1", 1234]]))'
 DEAF = GOOD.replace("signal.signal(signal.SIGTERM, end)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
 FAILING = """
 import json
@@ -213,17 +218,22 @@ def test_ctrl_c_at_the_terminal_is_for_the_member_alone(supervise: Callable[...,
     assert os.getpgid(supervisor.children[0].pid) != os.getpgid(0)
 
 
-def test_the_page_shows_every_partition(supervise: Callable[..., Supervisor]) -> None:
-    waiting = GOOD.replace('["reading", 1]', '["waiting", "process 7 on <b>"]')
-    supervisor = supervise(GOOD, waiting, given=b"12345")
+def test_the_status_shows_every_partition(supervise: Callable[..., Supervisor], here: Home) -> None:
+    waiting = GOOD.replace('["reading", 1]', '["waiting", "process 7 on <b>"]').replace(SERVING, "")
+    supervisor = supervise(GOOD.replace(SERVING, ""), waiting, given=b"12345")
     supervisor.assign({0, 1})
     poll_until(supervisor, lambda: all(child.saved is not None for child in supervisor.children.values()))
-    page = member_page("a.yaml", "group <g>", [0, 1, 2], supervisor.children)
-    rows = re.findall(r"<tr>(.*)</tr>", page)
-    assert rows[1].endswith("<td>reading</td><td>12,345</td>")
-    assert rows[2].endswith("<td>waiting for process 7 on &lt;b&gt;</td><td>12,345</td>")
-    assert rows[3] == "<td>2</td><td></td><td>waiting to be started</td><td></td>"
-    assert "group &lt;g&gt;; partitions held: 3" in page
+    supervisor.assigned = frozenset({0, 1, 2})
+    plan = prepare(here.configure(metrics={"port": 0}))
+    shown = MemberStatus(plan, Health(ready=True), supervisor, lambda: "group <g>", lambda: None).to_json()
+    assert shown is not None
+    status = json.loads(shown)
+    assert (status["kind"], status["source"], status["held"]) == ("member", "group <g>", [0, 1, 2])
+    assert [(one["process"], one["saved"]) for one in status["partitions"]] == [
+        ("reading", 12345),
+        ("waiting for process 7 on <b>", 12345),
+        ("waiting to be started", None),
+    ]
 
 
 @pytest.fixture(autouse=True)

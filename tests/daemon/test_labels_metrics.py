@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ from river import linear_model
 
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.metrics import Exporter
-from streamkernel.daemon.monitoring.view import View, status_page
+from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.endpoint import get, values_of
 from tests.daemon.labels_stream import sections, write_pair
@@ -69,10 +70,9 @@ def test_what_a_daemon_serves_is_what_its_checkpoint_says(home: Home, launcher: 
     daemon = launcher.start(home, "run", "config.yaml")
     url = daemon.wait_for(r"serving metrics at (http://127\.0\.0\.1:\d+)/metrics")[1]
     # Page and gauges follow twice a second, together.
-    ends = [f"<th>{name}</th><td>{n:,}</td>" for name, n in zip(("consumed", "labels: taken"), lines, strict=True)]
     for _ in range(1000):
-        page = get(f"{url}/")[1]
-        if all(end in page for end in ends):
+        figures = json.loads(get(f"{url}/api/status")[1])["figures"]
+        if [figures["account"].get("consumed"), figures.get("labels", {}).get("taken")] == lines:
             break
         time.sleep(0.02)
     values = values_of(get(f"{url}/metrics")[1])
@@ -85,8 +85,9 @@ def test_what_a_daemon_serves_is_what_its_checkpoint_says(home: Home, launcher: 
     assert values["labels_waiting"] == header["waiting"] > 0
     dead = sum(value for name, value in values.items() if name.startswith("labels_dead_lettered_total"))
     assert dead == header["account"]["dead"]
-    assert f"<tr><th>labels: pending</th><td>{header['pending']}</td></tr>" in page
+    assert figures["labels"]["pending"] == header["pending"]
+    assert figures["labels"] == {**header["account"], **{name: header[name] for name in ("pending", "waiting")}}
 
 
-def test_the_page_of_a_daemon_without_late_labels_has_none() -> None:
-    assert "labels:" not in status_page("a.yaml", "somewhere", View())
+def test_the_status_of_a_daemon_without_late_labels_has_none() -> None:
+    assert "labels" not in View().to_json()

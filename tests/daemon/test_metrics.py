@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -107,9 +108,10 @@ def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Laun
         time.sleep(0.05)
     assert get(f"{url}/healthz") == (200, "ok\n")
     assert get(f"{url}/readyz") == (200, "ready\n")
-    status, page = get(f"{url}/")
+    assert get(f"{url}/")[0] == 200
+    status, answer = get(f"{url}/api/status")
     assert status == 200
-    assert "csv file stream.csv, followed" in page
+    assert json.loads(answer)["source"] == "csv file stream.csv, followed"
     assert get(f"{url}/elsewhere")[0] == 404
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0

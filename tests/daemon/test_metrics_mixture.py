@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import signal
@@ -13,7 +14,6 @@ from river import base
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.monitoring.metrics import Exporter
-from streamkernel.daemon.monitoring.view import View, status_page
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 
@@ -97,25 +97,18 @@ class TestMixture:
         daemon.wait_for("reading csv file")
         while (values := values_of(get(f"{url}/metrics")[1]))["lifetime_records"] < 400:
             time.sleep(0.05)
-        page = get(f"{url}/")[1]
+        figures = json.loads(get(f"{url}/api/status")[1])["figures"]
         daemon.signal(signal.SIGTERM)
         assert daemon.wait().returncode == 0
         model = home.header()["model"]
         assert model["expert_weights"]
         for expert, weight in model["expert_weights"].items():
             assert values[f"expert_weight{{expert={expert}}}"] == weight
-            assert f"<tr><th>expert: {expert}</th><td>{weight:.1%}</td></tr>" in page
+        assert figures["expert_weights"] == model["expert_weights"]
+        assert figures["input_importance"] == model["input_importance"]
         assert {"a", "b"} <= set(model["input_importance"])
         for name, share in model["input_importance"].items():
             assert values[f"input_importance{{input={name}}}"] == share
-            assert f"<tr><th>input: {name}</th><td>{share:.1%}</td></tr>" in page
         table = launcher.call(home, "inspect", "out/state").stdout
         assert re.search(r"model: expert_weights: head, drift 0 +\d+\.\d%", table)
         assert re.search(r"model: input_importance: a +\d+\.\d%", table)
-
-
-def test_the_page_shows_few_inputs_and_no_markup() -> None:
-    inputs = {f"<b>{i}</b>": 0.1 for i in range(10)}
-    page = status_page("config.yaml", "a file", View(experts={"trees": 1.0}, inputs=inputs))
-    assert "<tr><th>expert: trees</th><td>100.0%</td></tr>" in page
-    assert re.findall(r"<th>input: (.*?)</th>", page) == [f"&lt;b&gt;{i}&lt;/b&gt;" for i in range(5)]

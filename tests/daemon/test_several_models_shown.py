@@ -7,8 +7,9 @@ import json
 import pytest
 
 from streamkernel.daemon.monitoring.metrics import Exporter
-from streamkernel.daemon.monitoring.model_view import ModelView, model_rows
+from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.summary import summary_table
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from tests.daemon.conftest import Home
 from tests.daemon.test_several_models import OURS, RIVER, several
@@ -48,9 +49,9 @@ def test_the_metrics_have_the_label_model(here: Home) -> None:
         'streamkernel_model_loss_sum{model="champion"}',
     ):
         assert line in text
-    (row,) = [one for one in model_rows(view.models) if "state" in one]
-    assert row == "<th>state</th><td>published</td><td>challenger</td>"
+    shown = view.to_json()["models"]
+    assert {name: one["published"] for name, one in shown.items()} == {"champion": True, "challenger": False}
     table = summary_table(view.by_model())
     assert [column.header for column in table.columns] == ["", "champion (published)", "challenger (challenger)"]
-    assert model_rows({}) == []
+    assert "models" not in View().to_json()
     assert ModelView(disabled="x").state == "disabled"

@@ -1,8 +1,8 @@
 // Charts as SVG, drawn in place: one line each, with a gap where the process made no points.
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 480;
-const HEIGHT = 132;
+const WIDTH = 360;
+const HEIGHT = 128;
 const LEFT = 46;
 const RIGHT = 8;
 const TOP = 8;

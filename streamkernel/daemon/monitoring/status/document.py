@@ -35,7 +35,7 @@ def content_policy(style: str, script: str = "") -> str:
     Examples
     --------
     >>> content_policy("p{}").split(";")[:2]
-    ["default-src 'none'", " style-src 'sha256-9dNz5hjKBEbdQ5whX8vfPxNV3eKk7DnYtpUSXSF4AtQ='"]
+    ["default-src 'none'", " style-src 'sha256-gG2yISYereRMiG2lMXrbiUgi0Ubw9p7QCeWcroOvy9Y='"]
 
     """
     parts = ["default-src 'none'", f"style-src {_hash(style)}"]

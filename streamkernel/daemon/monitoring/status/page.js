@@ -113,18 +113,18 @@ function drawCharts(status) {
 
 const GROWTH = {
   features: "features", blocks: "blocks", grown: "blocks grown", reused: "blocks reused", refits: "refits",
-  window: "records in the window",
+  window: "records in the window", drifts: "drifts detected", metric_relearnings: "metrics relearnt",
 };
 
 function drawModel(status) {
   const { figures } = status;
-  const found = Object.entries({ ...GROWTH, ...(status.changes ?? {}) })
+  const found = Object.entries(GROWTH)
     .filter(([key]) => known(figures[key]))
     .map(([key, title]) => [title, whole(figures[key])]);
   if (known(status.check_margin)) found.push(["margin of the check", number(status.check_margin)]);
   growth.draw(found);
-  experts.draw(Object.entries(figures.expert_weights ?? {}));
-  inputs.draw(Object.entries(figures.input_importance ?? {}).slice(0, 12));
+  experts.draw(Object.entries(figures.expert_weights ?? {}), 10);
+  inputs.draw(Object.entries(figures.input_importance ?? {}), 10);
   const several = Object.entries(figures.models ?? {});
   models.draw(several.map(([name, one]) => [
     visible(name, 64),
@@ -185,7 +185,7 @@ function drawMember(status) {
     ["Partitions held", whole(status.held.length)],
     ["Records", whole(sum((child) => child.figures.account?.consumed))],
     ["Records/s", short(sum((child) => child.rate))],
-    ["Lag", short(sum(total)), "records to come"],
+    ...(shown.some(([, child]) => child?.lag.length) ? [["Lag", short(sum(total)), "records to come"]] : []),
     ["Dead letters", whole(sum((child) => child.figures.account?.dead))],
     ["Uptime", duration(status.now - status.started)],
   ]);

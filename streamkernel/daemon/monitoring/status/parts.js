@@ -108,13 +108,15 @@ class Bars {
     this.table.table.dataset.colour = colour;
   }
 
-  draw(shares, format = share) {
-    const most = Math.max(1e-12, ...shares.map(([, value]) => (known(value) ? value : 0)));
-    this.table.draw(shares.map(([name, value]) => [{ text: visible(name, 60), title: visible(name) }, "", format(value)]));
+  /** Show the largest shares, the largest first, or all in their order. */
+  draw(given, most = Infinity) {
+    const shares = most < Infinity ? [...given].sort(([, one], [, other]) => (other || 0) - (one || 0)) : given;
+    const largest = Math.max(1e-12, ...shares.map(([, value]) => (known(value) ? value : 0)));
+    this.table.draw(shares.map(([name, value]) => [{ text: visible(name, 60), title: visible(name) }, "", share(value)]), most);
     shares.slice(0, this.table.body.rows.length).forEach(([, value], place) => {
       const cell = this.table.body.rows[place].cells[1];
       cell.setAttribute("aria-hidden", "true");
-      cell.firstElementChild.style.width = `${(100 * Math.max(0, value || 0)) / most}%`;
+      cell.firstElementChild.style.width = `${(100 * Math.max(0, value || 0)) / largest}%`;
     });
   }
 }

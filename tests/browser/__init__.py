@@ -1,0 +1,1 @@
+"""The browser of tests, and the pictures it takes for the documentation."""
