@@ -72,10 +72,10 @@ def test_what_a_daemon_serves_is_what_its_checkpoint_says(home: Home, launcher: 
     ends = [f"<th>{name}</th><td>{n:,}</td>" for name, n in zip(("consumed", "labels: taken"), lines, strict=True)]
     for _ in range(1000):
         page = get(f"{url}/")[1]
-        if all(end in page for end in ends):
+        values = values_of(get(f"{url}/metrics")[1])
+        if all(end in page for end in ends) and values["records_consumed_total"] == lines[0]:
             break
         time.sleep(0.02)
-    values = values_of(get(f"{url}/metrics")[1])
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0
     header = home.header()["labels"]
