@@ -47,6 +47,8 @@ lock:
 	.venv/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv/lock/bin/uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 --upgrade --generate-hashes \
 		--no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements.lock
+	.venv/lock/bin/uv pip compile pyproject.toml --extra kafka-codecs --extra registry --universal --python-version 3.11 --generate-hashes \
+		--constraint requirements.lock --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-image.lock
 
 kafka-demo: .venv/ready
 	$(BIN)/python -m examples.kafka_demo

@@ -9,24 +9,18 @@ it needs Java 17 and Maven, listens on loopback only, and is gone afterwards.
 """
 
 import argparse
-import csv
 import itertools
 import math
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import orjson
-from kafka import KafkaProducer
-
+from examples.replay import Replay, rows
 from tests.kafka.broker import Broker
 from tests.kafka.producing import consume
 
@@ -35,41 +29,6 @@ TOPIC, PREDICTIONS, DEAD_LETTERS = "bananas", "bananas-predictions", "bananas-de
 TOLD_SECONDS = 5.0
 # The very first run on a machine compiles while the records wait.
 CATCH_UP_SECONDS = 180.0
-
-
-class Replay(threading.Thread):
-    """Produces the records of a file again and again, at a steady rate."""
-
-    def __init__(self, servers: str, rate: float) -> None:
-        super().__init__(daemon=True)
-        self._servers = servers
-        self._rate = rate
-        self._ended = threading.Event()
-        self.produced = 0
-
-    def run(self) -> None:
-        producer = KafkaProducer(bootstrap_servers=self._servers, linger_ms=5)
-        start = time.monotonic()
-        for row in itertools.cycle(_rows()):
-            # By the clock and not by a pause each: a slow moment is made up for.
-            ahead = start + self.produced / self._rate - time.monotonic()
-            if self._ended.wait(max(ahead, 0)):
-                break
-            producer.send(TOPIC, orjson.dumps(row))
-            self.produced += 1
-        producer.close()
-
-    def end(self) -> None:
-        """Stop, and wait for what is on its way."""
-        self._ended.set()
-        self.join()
-
-
-def _rows() -> Iterator[dict[str, Any]]:
-    with (ROOT / "examples/data/bananas.csv").open() as lines:
-        for row in csv.DictReader(lines):
-            label = row.pop("label")
-            yield {**{name: float(text) for name, text in row.items()}, "label": label}
 
 
 def _metrics(page: str) -> dict[str, float]:
@@ -108,7 +67,8 @@ def main() -> int:
         config.write_text(text.replace("port: 9108", f"port: {options.port}"))
         print(f"a broker at {broker.bootstrap}, the daemon's page at {page}", flush=True)
         daemon = subprocess.Popen([sys.executable, "-m", "streamkernel", "run", str(config)], cwd=folder)
-        replay = Replay(broker.bootstrap, options.rate)
+        values = itertools.cycle(rows(ROOT / "examples/data/bananas.csv", ["label"]))
+        replay = Replay(broker.bootstrap, TOPIC, values, options.rate)
         replay.start()
         try:
             started = time.monotonic()

@@ -35,8 +35,8 @@ def test_an_example_runs(script, expected, capsys, monkeypatch):
 
 
 def test_every_example_is_tested():
-    """kafka_demo beside the tests of Kafka, for it needs a broker."""
-    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    """kafka_demo and replay beside the tests of Kafka, for they need a broker."""
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"__init__"}
     assert scripts == {
         "river_pipeline",
         "frames",
@@ -46,6 +46,7 @@ def test_every_example_is_tested():
         "novelty",
         "drift_alarm",
         "quantile_bands",
+        "replay",
     }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry, Metric
 from river import linear_model
 
@@ -17,26 +18,39 @@ from streamkernel import (
 )
 from streamkernel.daemon.group.federation import Federation
 from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.monitoring import metric_facts
+from streamkernel.daemon.monitoring.metric_facts import after_restart, unit_of
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.daemon.service import service_metrics
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
+PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
 INTRO = """# Metrics
 
-What `/metrics` serves where the configuration has a section [`metrics`](configuration.md#metrics), for Prometheus or
-whatever reads its format. Each name begins with `streamkernel_`; a board that draws them is
-`configs/grafana/streamkernel.json`. Which of them to watch, and what their values tell:
-[operating the daemon](../operations.md#what-to-watch). Seconds are seconds, sizes are bytes, times are seconds since
-1970 (NaN before there is one).
+What `/metrics` serves where the configuration has a section [`metrics`](reference/configuration.md#metrics), for
+Prometheus or whatever reads its format. Each name begins with `streamkernel_`, but for those of the process, which have
+the names that every exporter gives them; boards that draw them, recording rules and alerts are in `configs/mixin/`.
+Which of them to watch, and what their values tell: [operating the daemon](operations.md#what-to-watch). A mean of no
+records is NaN, and so is a time that is not yet.
 
-- Counters begin at 0 with each process; only `lifetime_records` goes on from the checkpoint.
+- *restart* says what becomes of a metric when the process starts again: **0**: it begins at 0, as Prometheus expects of
+  counters, of which none goes on; **goes on**: it is as in the checkpoint that the run starts from; **anew**: it
+  begins without the records of the process before; **current**: it tells how things are, and nothing of the past.
+- A *loss* is in the unit of the model's loss, of numbers with the deviation of the targets as 1. A *share of 1* is a
+  number from 0 to 1.
 - A histogram is there as `..._bucket{le}`, `..._sum` and `..._count`.
-- The models are those at the end of the pipeline. Of a [group](../groups.md), the member serves the metrics of all its
-  daemons, each with the label `partition` besides.
+- The models are those at the end of the pipeline. Of a [group](groups.md), the member serves the metrics of all its
+  daemons, those of their processes among them, each with the label `partition` besides.
+- No label has values that a stream can make up without an end: `input` has at most 20 at a time, `topic` and
+  `partition` are those that are read, `path` and `status` those of the service's own answers, and all others are in the
+  configuration or in the tables below. There is no label of a record, a class or a file.
+- What is measured costs the same for each record, whatever it holds: counts and seconds are taken once a chunk, and
+  calibration looks at 16 of its records at most.
 """
 
+PREFIX = "streamkernel_"
+_HEAD = "| name | type | unit | labels | restart | meaning |\n| --- | --- | --- | --- | --- | --- |"
 _RIVER = linear_model.LogisticRegression
 
 
@@ -65,27 +79,32 @@ def sections() -> dict[str, Iterable[Metric]]:
     """The metrics by when they are there."""
     source: Any = SimpleNamespace(known={("clicks", 0): 1})
     join = LabelJoin("id", "y", 60.0, 10)
-    always = _exported(_RIVER(), source=source)
+    labels, numbers = _exported(_RIVER(), source=source), _exported(linear_model.LinearRegression(), source=source)
+    always = {name: family for name, family in labels.items() if name in numbers}
+    known = labels.keys() | numbers.keys()
     growing, adaptive = _exported(KernelRegressor()), _exported(_adaptive())
     trained: Any = SimpleNamespace(checkpoint=1, records=1, written=0.0, model=_RIVER())
-    ours = growing.keys() & adaptive.keys() - always.keys()
+    ours = growing.keys() & adaptive.keys() - known
     group = Federation(dict, lambda: 1)
     return {
-        "Always": always.values(),
+        "Always": [family for name, family in always.items() if name.startswith(PREFIX)],
+        "Of the process, always": [family for name, family in always.items() if not name.startswith(PREFIX)],
+        "With a classifier": _others(labels, always.keys()),
+        "With a regressor": _others(numbers, always.keys()),
         "With a model of ours": [growing[name] for name in growing if name in ours],
-        "With a growing model": _others(growing, always.keys() | ours),
+        "With a growing model": _others(growing, known | ours),
         "With a model that is refitted on its window": _others(
             _exported(WindowRefit(KernelRegressor(max_features=64))), growing
         ),
         "With a novelty detector": _others(_exported(KernelNoveltyDetector()), growing),
         "With a density ratio": _others(_exported(KernelDensityRatio()), growing),
-        "With an adaptive model": _others(adaptive, always.keys() | ours),
-        "With a file or topic for lines": _others(_exported(_RIVER(), outputs=("predictions",)), always.keys()),
-        "With several models": _others(_several(), always.keys()),
-        "With late labels": _others(_exported(_RIVER(), late=join), always.keys()),
-        "In mode predict": _others(_exported(_RIVER(), trained=trained), always.keys()),
+        "With an adaptive model": _others(adaptive, known | ours),
+        "With a file or topic for lines": _others(_exported(_RIVER(), outputs=("predictions",)), known),
+        "With several models": _others(_several(), known),
+        "With late labels": _others(_exported(_RIVER(), late=join), known),
+        "In mode predict": _others(_exported(_RIVER(), trained=trained), known),
         "Of a member of a group": _families(group.registry).values(),
-        "Of `streamkernel serve`, with those in mode predict": _others(
+        "Of `streamkernel serve`, with those in mode predict and of the process": _others(
             _families(service_metrics().registry), _exported(_RIVER(), trained=trained)
         ),
     }
@@ -96,11 +115,13 @@ def _others(families: dict[str, Metric], known: Iterable[str]) -> list[Metric]:
 
 
 def _row(family: Metric) -> str:
-    name = family.name.removeprefix("streamkernel_") + ("_total" if family.type == "counter" else "")
+    bare = family.name.removeprefix(PREFIX)
+    name = bare + ("_total" if family.type == "counter" else "")
     names = dict.fromkeys(label for sample in family.samples for label in sample.labels if label != "le")
     labels = ", ".join(f"`{label}`" for label in names)
     kind = "none: it may fall" if family.type == "unknown" else family.type
-    return f"| `{name}` | {kind} | {labels} | {family.documentation} |"
+    cells = f"`{name}`", kind, unit_of(bare), labels, after_restart(bare, family.type), family.documentation
+    return f"| {' | '.join(cells)} |"
 
 
 def _values(families: Iterable[Metric]) -> Iterable[str]:
@@ -112,7 +133,7 @@ def _values(families: Iterable[Metric]) -> Iterable[str]:
         if family.type == "counter" and len(values) > 1:
             (label,) = family.samples[0].labels
             words = ", ".join(f"`{value}`" for value in values)
-            yield f"`{label}` of `{family.name.removeprefix('streamkernel_')}_total`: {words}."
+            yield f"`{label}` of `{family.name.removeprefix(PREFIX)}_total`: {words}."
 
 
 def page() -> str:
@@ -121,7 +142,7 @@ def page() -> str:
     for title, families in sections().items():
         chosen = list(families)
         rows = "\n".join(map(_row, chosen))
-        parts.append(f"## {title}\n\n| name | type | labels | |\n| --- | --- | --- | --- |\n{rows}\n")
+        parts.append(f"## {title}\n\n{_HEAD}\n{rows}\n")
         parts += [f"{line}\n" for line in _values(chosen)]
     return "\n".join(parts)
 
@@ -133,6 +154,19 @@ def test_the_page_is_drawn_from_what_is_exported():
 def test_every_metric_has_one_line():
     names = [line.split("`")[1] for line in page().splitlines() if line.startswith("| `")]
     assert len(names) == len(set(names)) > 40
+
+
+def test_a_metric_without_a_unit_or_a_word_on_restarts_is_an_error():
+    with pytest.raises(KeyError, match="new_thing"):
+        unit_of("new_thing")
+    with pytest.raises(KeyError, match="new_thing"):
+        after_restart("new_thing", "gauge")
+
+
+def test_no_more_is_said_than_there_is():
+    """A metric that is gone takes its unit with it."""
+    named = {line.split("`")[1].removesuffix("_total") for line in page().splitlines() if line.startswith("| `")}
+    assert metric_facts._UNITS.keys() | metric_facts._RESTARTS.keys() <= named
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ class AdaptiveMachine(abc.ABC):
         What predicts and learns rows of numbers.
     n_records
         Labelled records learnt.
+    n_relearnings
+        Metrics that took effect since this machine was made, of both cores; it is not part of the state.
 
     """
 
@@ -65,6 +67,7 @@ class AdaptiveMachine(abc.ABC):
         self.lagged = lagged
         self.core = core
         self.n_records = 0
+        self.n_relearnings = 0
         self._encoder = BatchEncoder(inputs, self.targets)
         self._fast_path: AdaptiveFastPath | None = None
 
@@ -235,10 +238,11 @@ class AdaptiveMachine(abc.ABC):
     def _count(self, n_learnt: int) -> None:
         """Count records learnt, and let the cores learn their metrics where it is time."""
         self.n_records += n_learnt
-        learnt = self.core.end_segment(self.n_records, self._keys)
+        n_metrics = int(self.core.end_segment(self.n_records, self._keys))
         if self.lagged:
-            learnt |= self.lagged.end_segment(self.n_records)
-        if learnt:
+            n_metrics += self.lagged.end_segment(self.n_records)
+        if n_metrics:
+            self.n_relearnings += n_metrics
             self._fast_path = None
 
     @property

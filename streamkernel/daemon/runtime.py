@@ -6,6 +6,7 @@ import contextlib
 import logging
 
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import STANDARD_INPUT
 from streamkernel.daemon.config.plan import Plan
@@ -66,10 +67,12 @@ def run(
     listener = listener or LifecycleListener()
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(listener.signals())
+        health = Health()
+        stack.enter_context(Notifier(health, stopped))
         # The directory comes first: a second daemon is turned away before it touches anything.
         store = _take_store(plan, fresh, listener, stopped, stack)
         start = resume.resume(plan, store)
-        health, exporter = Health(), parts.make_exporter(plan, start)
+        exporter = parts.make_exporter(plan, start)
         if exporter is not None:
             listener.serving(*parts.serve(plan, exporter, health, stack))
         feed = parts.open_feed(plan, start, stopped, stack)
@@ -109,6 +112,7 @@ def run(
         show = stack.enter_context(show_progress(plan.path.stem, total, offset, listener.alone))
         watch = Watch(processor, exporter, checkpoints.describe, show, offset, dead_letters)
         health.trouble = watch.trouble
+        health.summary = lambda: watch.view.phrase()
         health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
         checkpoints.begin(stopped)
         _log.info("reading %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
@@ -127,6 +131,7 @@ def run(
             stopped=stopped,
             at_work=stopped.at_work,
             max_records=max_records,
+            times=watch.times,
         )
         try:
             why = _run_to_the_end(loop, checkpoints, health)

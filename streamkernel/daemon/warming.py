@@ -118,6 +118,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     source = plan.warm
     if run.health is not None:
         run.health.trouble = watch.trouble
+        run.health.summary = lambda: f"warm start: {watch.view.phrase()}"
         run.health.page = lambda: status_page(plan.path.name, plan.redact(source.describe()), watch.view)
     with source:
         source.open(warm.positions)
@@ -136,6 +137,7 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
             stopped=run.stopped,
             at_work=run.stopped.at_work,
             max_records=run.max_records,
+            times=watch.times,
         )
         with _telling_what_is_safe(checkpoints):
             why = checkpoints.finish_after(loop.run)

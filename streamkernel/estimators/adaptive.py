@@ -209,6 +209,14 @@ class AdaptiveMachineEstimator(StreamEstimator):
         return self._machine.experts.change.n_detected
 
     @property
+    def n_metric_relearnings(self) -> int:
+        """How often the metric of the inputs was learnt, the first included; with lags, of both cores.
+
+        Counted since the estimator was made or loaded: this is not in its state.
+        """
+        return self._machine.n_relearnings
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of the experts' matrices, the trees with their window, and the memory; with lags, of both cores."""
         machine = self._machine

@@ -20,12 +20,12 @@ import yaml
 _ROOT = Path(__file__).parents[2]
 
 
-def program(name: str) -> str:
-    """Find a program of Debian's prometheus; without it a test is skipped, but for CI, where it fails."""
+def program(name: str, package: str = "prometheus") -> str:
+    """Find a program of a package of Debian's; without it a test is skipped, but for CI, where it fails."""
     found = shutil.which(name)
     if found is not None:
         return found
-    missing = f"{name} is not installed (Debian: prometheus)"
+    missing = f"{name} is not installed (Debian: {package})"
     if os.environ.get("CI"):
         pytest.fail(missing, pytrace=False)
     pytest.skip(missing)

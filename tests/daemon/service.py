@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.service.roles import service_plan
 from streamkernel.daemon.service.run import StartedService, start_service
 from streamkernel.daemon.service.service_metrics import ServiceMetrics
@@ -65,7 +66,7 @@ def service_metrics() -> ServiceMetrics:
 def serving(home: Home, **sections: Any) -> Iterator[tuple[Client, StartedService]]:
     """Serve a configuration in this process."""
     with ExitStack() as stack:
-        started = start_service(service_plan(prepare(home.configure(**sections))), stack)
+        started = start_service(service_plan(prepare(home.configure(**sections))), stack, Health())
         client = Client(started.port)
         stack.callback(client.close)
         yield client, started

@@ -15,13 +15,25 @@ import pytest
 from river import linear_model, tree
 
 from connectors import Position
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, GaussianProcessRegressor, KernelClassifier
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    GaussianProcessRegressor,
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    WindowRefit,
+)
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.lag import LagCollector
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.model_view import ModelView
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
+from streamkernel.daemon.stream.loop_time import ACTIVITIES
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
@@ -34,11 +46,15 @@ ALWAYS = {
     *("last_record_timestamp_seconds", "checkpoint_last_success_timestamp_seconds", "checkpoint_size_bytes"),
     *("predict_duration_seconds", "learn_duration_seconds", "checkpoint_duration_seconds", "build_info"),
     *("consumer_lag_records", "clipped_targets_total", "ignored_labels_total", "not_finite_total"),
-    "ignored_inputs_total",
+    *("ignored_inputs_total", "loop_seconds_total", "slowest_record_seconds", "snapshot_timestamp_seconds"),
+    *("process_virtual_memory_bytes", "process_resident_memory_bytes", "process_start_time_seconds"),
+    *("process_cpu_seconds_total", "process_open_fds", "process_max_fds"),
 }
+LABELS, NUMBERS = {"calibration_error"}, {"interval_coverage"}
 OURS = {"random_features"}
-GROWING = OURS | {"feature_blocks_total", "max_features"}
-ADAPTIVE = OURS | {"expert_weight", "input_importance"}
+GROWING = OURS | {"feature_blocks_total", "max_features", "check_margin"}
+ADAPTIVE = OURS | {"expert_weight", "input_importance", "drift_events_total", "metric_relearnings_total"}
+NOVELTY = {"novelty_threshold", "novelties_total"}
 LATE = {
     *("labels_consumed_total", "labels_matched_total", "labels_expired_total", "labels_early_total"),
     *("labels_unmatched_total", "labels_doubled_total", "labels_skipped_total", "labels_dead_lettered_total"),
@@ -64,16 +80,17 @@ def exported(exporter: Exporter) -> set[str]:
 
 
 def test_the_names_are_these_and_no_others() -> None:
-    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | GROWING
-    assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | ADAPTIVE
-    assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | ADAPTIVE
-    assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | OURS
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS
-    assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS
+    assert exported(Exporter(KernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | GROWING
+    assert exported(Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000)) == ALWAYS | LABELS | ADAPTIVE
+    assert exported(Exporter(AdaptiveKernelRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS | ADAPTIVE
+    assert exported(Exporter(GaussianProcessRegressor(n_features=4), ["mae"], 1000)) == ALWAYS | NUMBERS | OURS
+    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000)) == ALWAYS | LABELS
+    assert exported(Exporter(KernelNoveltyDetector(), [], 1000)) == ALWAYS | GROWING | NOVELTY
+    assert exported(Exporter(tree.HoeffdingTreeRegressor(), ["mae"], 1000)) == ALWAYS | NUMBERS
     join = LabelJoin("id", "y", 60.0, 10)
-    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LATE
+    assert exported(Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, join)) == ALWAYS | LABELS | LATE
     outputs = Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000, outputs=["predictions"])
-    assert exported(outputs) == ALWAYS | {"output_latency_seconds"}
+    assert exported(outputs) == ALWAYS | LABELS | {"output_latency_seconds"}
 
 
 def test_counters_start_at_0_and_the_lifetime_goes_on(home: Home, launcher: Launcher) -> None:
@@ -203,16 +220,34 @@ def test_every_metric_is_typed_and_explained(model: Any) -> None:
         assert (family.type == "unknown") == (family.name == "streamkernel_loss_sum")
 
 
-@pytest.mark.parametrize("kind", ["growing", "adaptive", "adaptive, fresh", "River's"])
-def test_promtool_finds_nothing_to_say(kind: str, promtool: str) -> None:
-    models: dict[str, Callable[[], Any]] = {
-        "growing": KernelClassifier,
-        "adaptive": lambda: learnt(30),
-        "adaptive, fresh": AdaptiveKernelClassifier,
-        "River's": linear_model.LogisticRegression,
-    }
-    with serving(registry=Exporter(models[kind](), ["accuracy"], 1000).registry) as url:
+KINDS: dict[str, Callable[[], Exporter]] = {
+    "growing": lambda: Exporter(KernelClassifier(), ["accuracy"], 1000),
+    "adaptive": lambda: Exporter(learnt(30), ["accuracy"], 1000),
+    "adaptive, fresh": lambda: Exporter(AdaptiveKernelClassifier(), ["accuracy"], 1000),
+    "a regressor": lambda: Exporter(AdaptiveKernelRegressor(), ["mae"], 1000),
+    "refitted": lambda: Exporter(WindowRefit(KernelRegressor(max_features=64)), ["mae"], 1000),
+    "a detector": lambda: Exporter(KernelNoveltyDetector(), ["flagged"], 1000),
+    "a ratio": lambda: Exporter(KernelDensityRatio(), [], 1000),
+    "River's": lambda: Exporter(linear_model.LogisticRegression(), ["accuracy"], 1000),
+    "late": lambda: Exporter(KernelClassifier(), ["accuracy"], 1000, LabelJoin("id", "y", 60.0, 10)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shown", [False, True], ids=["before a record", "after some"])
+def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) -> None:
+    exporter = KINDS[kind]()
+    if shown:
+        exporter.chunk(ChunkResult(counts=RecordCounts(consumed=9, predicted=6), losses=[0.5], learn_seconds=3e-6))
+        models = {"one": ModelView(rolling={"accuracy": 0.5}), "other": ModelView(disabled="it raised")}
+        seconds = dict.fromkeys(ACTIVITIES, 0.25)
+        figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}
+        exporter.show(View(models=models, **figures))  # type: ignore[arg-type]
+        exporter.refresh(100, 5.0, 0.375, -0.75, {})
+    with serving(registry=exporter.registry) as url:
         text = get(f"{url}/metrics")[1]
+    assert 'streamkernel_loop_seconds_total{activity="source"}' in text
+    assert "process_cpu_seconds_total" in text
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 

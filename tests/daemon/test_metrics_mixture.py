@@ -6,9 +6,10 @@ import random
 import re
 import signal
 import time
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from river import base
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.monitoring.metrics import Exporter
@@ -24,6 +25,17 @@ def learnt(n_inputs: int, records: int = 120) -> AdaptiveKernelClassifier:
     model = AdaptiveKernelClassifier(n_features=16, seed=1)
     model.advance(xs, [sum(value / (1 + j) for j, value in enumerate(x.values())) > 0 for x in xs])
     return model
+
+
+class Weighing(base.Classifier):
+    """A classifier that says of its inputs what a test wants."""
+
+    def __init__(self) -> None:
+        self.n_features, self.n_ignored_inputs, self.expert_weights = 1, 0, {"a": 1.0}
+        self.feature_importances_ = {f"old {i}": 0.05 for i in range(20)}
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learn nothing."""
 
 
 class TestMixture:
@@ -54,9 +66,8 @@ class TestMixture:
         assert "the 20 most important inputs only" in explained
 
     def test_an_input_that_has_lost_its_place_is_gone(self) -> None:
-        model = SimpleNamespace(n_features=1, n_ignored_inputs=0, expert_weights={"a": 1.0}, feature_importances_={})
-        model.feature_importances_ = {f"old {i}": 0.05 for i in range(20)}
-        exporter = Exporter(model, ["accuracy"], 10)  # type: ignore[arg-type]
+        model = Weighing()
+        exporter = Exporter(model, ["accuracy"], 10)
         model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
         exporter.refresh(1, 1.0, 0.5, 0.5, {})
         with serving(registry=exporter.registry) as url:

@@ -1,4 +1,4 @@
-"""What an operator watches refits by: metrics, log lines, probes, and the alert rules, which promtool tries."""
+"""What an operator watches refits by: metrics, log lines and probes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,13 @@ from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from streamkernel.daemon.wiring.processor import make_processor
-from tests.daemon.alert_rules import assert_fires, rules_in, series
 from tests.daemon.conftest import Home
 from tests.daemon.refits import refitted
 from tests.daemon.test_several_models import several
 
-RULES = Path(__file__).parents[2] / "configs/prometheus/window-alerts.yml"
+PAGE = Path(__file__).parents[2] / "docs/how-to/refits.md"
 SPENT, LAST = "streamkernel_window_refit_seconds_total", "streamkernel_window_refit_last_seconds"
 FAILURES = "streamkernel_window_refit_failures_total"
-WELL = [series(SPENT, "0+6x60"), series(FAILURES, "1+0x60"), series(LAST, "12+0x60")]
-ILL = {
-    "StreamkernelRefitFails": [series(FAILURES, "0+0x20 1+0x40")],
-    "StreamkernelRefitsTakeLong": [series(SPENT, "0+40x60")],
-    "StreamkernelLongRefit": [series(LAST, "90+0x60")],
-}
 
 
 def learnt(n: int, **given: int) -> WindowRefit:
@@ -103,19 +96,6 @@ def test_the_daemon_is_well_while_a_refit_is_at_work(here: Home, monkeypatch: py
     assert watch.trouble() is None
 
 
-def test_the_alerts_ask_for_what_is_exported() -> None:
-    exporter = Exporter(learnt(0), ["accuracy"], 1000)
-    names = {sample.name for family in exporter.registry.collect() for sample in family.samples}
-    asked = {name for rule in rules_in(RULES) for name in re.findall(r"\bstreamkernel_\w+", rule["expr"])}
-    assert asked
-    assert asked <= names
-
-
-@pytest.mark.parametrize("alert", [None, *ILL])
-def test_each_alert_comes_when_it_should_and_no_other(alert: str | None, promtool: str, tmp_path: Path) -> None:
-    assert_fires(alert, RULES, WELL, ILL, promtool, tmp_path)
-
-
-def test_the_page_names_each_alert_and_metric() -> None:
-    text = (RULES.parents[2] / "docs/how-to/refits.md").read_text()
-    assert [name for name in (*ILL, SPENT, FAILURES, LAST) if f"`{name}`" not in text] == []
+def test_the_page_names_each_metric() -> None:
+    text = PAGE.read_text()
+    assert [name for name in (SPENT, FAILURES, LAST) if f"`{name}`" not in text] == []

@@ -14,6 +14,7 @@ import pytest
 
 from connectors.journal import writer as writing
 from connectors.journal.source import JournalSource
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.problems import ConfigError
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.service.roles import service_plan
@@ -257,7 +258,7 @@ def test_a_group_is_served_by_partition(here: Home) -> None:
     with pytest.raises(ConfigError, match="say by --partition N which one is served"):
         service_plan(prepare(path))
     with ExitStack() as stack:
-        started = start_service(service_plan(prepare(path), 3), stack)
+        started = start_service(service_plan(prepare(path), 3), stack, Health())
         client = Client(started.port)
         stack.callback(client.close)
         assert client.ask("/predict", X)[1]["checkpoint"] > 0

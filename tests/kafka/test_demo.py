@@ -1,15 +1,20 @@
-"""`make kafka-demo`: a broker, a stream and the daemon, and the account at the end."""
+"""`make kafka-demo`: a broker, a stream and the daemon, and the account at the end; the stream also by itself."""
 
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
+from tests.kafka.cluster import Cluster
 from tests.kafka.listeners import free_listeners
+from tests.kafka.producing import consume
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,3 +29,22 @@ def test_it_ends_cleanly_with_every_record_predicted() -> None:
     assert told is not None, ended.stdout
     assert told[1] == told[2] != "0"
     assert "Traceback" not in ended.stderr
+
+
+def test_a_file_is_replayed_into_a_topic(broker: Cluster, topic: Callable[..., str], tmp_path: Path) -> None:
+    file, name = tmp_path / "stream.csv", topic()
+    file.write_text("a,colour,label\n1,red,-1\n2.5,,1\n")
+    command = [sys.executable, "-m", "examples.replay", str(file), name, "--servers", broker.bootstrap]
+    options = ["--text", "label", "--rate", "2000", "--records", "5"]
+    ended = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == f"{name}: 5 records\n"
+    rows = [{"a": 1.0, "colour": "red", "label": "-1"}, {"a": 2.5, "colour": "", "label": "1"}]
+    assert [orjson.loads(record.value) for record in consume(broker.bootstrap, name)[0]] == [*rows, *rows, rows[0]]
+    replaying = subprocess.Popen([*command, "--rate", "100"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    while len(consume(broker.bootstrap, name)[0]) <= 5:  # without end, until it is told
+        assert replaying.poll() is None
+    replaying.send_signal(signal.SIGTERM)
+    told, _ = replaying.communicate(timeout=120)
+    assert replaying.returncode == 0
+    assert told == f"{name}: {len(consume(broker.bootstrap, name)[0]) - 5} records\n"

@@ -1,8 +1,7 @@
-"""What the daemon shows while it reads a topic: the lag, at any moment, and its panel."""
+"""What the daemon shows while it reads a topic: the lag, at any moment, and what boards and alerts make of it."""
 
 from __future__ import annotations
 
-import json
 import random
 import signal
 import time
@@ -11,13 +10,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.daemon.conftest import Home, Launcher, program
-from tests.daemon.test_prometheus import DASHBOARD, OF_TOPICS, answer, prometheus
 from tests.kafka.cluster import Cluster
+from tests.kafka.members import Group
 from tests.kafka.producing import produce
+from tests.mixin.boards import DAEMON, asked_by_panel
+from tests.mixin.conftest import MIXIN
+from tests.mixin.scraping import ALERTS_OF_TOPICS, PANELS_OF_TOPICS, answer, prometheus, without_bounds
 
 Topics = Callable[..., str]
 BACKLOG = 20_000
+SERVING = r"serving metrics at http://(\S+)/metrics"
+LAG = "instance:streamkernel_consumer_lag_records:sum"
+SERIES = {
+    "Lag by topic and partition": 4,
+    "Lag of each instance": 2,
+    "Partitions of each member": 1,
+    "StreamkernelSourceStalled": 3,  # for the one instance, and for each partition of the member
+    "StreamkernelLagGrowing": 2,
+    LAG: 2,
+}
 
 
 def rings(count: int) -> list[dict[str, Any]]:
@@ -33,6 +47,15 @@ def configure(home: Home, broker: Cluster, name: str) -> None:
         model=[{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}],
         metrics={"port": 0},
     )
+
+
+def asked_of_topics() -> dict[str, str]:
+    """Return what the panels and the alerts ask for that only topics have."""
+    panels = asked_by_panel(DAEMON)
+    groups = yaml.safe_load((MIXIN / "alerts.yaml").read_text())["groups"]
+    alerts = {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
+    shown = {title: asked for title in PANELS_OF_TOPICS for (asked,) in [panels[title]]}
+    return {**shown, **{alert: without_bounds(alerts[alert]) for alert in ALERTS_OF_TOPICS}, LAG: LAG}
 
 
 def scraped(url: str) -> tuple[float, float]:
@@ -62,21 +85,29 @@ def test_the_lag_is_right_at_any_moment(broker: Cluster, topic: Topics, home: Ho
     assert daemon.wait().returncode == 0
 
 
-def test_the_panels_of_topics_get_data(
+def test_the_panels_and_alerts_of_topics_get_data(
     broker: Cluster, topic: Topics, home: Home, launcher: Launcher, tmp_path: Path
 ) -> None:
+    """Of a daemon that reads two partitions alone, and of a member of a group that has two."""
     program_of_prometheus = program("prometheus")  # before a daemon is started
-    name = topic(partitions=2)
-    produce(broker.bootstrap, name, rings(100))
+    name, of_group = topic(partitions=2), topic(partitions=2)
+    for one in (name, of_group):
+        produce(broker.bootstrap, one, rings(100), partition=lambda number: number % 2)
     configure(home, broker, name)
     daemon = launcher.start(home, "run", "config.yaml")
-    address = daemon.wait_for(r"serving metrics at http://(\S+)/metrics")[1]
-    panels = {panel["title"]: panel for panel in json.loads(DASHBOARD.read_text())["panels"]}
-    asked = [target["expr"] for title in OF_TOPICS for target in panels[title]["targets"]]
-    with prometheus(program_of_prometheus, tmp_path, [address]) as url:
-        deadline = time.monotonic() + 60
-        while [answer(url, expression) for expression in asked] != [2] * len(asked):
-            assert time.monotonic() < deadline, (tmp_path / "prometheus.log").read_text()
-            time.sleep(0.1)
+    addresses = [daemon.wait_for(SERVING)[1]]
+    folder = tmp_path / "group"
+    folder.mkdir()
+    group = Group(folder, broker, of_group, 2)
+    try:
+        addresses.append(group.start().wait_for(SERVING))
+        given = asked_of_topics()
+        with prometheus(program_of_prometheus, tmp_path, addresses) as url:
+            deadline = time.monotonic() + 90
+            while (counts := {title: answer(url, asked) for title, asked in given.items()}) != SERIES:
+                assert time.monotonic() < deadline, (counts, (tmp_path / "prometheus.log").read_text())
+                time.sleep(0.1)
+    finally:
+        group.close()
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0

@@ -20,6 +20,8 @@ class Health:
         Asked for a sentence on why no records come though it would take them; None: they may come.
     trouble
         Asked for a sentence on what is wrong; None: the daemon is well.
+    summary
+        Asked for a phrase on how far the daemon is, for the service manager's status line.
     page
         Asked for the status page, as HTML.
 
@@ -28,4 +30,5 @@ class Health:
     ready: bool = False
     obstacle: Callable[[], str | None] = lambda: None
     trouble: Callable[[], str | None] = lambda: None
+    summary: Callable[[], str] = lambda: ""
     page: Callable[[], str] = lambda: ""

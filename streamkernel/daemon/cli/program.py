@@ -13,9 +13,10 @@ import typer
 from typer.core import TyperCommand
 
 from streamkernel.daemon.cli.beginning import init, schema, warm_up
+from streamkernel.daemon.cli.evaluating import evaluate
 from streamkernel.daemon.cli.kept import inspect, migrate, promote, replay
 from streamkernel.daemon.cli.predicting import predict, serve
-from streamkernel.daemon.cli.running import check, evaluate, run
+from streamkernel.daemon.cli.running import check, run
 
 __all__ = ["app", "main"]
 

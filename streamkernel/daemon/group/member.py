@@ -12,6 +12,7 @@ from pathlib import Path
 
 from connectors.kafka.group.membership import Membership
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.document import dump
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.config.schema import KafkaSourceConfig, MetricsConfig
@@ -53,6 +54,8 @@ def run_member(plan: Plan) -> None:
         membership = make_membership(plan)
         supervisor = Supervisor(lambda partition: _start(plan, text, partition))
         member = _Member(plan, membership, supervisor)
+        # It takes the socket out of the environment, which the children have from us.
+        stack.enter_context(member.notifier(stopped))
         if plan.config.metrics is not None:
             stack.callback(member.serve(plan.config.metrics).close)
         try:
@@ -86,6 +89,7 @@ class _Member:
         self._health = Health()
         self._health.trouble = self._trouble
         self._health.obstacle = lambda: self._ask("/readyz")
+        self._health.summary = lambda: f"{_listed(supervisor.assigned)} of {membership.describe()}"
         self._health.page = lambda: member_page(
             plan.path.name,
             self._redact(membership.health_problem or membership.describe()),
@@ -93,6 +97,10 @@ class _Member:
             supervisor.children.copy(),
         )
         self._turned = time.monotonic()
+
+    def notifier(self, stopped: StopSignals) -> Notifier:
+        """Return what tells the service manager of the member's health."""
+        return Notifier(self._health, stopped)
 
     def serve(self, settings: MetricsConfig) -> Server:
         """Serve the metrics of all children, and the member's health."""

@@ -1,13 +1,16 @@
-"""How far a model has grown, where it is one that does."""
+"""How far a model has grown, where it is one that does, and how often one that adapts has changed."""
 
 from __future__ import annotations
+
+import math
 
 from streamkernel.daemon.base.model import Model, last_step
 from streamkernel.daemon.base.window_refit import window_refit_of
 
-__all__ = ["grows", "growth_of"]
+__all__ = ["changes_of", "check_margin_of", "grows", "growth_of"]
 
 _GROWTH = {"features": "n_features", "blocks": "n_blocks", "grown": "n_grown", "reused": "n_reused"}
+_CHANGES = {"drifts": "n_drifts_detected", "metric_relearnings": "n_metric_relearnings"}
 
 
 def grows(model: Model) -> bool:
@@ -23,3 +26,14 @@ def growth_of(model: Model) -> dict[str, int]:
     step = last_step(model)
     attributes = _GROWTH if window_refit_of(model) is None else {**_GROWTH, "refits": "n_refits", "window": "n_window"}
     return {name: int(getattr(step, attribute)) for name, attribute in attributes.items()}
+
+
+def check_margin_of(model: Model) -> float:
+    """Return by how much inequality (9) held when CDSG last reused a block; NaN before, and for any other model."""
+    return float(getattr(last_step(model), "last_check_margin", math.nan))
+
+
+def changes_of(model: Model) -> dict[str, int]:
+    """Return how many drifts a model detected, and how often it learnt its metric; empty for models that do not."""
+    step = last_step(model)
+    return {name: int(getattr(step, one)) for name, one in _CHANGES.items() if hasattr(step, one)}

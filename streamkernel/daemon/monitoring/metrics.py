@@ -8,31 +8,35 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from operator import attrgetter
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import UnknownMetricFamily
 from prometheus_client.registry import Collector
 
 from connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
-from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.labels.join import LabelJoin
 from streamkernel.daemon.monitoring.label_metrics import LabelMetrics
 from streamkernel.daemon.monitoring.lag import LagCollector
+from streamkernel.daemon.monitoring.loop_metrics import LoopMetrics
 from streamkernel.daemon.monitoring.model_metrics import metrics_of
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.output_latency import OutputLatency
 from streamkernel.daemon.monitoring.several_metrics import SeveralModelsCollector
 from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
 from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.serving.published import PublishedMetrics
+from streamkernel.daemon.stream.calibration import LEVEL
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["Exporter"]
@@ -58,6 +62,26 @@ _DURATIONS = {
         "Seconds a record takes to be learnt (by our estimators: predicted and learnt), one sample a chunk.",
     ),
 }
+
+
+def _calibration_of(task: str, gauge: Callable[..., Gauge]) -> dict[Callable[[View], float], Gauge]:
+    """Return the gauge of the calibration of a task with what it is set to, none where there is none."""
+    made: dict[Callable[[View], float], Gauge] = {}
+    if task == "classification":
+        text = (
+            "Expected calibration error of the predicted label's probability, in ten bins, over the last labelled "
+            "records, sampled; NaN where the model gives no probabilities."
+        )
+        made[attrgetter("calibration_error")] = gauge("calibration_error", text)
+    elif task == "regression":
+        text = (
+            "Share of the targets in the central interval of this level of a Gaussian, over the last labelled records, "
+            "sampled; NaN where lines have no std, and for late labels, which come without."
+        )
+        made[attrgetter("interval_coverage")] = gauge("interval_coverage", text, ["level"]).labels(str(LEVEL))
+    for one in made.values():
+        one.set(math.nan)
+    return made
 
 
 class _LossSum(Collector):
@@ -155,6 +179,11 @@ class Exporter(CheckpointObserver):
         )
         build = gauge("build_info", "Versions this daemon runs with.", ["version", "river", "python"])
         build.labels(version("streamkernel"), version("river"), platform.python_version()).set(1)
+        self._snapshot = gauge("snapshot_timestamp_seconds", "When the loop last brought these figures up to date.")
+        self._snapshot.set(math.nan)
+        self._loop = LoopMetrics(_PREFIX, self.registry)
+        ProcessCollector(registry=self.registry)
+        self._calibration = _calibration_of(task_of(model), gauge)
         self._model = metrics_of(model, _PREFIX, self.registry)
         self._counters[attrgetter("n_ignored_inputs")] = (
             counter("ignored_inputs", "Inputs past the limits of the daemon, ignored.")
@@ -206,6 +235,14 @@ class Exporter(CheckpointObserver):
         self._loss_sum.value = loss_sum
         for name, value in rolling.items():
             self._rolling[name].set(value)
+        self._snapshot.set(time.time())
+
+    def show(self, view: View) -> None:
+        """Set the gauges that `refresh` is not given; before it, whose time stands for all of them."""
+        self.show_models(view.models)
+        self._loop.refresh(view.loop_seconds, view.slowest_record)
+        for figure, gauge in self._calibration.items():
+            gauge.set(figure(view))
 
     def predicts_with(self, trained: TrainedModel) -> None:
         """Note that another model predicts from now on."""

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from streamkernel.daemon.base.mixture import MOST_INPUTS, experts_of, important_inputs, mixes
 from streamkernel.daemon.base.model import Model, is_ours, last_step, learning_part, task_of
 from streamkernel.daemon.base.window_refit import window_refit_of
-from streamkernel.daemon.monitoring.growth import grows
+from streamkernel.daemon.monitoring.growth import check_margin_of, grows
 
 __all__ = ["ModelMetrics", "metrics_of"]
 
@@ -73,6 +73,15 @@ class _Growth(ModelMetrics):
         blocks = self._counter("feature_blocks", "Updates that grew a new block or reused an old one.", ["action"])
         self._count("n_grown", blocks.labels("grown"))
         self._count("n_reused", blocks.labels("reused"))
+        self._margin = self._gauge(
+            "check_margin",
+            "By how much inequality (9) held, right side less left, when CDSG last reused a block; NaN before, and "
+            "with preconditioned steps or another growth, which have no such check.",
+        )
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._margin.set(check_margin_of(self._step))
 
 
 class _WindowRefit(_Growth):
@@ -168,6 +177,13 @@ class _Mixture(ModelMetrics):
         )
         registry.register(self._experts)
         registry.register(self._inputs)
+        drifts = self._counter("drift_events", "Drifts that the model detected in its losses.")
+        relearnings = self._counter(
+            "metric_relearnings", "How often the metric of the inputs was learnt, the first time included."
+        )
+        for name, counter in {"n_drifts_detected": drifts, "n_metric_relearnings": relearnings}.items():
+            if hasattr(step, name):
+                self._count(name, counter)
 
     def refresh(self) -> None:
         super().refresh()

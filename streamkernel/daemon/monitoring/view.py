@@ -35,6 +35,13 @@ class View:
     growth: Mapping[str, int] = field(default_factory=dict)
     experts: Mapping[str, float] = field(default_factory=dict)  # the weights of its experts, where it has them
     inputs: Mapping[str, float] = field(default_factory=dict)  # the shares of its most important inputs
+    # Drifts detected and metrics learnt, where the model adapts.
+    changes: Mapping[str, int] = field(default_factory=dict)
+    check_margin: float = math.nan  # by how much inequality (9) held, where the model grows by CDSG
+    calibration_error: float = math.nan  # of a classifier with probabilities
+    interval_coverage: float = math.nan  # of a regressor with deviations: the share of targets within the central 90%
+    loop_seconds: Mapping[str, float] = field(default_factory=dict)  # of the loop of this process, by activity
+    slowest_record: float = math.nan  # seconds, of the last one to two minutes
     # `LabelCounts`, and how many wait; empty without late labels.
     labels: Mapping[str, int] = field(default_factory=dict)
     checkpoint: str = "off"  # a phrase on the last checkpoint
@@ -44,6 +51,18 @@ class View:
     def rate(self) -> float:
         """Records a second of this process."""
         return self.taken / self.seconds if self.seconds > 0 else 0.0
+
+    def phrase(self) -> str:
+        """Return how many records were consumed, and the progressive loss where this process has learnt any.
+
+        Examples
+        --------
+        >>> View({"consumed": 1500}, loss=0.25).phrase(), View({"consumed": 1500}).phrase()
+        ('1,500 records: progressive loss 0.25', '1,500 records')
+
+        """
+        loss = "" if math.isnan(self.loss) else f": progressive loss {self.loss:.4g}"
+        return f"{self.account.get('consumed', 0):,} records{loss}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures by the names that `evaluate --json` gives them."""
@@ -58,6 +77,7 @@ class View:
             **({"losses_not_finite": self.losses_not_finite} if self.losses_not_finite else {}),
             **({"labels": dict(self.labels)} if self.labels else {}),
             **self.growth,
+            **self.changes,
             **({"expert_weights": dict(self.experts)} if self.experts else {}),
             **({"input_importance": dict(self.inputs)} if self.inputs else {}),
             **({"models": {name: one.to_json() for name, one in self.models.items()}} if self.models else {}),

@@ -9,13 +9,15 @@ from collections.abc import Callable
 
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
-from streamkernel.daemon.monitoring.growth import growth_of
+from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of, growth_of
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import views_of_models
 from streamkernel.daemon.monitoring.notices import Notices
 from streamkernel.daemon.monitoring.refit_log import RefitLog
 from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.stream.calibration import CalibrationError, IntervalCoverage
 from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.processor import Processor
 
 __all__ = ["Watch"]
@@ -49,6 +51,11 @@ class Watch:
     dead_letters
         Logs dead letters.
 
+    Attributes
+    ----------
+    times
+        What the time of the loop goes into: it is to be given to the loop.
+
     """
 
     def __init__(
@@ -78,6 +85,7 @@ class Watch:
         self._notices = Notices(clock)
         self._refits = RefitLog(processor)
         self._dead_letters = dead_letters or DeadLetterLog({}, clock)
+        self.times = LoopTime()
         self.view = View()
         self.refresh()
 
@@ -120,6 +128,7 @@ class Watch:
         """Make a new view, and show it."""
         now = self._refreshed = self._clock()
         processor = self._processor
+        model, calibration = processor.learner.model, processor.calibration
         self.view = View(
             account=processor.counts.to_json(),
             taken=processor.counts.consumed - self._before,
@@ -130,9 +139,15 @@ class Watch:
             losses_not_finite=processor.loss.n_not_finite,
             overall=processor.quality.overall(),
             rolling=processor.quality.rolling(),
-            growth=growth_of(processor.learner.model),
-            experts=experts_of(processor.learner.model),
-            inputs=important_inputs(processor.learner.model),
+            growth=growth_of(model),
+            experts=experts_of(model),
+            inputs=important_inputs(model),
+            changes=changes_of(model),
+            check_margin=check_margin_of(model),
+            calibration_error=calibration.value() if isinstance(calibration, CalibrationError) else math.nan,
+            interval_coverage=calibration.value() if isinstance(calibration, IntervalCoverage) else math.nan,
+            loop_seconds=dict(self.times.seconds),
+            slowest_record=self.times.slowest(),
             labels=processor.stage.to_json(),
             checkpoint=self._checkpoint(),
             models=views_of_models(processor),
@@ -140,7 +155,7 @@ class Watch:
         self._show(self.view)
         if self._exporter is not None:
             view = self.view
-            self._exporter.show_models(view.models)
+            self._exporter.show(view)
             self._exporter.refresh(processor.counts.consumed, self._last_record, view.loss, view.loss_sum, view.rolling)
             if now >= self._measure_at:
                 self._exporter.memory(sum(model._raw_memory_usage for model in processor.models))

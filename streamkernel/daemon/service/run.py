@@ -11,6 +11,7 @@ from pathlib import Path
 
 from connectors.journal.writer import JournalWriter
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.base.notifier import Notifier
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.trained import trained_models
@@ -56,12 +57,14 @@ def serve(plan: Plan, partition: int | None = None) -> None:
     service = service_plan(plan, partition)
     with ExitStack() as stack:
         stopped = stack.enter_context(StopSignals())
-        started = start_service(service, stack)
+        health = Health()
+        stack.enter_context(Notifier(health, stopped))
+        start_service(service, stack, health)
         _favour_answers()
         while not stopped():
             time.sleep(_LOOK_SECONDS)
         _log.info("%s came: requests that are being answered are finished", stopped.name)
-        started.health.ready = False
+        health.ready = False
 
 
 def _favour_answers() -> None:
@@ -82,7 +85,7 @@ class StartedService:
         self.health = health
 
 
-def start_service(service: ServicePlan, stack: ExitStack) -> StartedService:
+def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> StartedService:
     """Start a service, which ends when the stack is left: first the requests, then what they need."""
     journals: dict[str, tuple[GroupCommit, int]] = {}
     for role in (service.records, service.labels):
@@ -99,12 +102,13 @@ def start_service(service: ServicePlan, stack: ExitStack) -> StartedService:
     stack.callback(predictor.close)
     predictor.start()
     writing = {section: journal for section, (journal, _) in journals.items()}
-    health = Health(ready=True, obstacle=lambda: _obstacle(predictor, writing))
+    health.obstacle = lambda: _obstacle(predictor, writing)
     health.page = lambda: page(service, predictor.obstacle)
     endpoints = [*ServiceEndpoints(service, predictor, writing, metrics).all(), openapi_endpoint(service)]
     limits = HttpLimits(body_bytes=service.settings.max_body_bytes)
     server = Server(service.settings, metrics.registry, health, limits, endpoints, "serve")
     stack.callback(server.close)
+    health.ready, health.summary = True, lambda: f"serving predictions at {server.url}"
     _log.info("serving predictions at %s/predict", server.url)
     return StartedService(server, health)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -58,6 +58,7 @@ class ServiceMetrics:
         )
         self.trained = TrainedMetrics(_PREFIX, self.registry)
         self.registry.register(_JournalMetrics(journals))
+        ProcessCollector(registry=self.registry)
 
     @contextmanager
     def request(self, path: str) -> Iterator[_Request]:

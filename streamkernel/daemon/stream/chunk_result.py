@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from connectors.ports import Label, Position, Record
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.stream.learned import Measured
@@ -52,6 +54,9 @@ class Scored(Measured):
     targets, predictions, probabilities
         What the report metrics compare: targets that are known now, and the predictions that were made for them;
         probabilities are None for regressors and models that give none.
+    deviations
+        The standard deviations of predicted numbers; None where the model gives none, and of late labels: a record
+        waits for its label without.
     losses
         Losses of the records that have one; once the chunk is closed, those that are finite.
     n_losses_not_finite
@@ -62,6 +67,7 @@ class Scored(Measured):
     targets: list[Label] = field(default_factory=list)
     predictions: list[Any] = field(default_factory=list)
     probabilities: list[Any] | None = None
+    deviations: np.ndarray | None = None
     losses: list[float] = field(default_factory=list)
     n_losses_not_finite: int = 0
 

@@ -90,6 +90,7 @@ class DirectStage:
             targets, result = list(compress(targets, labelled)), part_of(result, labelled)
         # There is one pass a chunk: nothing was added before.
         scored.targets, scored.predictions, scored.probabilities = targets, result.predictions, result.probabilities
+        scored.deviations = result.deviations
         scored.add_losses(result.losses.tolist(), targets, result.predictions, result.probabilities)
         return len(targets)
 

@@ -17,6 +17,7 @@ from streamkernel.daemon.stream.batch_size import AdaptiveBatchSize
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 from streamkernel.daemon.stream.garbage import rare_collections
 from streamkernel.daemon.stream.in_flight import InFlight, InFlightMarkers
+from streamkernel.daemon.stream.loop_time import LoopTime
 from streamkernel.daemon.stream.processor import Processor
 from streamkernel.daemon.stream.sinks import Sinks
 
@@ -100,6 +101,8 @@ class Loop:
         Called with True when the model is given records, with False when it is done with them.
     max_records
         How many records to take at most; None: no limit.
+    times
+        Measures what the time goes into.
 
     """
 
@@ -113,11 +116,12 @@ class Loop:
     stopped: Callable[[], bool] = lambda: False
     at_work: Callable[[bool], None] = lambda _: None
     max_records: int | None = None
+    times: LoopTime = field(default_factory=LoopTime)
 
     def __post_init__(self) -> None:
         self._last = None if self.max_records is None else self.processor.counts.consumed + self.max_records
         self._batch_size = AdaptiveBatchSize()
-        self._read_at = time.monotonic()
+        self._read_at = 0.0
 
     def run(self) -> str:
         """Run until the source is exhausted, enough records were taken, or a stop is asked for.
@@ -147,12 +151,14 @@ class Loop:
             limit = self._limit()
             if limit == 0:
                 return "enough"
+            self.times.begin()
             if self.sinks.full:
                 self.sinks.retry()
                 time.sleep(_POLL_SECONDS)
+                self.times.end("sinks")
                 continue
             records = self.feed.poll(limit, self.sinks.pause(_POLL_SECONDS))
-            self._read_at = time.monotonic()
+            self._read_at = self.times.end("source")
             if not self._wait_for_start():
                 return "stopped"
             if records:
@@ -161,16 +167,22 @@ class Loop:
                 return "exhausted"
             else:
                 self.sinks.move()
+                self.times.end("sinks")
             self.checkpoints.save_when_due()
+            self.times.end("checkpoints")
 
     def _wait_for_start(self) -> bool:
         """Wait until it is written down where the source begins; False where it is stopped before."""
         while not self.checkpoints.save_start():
+            self.times.end("checkpoints")
             self.observer.turn()
+            self.times.begin()
             self.sinks.move()
+            self.times.end("sinks")
             if self.stopped():
                 return False
             time.sleep(_POLL_SECONDS)
+        self.times.end("checkpoints")
         return True
 
     def _limit(self) -> int:
@@ -197,6 +209,7 @@ class Loop:
     def _learn(self, records: Sequence[Record]) -> None:
         start = time.perf_counter()
         self.markers.set(records)
+        self.times.begin()
         self.at_work(True)
         try:
             done = self.processor.process(records, self.stopped)
@@ -206,6 +219,7 @@ class Loop:
             raise
         finally:
             self.at_work(False)
+        self.times.learnt(self._read_at, self.times.end("model"))
         self.markers.clear()
         self._batch_size.took(done.taken, time.perf_counter() - start)
         self._deliver(done)
@@ -217,7 +231,9 @@ class Loop:
             self._learn([record])
             return
         _log.warning("the %s at position %d is tried in a process of its own", what, record.position.offset)
+        self.times.begin()
         deadly = self.processor.kills(record, self.stopped)
+        self.times.end("model")
         if self.stopped():
             return
         self.markers.forget(type(record))
@@ -226,6 +242,7 @@ class Loop:
             self._learn([record])
             if self.processor.challengers is not None:  # one of them may be disabled since
                 self.checkpoints.save()
+                self.times.end("checkpoints")
             return
         _log.error("the %s at position %d kills the process: it is a dead letter", what, record.position.offset)
         detail = (
@@ -233,6 +250,7 @@ class Loop:
         )
         self._deliver(self.processor.quarantine(record, "kills_process", detail))
         self.checkpoints.save()  # this took four deaths: it must not be lost with the next one
+        self.times.end("checkpoints")
 
     def _deliver(self, done: ChunkResult) -> None:
         """Move the positions on, and hand lines and dead letters to the outputs."""
@@ -241,11 +259,13 @@ class Loop:
         self.markers.passed(Record, done.next)
         self.markers.passed(LabelRecord, None if done.late is None else done.late.next)
         self.observer.chunk(done)
+        self.times.begin()
         self.sinks.write(
             {"predictions": done.lines, "dead_letters": done.letters},
             {"predictions": done.line_origins, "dead_letters": done.letter_origins},
             self._read_at,
         )
+        self.times.end("sinks")
         crash.point("consumed", done.taken)
         if self.processor.overrun:
             rate, last = self.processor.rate, done.letters[-1]

@@ -14,6 +14,7 @@ from streamkernel.daemon.base.counts import RecordCounts
 from streamkernel.daemon.base.events import Events
 from streamkernel.daemon.base.model import Model
 from streamkernel.daemon.stream import isolation
+from streamkernel.daemon.stream.calibration import Calibration
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.chunk_result import ChunkResult, Scored
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
@@ -100,6 +101,8 @@ class Processor:
         The scores of the challengers, by their names.
     writes_others
         Whether each line has the predictions of the challengers.
+    calibration
+        The calibration of its predictions; None where it is not looked at.
 
     Attributes
     ----------
@@ -120,6 +123,7 @@ class Processor:
     challengers: Challengers | None = None
     others: Mapping[str, Scores] = field(default_factory=dict)
     writes_others: bool = False
+    calibration: Calibration | None = None
     overrun: bool = field(default=False, init=False)
 
     @property
@@ -202,6 +206,8 @@ class Processor:
             self.overrun |= self.rate.add(self.counts.consumed + number)
         self.counts.add(counts)
         Scores(self.quality, self.loss).add(done, self.learner.learn)
+        if self.calibration is not None:
+            self.calibration.add(done)
         for name, scored in done.others.items():
             self.others[name].add(scored, self.learner.learn)
         return done

@@ -13,6 +13,7 @@ from streamkernel.daemon.labels.stage import JoinStage
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.several import SeveralModels
 from streamkernel.daemon.recovery.warm import WarmStart
+from streamkernel.daemon.stream.calibration import make_calibration
 from streamkernel.daemon.stream.challengers import Challengers
 from streamkernel.daemon.stream.dead_letter_rate import DeadLetterRate
 from streamkernel.daemon.stream.direct import DirectStage, KeylessStage
@@ -56,6 +57,7 @@ def make_processor(plan: Plan, start: resume.Start) -> Processor:
         challengers,
         _scores_of_challengers(plan, challengers),
         isinstance(plan.config.predictions, PassingColumnsConfig) and plan.config.predictions.models == "all",
+        make_calibration(plan.task, (plan.config.metrics or MetricsConfig()).window),
     )
 
 

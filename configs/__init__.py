@@ -1,0 +1,1 @@
+"""Configurations, and the package that writes those of monitoring."""

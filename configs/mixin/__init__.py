@@ -1,0 +1,1 @@
+"""A monitoring mixin for Prometheus and Grafana; `python -m configs.mixin` writes its files."""

@@ -1,0 +1,35 @@
+"""Alerts on checkpoints: none is written, or one could not be."""
+
+from __future__ import annotations
+
+from configs.mixin.alerts.alert import Alert
+from configs.mixin.settings import AlertBounds
+
+__all__ = ["checkpoint_alerts"]
+
+_SAVED = "streamkernel_checkpoint_last_success_timestamp_seconds"
+
+
+def checkpoint_alerts(bounds: AlertBounds) -> list[Alert]:
+    """Return the alerts on checkpoints."""
+    return [
+        Alert(
+            "StreamkernelCheckpointStale",
+            # Where no record came since, there is nothing to save.
+            f"time() - {_SAVED} > {bounds.checkpoint_seconds:g}\n"
+            f"  and streamkernel_last_record_timestamp_seconds > {_SAVED}",
+            "critical",
+            "{{ $labels.instance }} saved its last checkpoint {{ $value | humanizeDuration }} ago",
+            f"records came since the last checkpoint, and it is older than {bounds.checkpoint_seconds:g} s",
+            "the log says why none was written: mostly a full disk, or an output that takes no lines",
+            hold="2m",
+        ),
+        Alert(
+            "StreamkernelCheckpointFailing",
+            "increase(streamkernel_checkpoint_failures_total[15m]) > 0",
+            "warning",
+            "{{ $labels.instance }} could not write {{ $value | humanize }} checkpoints in a quarter of an hour",
+            "a checkpoint could not be written within the last quarter of an hour",
+            "make room on the disk that the log names",
+        ),
+    ]

@@ -1,0 +1,83 @@
+"""Alerts on the stream: no records come, they come faster than they are learnt, or they cannot be used."""
+
+from __future__ import annotations
+
+from configs.mixin.alerts.alert import Alert
+from configs.mixin.settings import AlertBounds
+
+__all__ = ["stream_alerts"]
+
+# The lag tells partitions of the topic apart, other metrics those of a member of a group only: there the two labels
+# are the
+# same one, elsewhere the lags of all partitions are one daemon's.
+_STALLED = """
+(increase(streamkernel_records_consumed_total{partition=""}[10m]) == 0
+  and on (job, instance) sum by (job, instance) (streamkernel_consumer_lag_records) > 0)
+or (increase(streamkernel_records_consumed_total{partition!=""}[10m]) == 0
+  and on (job, instance, partition) sum by (job, instance, partition) (streamkernel_consumer_lag_records) > 0)
+"""
+_LAG = "instance:streamkernel_consumer_lag_records:sum"
+
+
+def stream_alerts(bounds: AlertBounds) -> list[Alert]:
+    """Return the alerts on the stream."""
+    return [
+        Alert(
+            "StreamkernelSourceStalled",
+            _STALLED,
+            "critical",
+            "{{ $labels.instance }} reads nothing though records are there",
+            "for 10 minutes, and 5 more, no record was taken though the topic has some",
+            "`/readyz` of the daemon says what it waits for",
+            hold="5m",
+        ),
+        Alert(
+            "StreamkernelSourceSilent",
+            f"time() - streamkernel_last_record_timestamp_seconds > {bounds.silent_seconds:g}",
+            "warning",
+            "{{ $labels.instance }} has had no record for {{ $value | humanizeDuration }}",
+            f"the last record was dealt with more than {bounds.silent_seconds:g} s ago",
+            "see whether whoever writes the source is alive",
+            hold="5m",
+        ),
+        Alert(
+            "StreamkernelLagGrowing",
+            f"{_LAG} > {bounds.lag_records:g}\n  and deriv({_LAG}[30m]) > 0",
+            "warning",
+            "{{ $labels.instance }} is {{ $value | humanize }} records behind, and falls back further",
+            f"for 30 minutes more than {bounds.lag_records:g} records are still to come, and they become more",
+            "see by activity on what the loop spends its time",
+            hold="30m",
+        ),
+        Alert(
+            "StreamkernelDeadLetters",
+            f"instance:streamkernel_records_dead_lettered:ratio_rate15m > {bounds.dead_letter_share:g}",
+            "warning",
+            "{{ $value | humanizePercentage }} of the records of {{ $labels.instance }} are dead letters",
+            f"for 5 minutes more than {bounds.dead_letter_share:.0%} of the records of a quarter of an hour are "
+            "dead letters",
+            "see the reasons on the board, and the last ones on the status page",
+            hold="5m",
+        ),
+        Alert(
+            "StreamkernelInputsIgnored",
+            "rate(streamkernel_ignored_inputs_total[30m])\n"
+            f"  / rate(streamkernel_records_consumed_total[30m]) > {bounds.ignored_inputs_a_record:g}",
+            "warning",
+            "{{ $labels.instance }} ignores {{ $value | humanize }} inputs a record, for they are past its limits",
+            f"for 30 minutes more than {bounds.ignored_inputs_a_record:g} inputs a record are past a limit and ignored",
+            "the log names such an input once: leave out the column that identifies records",
+            hold="30m",
+        ),
+        Alert(
+            "StreamkernelOutputLate",
+            f"instance_output:streamkernel_output_latency_seconds:p99_rate10m > {bounds.output_latency_seconds:g}",
+            "warning",
+            "lines of {{ $labels.instance }} for {{ $labels.output }} can be read after "
+            "{{ $value | humanizeDuration }}",
+            f"for 10 minutes one line in a hundred takes longer than {bounds.output_latency_seconds:g} s until "
+            "others can read it",
+            "see whether the broker or the disk of the output is slow",
+            hold="10m",
+        ),
+    ]

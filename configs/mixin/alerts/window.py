@@ -1,0 +1,39 @@
+"""Alerts on refits of a window: they take long, or fail."""
+
+from __future__ import annotations
+
+from configs.mixin.alerts.alert import Alert
+from configs.mixin.settings import AlertBounds
+
+__all__ = ["window_alerts"]
+
+
+def window_alerts(bounds: AlertBounds) -> list[Alert]:
+    """Return the alerts on refits."""
+    return [
+        Alert(
+            "StreamkernelRefitsTakeLong",
+            f"rate(streamkernel_window_refit_seconds_total[15m]) > {bounds.refit_share:g}",
+            "warning",
+            "{{ $labels.instance }} spends {{ $value | humanizePercentage }} of its time in refits",
+            f"for 5 minutes more than {bounds.refit_share:.0%} of the time of a quarter of an hour goes to refits",
+            "a larger `every`, a smaller `window`, fewer `max_passes` or a smaller `max_features`",
+            hold="5m",
+        ),
+        Alert(
+            "StreamkernelRefitFails",
+            "increase(streamkernel_window_refit_failures_total[15m]) > 0",
+            "warning",
+            "the solver of {{ $labels.instance }} refused its window; the model goes on without the refit",
+            "the solver refused its window within the last quarter of an hour",
+            "the log says why: mostly a larger `l2` of the solver",
+        ),
+        Alert(
+            "StreamkernelLongRefit",
+            f"streamkernel_window_refit_last_seconds > {bounds.refit_seconds:g}",
+            "warning",
+            "the last refit of {{ $labels.instance }} held up its stream for {{ $value | humanizeDuration }}",
+            f"the last refit took more than {bounds.refit_seconds:g} s, in which the stream waited",
+            "a smaller `window` or fewer `max_passes`; nothing where latency does not matter",
+        ),
+    ]

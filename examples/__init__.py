@@ -1,0 +1,1 @@
+"""Programs that show how the models and the daemon are used."""

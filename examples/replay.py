@@ -1,0 +1,109 @@
+"""Replay a CSV file into a topic, again and again, at a steady rate.
+
+    python -m examples.replay examples/data/bananas.csv bananas --servers 127.0.0.1:9092 --rate 500
+
+Values are JSON: each cell a number where it is one, and a string otherwise or in a column named with --text. Ends at
+SIGTERM, Ctrl-C or after --records.
+"""
+
+import argparse
+import csv
+import itertools
+import signal
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+import orjson
+from kafka import KafkaProducer
+
+__all__ = ["Replay", "rows"]
+
+
+class Replay(threading.Thread):
+    """Produces rows to a topic, at a steady rate.
+
+    Parameters
+    ----------
+    servers
+        Addresses of brokers.
+    topic
+        The topic.
+    values
+        The rows, in their order.
+    rate
+        Records a second.
+
+    Attributes
+    ----------
+    produced
+        How many records were handed to the producer.
+
+    """
+
+    def __init__(self, servers: str, topic: str, values: Iterable[dict[str, float | str]], rate: float) -> None:
+        super().__init__(daemon=True)
+        self._servers = servers
+        self._topic = topic
+        self._values = values
+        self._rate = rate
+        self._ended = threading.Event()
+        self.produced = 0
+
+    def run(self) -> None:
+        producer = KafkaProducer(bootstrap_servers=self._servers, linger_ms=5)
+        start = time.monotonic()
+        for row in self._values:
+            # By the clock and not by a pause each: a slow moment is made up for.
+            ahead = start + self.produced / self._rate - time.monotonic()
+            if self._ended.wait(max(ahead, 0)):
+                break
+            producer.send(self._topic, orjson.dumps(row))
+            self.produced += 1
+        producer.close()
+
+    def end(self) -> None:
+        """Stop, and wait for what is on its way."""
+        self._ended.set()
+        self.join()
+
+
+def rows(path: Path, text: Collection[str] = ()) -> Iterator[dict[str, float | str]]:
+    """Read the rows of a CSV file, with numbers where they are some, but for the columns that are text."""
+    with path.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            yield {name: cell if name in text else _value(cell) for name, cell in row.items()}
+
+
+def _value(cell: str) -> float | str:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, help="a CSV file with a header")
+    parser.add_argument("topic")
+    parser.add_argument("--servers", default="127.0.0.1:9092", help="addresses of brokers (127.0.0.1:9092)")
+    parser.add_argument("--rate", type=float, default=500, help="records a second (500)")
+    parser.add_argument("--records", type=int, help="how many (without end)")
+    parser.add_argument("--text", action="append", default=[], metavar="COLUMN", help="a column that is text")
+    options = parser.parse_args()
+    endless = itertools.cycle(rows(options.file, options.text))
+    replay = Replay(options.servers, options.topic, itertools.islice(endless, options.records), options.rate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    replay.start()
+    try:
+        replay.join()
+    except (KeyboardInterrupt, SystemExit):
+        replay.end()
+    print(f"{options.topic}: {replay.produced:,} records")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""The command `evaluate`: one or several configurations on sources that end, and the files of what came out."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamkernel.daemon.cli.configured import SetOption, prepare
+from streamkernel.daemon.cli.printing import to_json
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.config.plan import Plan
+    from streamkernel.daemon.monitoring.evaluation import Evaluation
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    configs: Annotated[
+        list[Path], typer.Argument(metavar="CONFIG...", help="One or several configurations.", show_default=False)
+    ],
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw loss, metric, features and drifts into this PNG file.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report of figures and charts into this HTML file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures into this file.")] = None,
+    settings: SetOption = None,
+) -> None:
+    """Validate progressively on a source that ends: predict, then learn, write nothing."""
+    from rich.console import Console
+
+    from streamkernel.daemon.evaluate import evaluate as evaluate_plan
+    from streamkernel.daemon.monitoring.log import start_logging
+    from streamkernel.daemon.monitoring.summary import summary_table
+    from streamkernel.daemon.stream.stop import StopSignals
+
+    if plot is not None:
+        from streamkernel.daemon.monitoring.plot import require_matplotlib
+
+        require_matplotlib()  # before the work, not after it
+    plans = [prepare(config, settings) for config in configs]
+    files = {
+        option: file for option, file in (("--json", json_file), ("--plot", plot), ("--html", html)) if file is not None
+    }
+    _check_files(files, plans)
+    evaluations: dict[str, Evaluation] = {}
+    with StopSignals() as stopped:
+        for name, plan in zip(_names(plans), plans, strict=True):
+            if not stopped():
+                start_logging(plan.config.log, plan.redact)
+                evaluations |= evaluate_plan(plan, stopped).by_model(name)
+    Console().print(summary_table({name: evaluation.view for name, evaluation in evaluations.items()}))
+    write: dict[str, Callable[[Mapping[str, Evaluation], Path], None]] = {
+        "--json": _write_figures,
+        "--plot": _draw,
+        "--html": _write_report,
+    }
+    for option, file in files.items():
+        write[option](evaluations, file)
+
+
+def _names(plans: Sequence[Plan]) -> list[str]:
+    """Return the names of the runs, which are those of their files."""
+    from streamkernel.daemon.config.problems import ConfigError
+    from streamkernel.daemon.monitoring.visible import visible
+
+    names = [visible(plan.path.stem) for plan in plans]
+    if len(set(names)) < len(names):
+        raise ConfigError([f"evaluate names the runs by their files, and these names repeat: {', '.join(names)}"])
+    return names
+
+
+def _check_files(files: Mapping[str, Path], plans: Sequence[Plan]) -> None:
+    """Refuse files that cannot be written, or that are one file: before the work, not after it."""
+    from streamkernel.daemon.base.errors import DaemonError
+    from streamkernel.daemon.config.files import overwritten
+    from streamkernel.daemon.config.problems import ConfigError
+
+    for file in files.values():
+        if (obstacle := _obstacle(file)) is not None:
+            raise DaemonError(f"{file}: cannot be written: {os.strerror(obstacle)}")
+    for (before, one), (option, other) in itertools.combinations(files.items(), 2):
+        if os.path.realpath(one) == os.path.realpath(other):
+            raise ConfigError([f"{option}: must differ from {before}, they are the same file"])
+    for plan, (option, file) in itertools.product(plans, files.items()):
+        if (key := overwritten(plan.config, plan.path, file)) is not None:
+            raise ConfigError([f"{option}: must differ from {key} of {plan.path}, they are the same file"])
+
+
+def _obstacle(file: Path) -> int | None:
+    """Return the error that writing a file will end in, as far as that can be told; None where it cannot."""
+    if file.is_dir():
+        return errno.EISDIR
+    if not file.parent.is_dir():
+        return errno.ENOENT
+    return None if os.access(file if file.exists() else file.parent, os.W_OK) else errno.EACCES
+
+
+def _write_figures(evaluations: Mapping[str, Evaluation], file: Path) -> None:
+    _write(file, to_json({name: evaluation.to_json() for name, evaluation in evaluations.items()}) + "\n")
+
+
+def _draw(evaluations: Mapping[str, Evaluation], file: Path) -> None:
+    from streamkernel.daemon.monitoring.plot import plot
+
+    plot(evaluations, file)
+
+
+def _write_report(evaluations: Mapping[str, Evaluation], file: Path) -> None:
+    from datetime import UTC, datetime
+
+    from streamkernel.daemon.monitoring.report.document import report
+
+    _write(file, report(evaluations, datetime.now(UTC)))
+
+
+def _write(file: Path, text: str) -> None:
+    from streamkernel.daemon.base.errors import DaemonError
+
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DaemonError(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,83 @@
+"""Notes the curves and marks of an evaluation while the loop turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamkernel.daemon.base.model import Model
+from streamkernel.daemon.monitoring.adaptation import Adaptation
+from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.growth import growth_of
+from streamkernel.daemon.monitoring.watch import Watch
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+
+__all__ = ["POINT_RECORDS", "CurveRecorder"]
+
+#: The curves have a point after each so many records, on a slow machine and on a fast one.
+POINT_RECORDS = 50
+# A curve with more points than this loses every second one, and has points at twice the distance from there on: a long
+# stream costs no more memory, and for each rolling metric the window is gone through at most so often and half as
+# often again whenever the stream doubles.
+_MOST_POINTS = 1000
+
+
+class CurveRecorder(Watch):
+    """Observes the loop as the watch does, and notes curves and marks beside it."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.evaluation = Evaluation(self.view)
+        self._every = POINT_RECORDS
+        self._adaptations = {name: Adaptation(model) for name, model in self._models()}
+
+    def chunk(self, done: ChunkResult) -> None:
+        """Take note of a chunk."""
+        super().chunk(done)
+        if self._processor.taken % POINT_RECORDS == 0:
+            self._mark()
+        if self._processor.taken % self._every == 0:
+            self._point()
+
+    def finish(self) -> Evaluation:
+        """Return what was noted, with the last view."""
+        self._mark()
+        self._point()
+        self.evaluation.finish(self.refresh())
+        return self.evaluation
+
+    def _point(self) -> None:
+        """Add a point to all curves, and thin them out where there are too many."""
+        curves, processor = self.evaluation, self._processor
+        consumed = processor.counts.consumed
+        if curves.records and curves.records[-1] == consumed:
+            # Labels that come after the last record move the end of the curve.
+            curves.drop_last()
+        curves.add(consumed, processor.loss.mean(), growth_of(processor.learner.model), processor.quality.rolling())
+        models = dict(self._models())
+        for name, scores in processor.others.items():
+            growth = growth_of(models[name]) if name in models else {}  # it may be disabled
+            self._evaluation_of(name).add(consumed, scores.loss.mean(), growth, scores.quality.rolling())
+        if len(curves.records) > _MOST_POINTS:
+            curves.thin_out()
+            self._every *= 2
+
+    def _mark(self) -> None:
+        """Note of each model the drifts it detected and the metrics it learnt since the last mark."""
+        consumed = self._processor.counts.consumed
+        for name, model in self._models():
+            n_drifts, n_metrics = self._adaptations[name].since_last(model)
+            if n_drifts or n_metrics:
+                evaluation = self._evaluation_of(name)
+                evaluation.drifts += [consumed] * n_drifts
+                evaluation.relearnings += [consumed] * n_metrics
+
+    def _models(self) -> Iterator[tuple[str, Model]]:
+        """Yield each model that learns with its name, the published one without."""
+        yield "", self._processor.learner.model
+        if self._processor.challengers is not None:
+            for name, learner in self._processor.challengers.learners.items():
+                yield name, learner.model
+
+    def _evaluation_of(self, name: str) -> Evaluation:
+        return self.evaluation.others.setdefault(name, Evaluation(self.view)) if name else self.evaluation

@@ -1,0 +1,93 @@
+"""The figures of a run as they are shown beside those of others: their names, their texts, and which one is best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from streamkernel.daemon.monitoring.view import View
+
+__all__ = ["Figure", "figure_rows", "shown_number"]
+
+_LARGEST_IN_FULL = 1e12
+# Of report metrics alone: the loss of one model may not be that of another, and how fast a run was is chance, too.
+_BETTER: Mapping[str, Literal["higher", "lower"]] = {
+    "accuracy": "higher",
+    "macro_f1": "higher",
+    "r2": "higher",
+    "log_loss": "lower",
+    "mae": "lower",
+    "rmse": "lower",
+}
+
+
+class Figure(NamedTuple):
+    """One figure of a run."""
+
+    text: str
+    best: bool = False  # of all runs that have one of its name, where it is known which is better
+
+
+def figure_rows(views: Mapping[str, View]) -> dict[str, list[Figure | None]]:
+    """Return each figure by its name, in a list with a place for each run; None where a run lacks it.
+
+    Examples
+    --------
+    >>> rows = figure_rows({"a": View(overall={"mae": 2.0}), "b": View(overall={"mae": 1.0})})
+    >>> rows["mae"]
+    [Figure(text='2.0000', best=False), Figure(text='1.0000', best=True)]
+
+    """
+    columns = [dict(_figures(view)) for view in views.values()]
+    best = {name.replace("_", " "): _best(name, views.values()) for name in _BETTER}
+    return {
+        label: [
+            None if label not in column else Figure(column[label], index in best.get(label, ()))
+            for index, column in enumerate(columns)
+        ]
+        # A run may lack what another one has: features, or an error metric.
+        for label in dict.fromkeys(itertools.chain(*columns))
+    }
+
+
+def shown_number(value: float) -> str:
+    """Return a number with four decimals; as a power of ten where that would be a row of digits.
+
+    Examples
+    --------
+    >>> shown_number(0.25), shown_number(float("nan")), shown_number(6.5e300)
+    ('0.2500', 'nan', '6.5000e+300')
+
+    """
+    return f"{value:.4f}" if not abs(value) >= _LARGEST_IN_FULL else f"{value:.4e}"
+
+
+def _figures(view: View) -> Iterable[tuple[str, str]]:
+    yield "records", f"{view.taken:,}"
+    for name, value in view.overall.items():
+        yield name.replace("_", " "), shown_number(value)
+    yield "progressive loss", shown_number(view.loss)
+    if view.losses_not_finite:
+        yield "losses not finite", f"{view.losses_not_finite:,}"
+    if "features" in view.growth:
+        yield "features", f"{view.growth['features']:,}"
+        yield "blocks grown, reused", f"{view.growth['grown']:,}, {view.growth['reused']:,}"
+    if "refits" in view.growth:
+        yield "refits", f"{view.growth['refits']:,}"
+    yield "records/s", f"{view.rate:,.0f}"
+    for name, count in view.account.items():
+        yield f"account: {name}", f"{count:,}"
+    for name, count in view.labels.items():
+        yield f"labels: {name}", f"{count:,}"
+
+
+def _best(name: str, views: Iterable[View]) -> Sequence[int]:
+    """Return at which places the best value of a metric is; nowhere where it is one of one, or that of all."""
+    found = {index: view.overall[name] for index, view in enumerate(views) if name in view.overall}
+    found = {index: value for index, value in found.items() if math.isfinite(value)}
+    if len(set(found.values())) < 2:
+        return []
+    best = (max if _BETTER[name] == "higher" else min)(found.values())
+    return [index for index, value in found.items() if value == best]

@@ -1,0 +1,34 @@
+"""Colours and dashes of the curves of several runs, the same in every plot and report."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["DARK_COLOURS", "LIGHT_COLOURS", "LineStyle", "line_style"]
+
+#: Okabe and Ito's colours are told apart with any colour vision.
+LIGHT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: The same ones on a dark ground, where black is white and the darkest blue is exchanged for the light one.
+DARK_COLOURS = ("#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#F0E442", "#FFFFFF")
+# In multiples of the width of the line: strokes and gaps in turn, none for a line without gaps. They serve in print.
+_DASHES: tuple[tuple[int, ...], ...] = ((), (4, 2), (6, 2, 1, 2), (1, 2), (5, 1, 1, 1, 1, 1), (1, 3), (8, 3))
+
+
+class LineStyle(NamedTuple):
+    """The colour of a curve, as its place among the colours, and its dashes."""
+
+    colour: int
+    dashes: tuple[int, ...]
+
+
+def line_style(index: int) -> LineStyle:
+    """Return the style of the curve of a run by its place; the first 49 differ.
+
+    Examples
+    --------
+    >>> line_style(0), line_style(1), line_style(7)
+    (LineStyle(colour=0, dashes=()), LineStyle(colour=1, dashes=(4, 2)), LineStyle(colour=0, dashes=(4, 2)))
+
+    """
+    n_colours = len(LIGHT_COLOURS)
+    return LineStyle(index % n_colours, _DASHES[(index + index // n_colours) % len(_DASHES)])

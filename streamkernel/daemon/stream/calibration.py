@@ -1,0 +1,118 @@
+"""Calibration of the predictions: how far probabilities and deviations can be taken at their word.
+
+A few records of each chunk are looked at, at even distances, so that what a chunk costs does not go with its length.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from streamkernel.daemon.stream.chunk_result import Scored
+
+__all__ = ["LEVEL", "SAMPLED", "Calibration", "CalibrationError", "IntervalCoverage", "make_calibration"]
+
+SAMPLED = 16
+"""The most records of a chunk that are looked at."""
+LEVEL = 0.9
+"""The share of the targets that is to be expected in an interval."""
+
+# Of a standard normal variable: 90% of it is not farther from 0 than this.
+_QUANTILE = 1.6448536269514722
+# The upper ends of all bins but the last one, each of which belongs to its bin.
+_ENDS = np.arange(1, 10) / 10
+
+
+class Calibration(ABC):
+    """A figure of calibration over the last sampled records, fed by the chunk; nothing of it is in a checkpoint.
+
+    Parameters
+    ----------
+    window
+        How many sampled records it looks back.
+
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window: deque[Any] = deque(maxlen=window)
+
+    def add(self, scored: Scored) -> None:
+        """Take in at most `SAMPLED` of the records of a chunk whose targets are known."""
+        n = len(scored.targets)
+        places = range(0, n, max(1, -(-n // SAMPLED)))
+        self._window.extend(kept for place in places if (kept := self._kept(scored, place)) is not None)
+
+    @abstractmethod
+    def value(self) -> float:
+        """Return the figure, NaN before the first record."""
+
+    @abstractmethod
+    def _kept(self, scored: Scored, place: int) -> Any:
+        """Return what is kept of a record; None where its prediction says nothing of how sure it is."""
+
+
+class CalibrationError(Calibration):
+    """The expected calibration error of a classifier.
+
+    That is the mean, over ten bins of the probability of the predicted label, of the distance between this probability
+    and the share of predictions that are right, weighed by the number of records in the bin.
+
+    Examples
+    --------
+    >>> error = CalibrationError(window=100)
+    >>> error.add(Scored(targets=["a", "b"], predictions=["a", "a"], probabilities=[{"a": 0.75, "b": 0.25}] * 2))
+    >>> error.value()
+    0.25
+
+    """
+
+    def value(self) -> float:
+        if not self._window:
+            return math.nan
+        given, right = np.array(self._window, float).T
+        bins = np.searchsorted(_ENDS, given)
+        distances = np.bincount(bins, weights=given) - np.bincount(bins, weights=right)
+        return float(np.abs(distances).sum()) / len(given)
+
+    def _kept(self, scored: Scored, place: int) -> tuple[float, bool] | None:
+        label = scored.predictions[place]
+        given = scored.probabilities[place] if scored.probabilities else None
+        if label is None or not given:
+            return None
+        probability = float(given.get(label, 0.0))
+        if not 0.0 <= probability <= math.inf:  # NaN is none
+            return None
+        return min(probability, 1.0), bool(label == scored.targets[place])
+
+
+class IntervalCoverage(Calibration):
+    """The share of the targets that lie within the central 90% of a Gaussian around the prediction.
+
+    Examples
+    --------
+    >>> coverage = IntervalCoverage(window=100)
+    >>> coverage.add(Scored(targets=[1.0, 3.0], predictions=[0.0, 0.0], deviations=np.ones(2)))
+    >>> coverage.value()
+    0.5
+
+    """
+
+    def value(self) -> float:
+        return sum(self._window) / len(self._window) if self._window else math.nan
+
+    def _kept(self, scored: Scored, place: int) -> bool | None:
+        prediction = scored.predictions[place]
+        deviation = math.nan if scored.deviations is None else float(scored.deviations[place])
+        if prediction is None or math.isnan(deviation):
+            return None
+        return bool(abs(float(scored.targets[place]) - prediction) <= _QUANTILE * deviation)
+
+
+def make_calibration(task: str, window: int) -> Calibration | None:
+    """Return the figure of calibration of a task; None where predictions are no labels or numbers to compare."""
+    kinds: dict[str, type[Calibration]] = {"classification": CalibrationError, "regression": IntervalCoverage}
+    return kinds[task](window) if task in kinds else None

@@ -1,0 +1,194 @@
+"""How far probabilities and deviations can be taken at their word: the figures equal their twins."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream import batch_size
+from streamkernel.daemon.stream.calibration import (
+    SAMPLED,
+    Calibration,
+    CalibrationError,
+    IntervalCoverage,
+    make_calibration,
+)
+from streamkernel.daemon.stream.chunk_result import Scored
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, write_stream
+from tests.daemon.labels_stream import sections, write_pair
+from tests.naive.calibration import expected_calibration_error, interval_coverage
+
+probability = st.floats(0, 1) | st.sampled_from([0.1, 0.3, 0.7, 1.0, math.nan])
+judged = st.tuples(
+    st.sampled_from("abc"),
+    st.sampled_from(["a", "b", "c", None]),
+    st.dictionaries(st.sampled_from("ab"), probability),
+)
+number = st.floats(-100, 100)
+measured = st.tuples(number, number | st.none(), st.floats(0.1, 30) | st.just(math.nan))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(judged, max_size=SAMPLED), max_size=6), st.integers(1, 60))
+def test_the_error_of_probabilities_equals_its_twin(chunks: list[list[tuple[Any, ...]]], window: int) -> None:
+    error = CalibrationError(window)
+    for chunk in chunks:
+        error.add(
+            Scored(
+                targets=[y for y, *_ in chunk],
+                predictions=[p for _, p, _ in chunk],
+                probabilities=[g for *_, g in chunk],
+            )
+        )
+    told = [
+        one
+        for chunk in chunks
+        for one in chunk
+        if one[1] is not None and one[2] and not math.isnan(one[2].get(one[1], 0.0))
+    ]
+    columns: list[Any] = list(zip(*told[-window:], strict=True)) or [[], [], []]
+    assert error.value() == pytest.approx(expected_calibration_error(*columns), abs=1e-12, nan_ok=True)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(measured, max_size=SAMPLED), max_size=6), st.integers(1, 60))
+def test_the_coverage_of_intervals_equals_its_twin(chunks: list[list[tuple[Any, ...]]], window: int) -> None:
+    coverage = IntervalCoverage(window)
+    for chunk in chunks:
+        deviations = np.array([d for *_, d in chunk])
+        coverage.add(
+            Scored(targets=[y for y, *_ in chunk], predictions=[p for _, p, _ in chunk], deviations=deviations)
+        )
+    told = [one for chunk in chunks for one in chunk if one[1] is not None and not math.isnan(one[2])]
+    columns: list[Any] = list(zip(*told[-window:], strict=True)) or [[], [], []]
+    assert coverage.value() == pytest.approx(interval_coverage(*columns), nan_ok=True)
+
+
+def test_what_is_well_calibrated_is_near_to_its_word() -> None:
+    draw = random.Random(5)
+    error, coverage = CalibrationError(4000), IntervalCoverage(4000)
+    for _ in range(250):
+        given_ = [draw.random() for _ in range(SAMPLED)]
+        labels = ["a" if draw.random() < p else "b" for p in given_]
+        tops = ["a" if p > 0.5 else "b" for p in given_]
+        error.add(Scored(targets=list(labels), predictions=tops, probabilities=[{"a": p, "b": 1 - p} for p in given_]))
+        spread = np.array([draw.uniform(0.1, 3) for _ in range(SAMPLED)])
+        noise: list[Any] = [draw.gauss(0, deviation) for deviation in spread]
+        coverage.add(Scored(targets=noise, predictions=[0.0] * SAMPLED, deviations=spread))
+    assert error.value() < 0.04
+    assert coverage.value() == pytest.approx(0.9, abs=0.03)
+
+
+@pytest.mark.parametrize("n", [0, 1, SAMPLED, SAMPLED + 1, 31, 512, 100_000])
+def test_of_a_chunk_so_many_are_looked_at_at_most(n: int) -> None:
+    looked: list[int] = []
+
+    class Counting(Calibration):
+        def value(self) -> float:
+            return math.nan
+
+        def _kept(self, scored: Scored, place: int) -> None:  # noqa: ARG002
+            looked.append(place)
+
+    Counting(10).add(Scored(targets=[0.0] * n))
+    assert len(looked) == len(set(looked)) <= SAMPLED
+    assert min(n, SAMPLED // 2) <= len(looked)
+    assert not n or max(looked) >= n // 2  # and not the first ones only
+
+
+def test_what_says_nothing_of_how_sure_it_is_has_no_figure() -> None:
+    error, coverage = CalibrationError(10), IntervalCoverage(10)
+    for figure in (error, coverage):
+        figure.add(Scored())
+        figure.add(Scored(targets=[1.0], predictions=[None], probabilities=[{}], deviations=np.ones(1)))
+        figure.add(Scored(targets=[1.0], predictions=[1.0]))
+        assert math.isnan(figure.value())
+    error.add(Scored(targets=["a"], predictions=["a"], probabilities=[{"a": math.nan}]))
+    coverage.add(Scored(targets=[1.0], predictions=[1.0], deviations=np.array([math.nan])))
+    assert math.isnan(error.value())
+    assert math.isnan(coverage.value())
+    assert make_calibration("novelty", 10) is make_calibration("density_ratio", 10) is None
+
+
+def lines_of(home: Home) -> list[dict[str, Any]]:
+    """The lines of predictions whose record brought a target and got a prediction."""
+    lines = home.lines("out/predictions.jsonl")
+    return [line for line in lines if line["target"] is not None and line["prediction"] is not None]
+
+
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Exporter]:
+    """The exporters of runs to come, of which all is kept that they export."""
+    seen: list[Exporter] = []
+    refresh = Exporter.refresh
+    monkeypatch.setattr(Exporter, "refresh", lambda self, *rest: (seen.append(self), refresh(self, *rest))[1])
+    return seen
+
+
+def run_exactly(home: Home, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[Exporter, View]:
+    """Run with chunks so short that each record is looked at."""
+    monkeypatch.setattr(batch_size, "_MOST", SAMPLED)
+    monkeypatch.chdir(home.folder)
+    exporters = served(monkeypatch)
+    home.configure(**settings)
+    view = run(prepare(home.config))
+    return exporters[-1], view
+
+
+def test_a_run_serves_the_error_of_its_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_stream(home.folder / "stream.csv", 700)
+    exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 300})
+    lines = lines_of(home)[-300:]
+    expected = expected_calibration_error(
+        *([line[key] for line in lines] for key in ("target", "prediction", "probabilities"))
+    )
+    assert 0.0 < expected < 0.5
+    assert view.calibration_error == pytest.approx(expected)
+    assert math.isnan(view.interval_coverage)
+    assert exporter.registry.get_sample_value("streamkernel_calibration_error") == view.calibration_error
+
+
+def test_a_run_serves_the_coverage_of_its_lines(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(3)
+    rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(500)]
+    numbers = [f"{a!r},{b!r},{math.sin(2 * a) + b + draw.gauss(0, 0.2)!r}" for a, b in rows]
+    (home.folder / "stream.csv").write_text("\n".join(["a,b,y", *numbers]) + "\n")
+    exporter, view = run_exactly(
+        home,
+        monkeypatch,
+        source={"kind": "csv", "path": "stream.csv", "target": "y", "target_type": "float"},
+        model=[{"streamkernel.AdaptiveKernelRegressor": {"n_features": 16, "seed": 1}}],
+        metrics={"port": 0, "window": 300},
+    )
+    lines = [line for line in lines_of(home) if line["std"] is not None][-300:]
+    expected = interval_coverage(*([line[key] for line in lines] for key in ("target", "prediction", "std")))
+    assert 0.7 < expected < 1.0
+    assert view.interval_coverage == pytest.approx(expected)
+    assert (
+        exporter.registry.get_sample_value("streamkernel_interval_coverage", {"level": "0.9"}) == view.interval_coverage
+    )
+
+
+def test_late_labels_are_judged_by_the_probabilities_that_waited(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pair(home.folder, "jsonl", 500, bad=False)
+    exporter, view = run_exactly(home, monkeypatch, metrics={"port": 0, "window": 1000}, **sections(max_pending=500))
+    assert view.labels["matched"] == 500
+    labels = [json.loads(line) for line in (home.folder / "labels.jsonl").read_text().splitlines() if line]
+    truths = {label["id"]: label["y"] for label in labels}
+    targets = [truths[record["id"]] for record in home.lines("records.jsonl")]
+    lines = home.lines("out/predictions.jsonl")
+    probabilities = [line["probabilities"] for line in lines]
+    expected = expected_calibration_error(targets, [line["prediction"] for line in lines], probabilities)
+    assert 0.0 < expected < 0.6
+    assert view.calibration_error == pytest.approx(expected)
+    assert exporter.registry.get_sample_value("streamkernel_calibration_error") == view.calibration_error

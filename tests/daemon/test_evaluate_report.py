@@ -1,0 +1,235 @@
+"""The report of an evaluation: strict HTML that loads nothing, the figures of --json, hostile names as text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from streamkernel.daemon.cli import main
+from streamkernel.daemon.evaluate import evaluate
+from streamkernel.daemon.monitoring.evaluation import Evaluation
+from streamkernel.daemon.monitoring.figures import shown_number
+from streamkernel.daemon.monitoring.plot import plot
+from streamkernel.daemon.monitoring.report.document import report
+from streamkernel.daemon.monitoring.report.scale import scale_of
+from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.stream.stop import StopSignals
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home, write_stream
+from tests.daemon.report_page import ReportPage
+from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
+
+WHEN = datetime(2026, 11, 24, 11, 0, tzinfo=UTC)
+GROWING = [{"streamkernel.KernelClassifier": {"seed": 1, "max_features": 256}}]
+
+
+def page_of(**evaluations: Evaluation) -> ReportPage:
+    return ReportPage(report(evaluations, WHEN))
+
+
+def test_it_has_the_figures_of_json_and_a_chart_of_each_curve(here: Home) -> None:
+    write_drifting(here.folder / "stream.csv")
+    for name, model in (("grows", GROWING), ("adapts", ADAPTIVE)):
+        here.configure(model=model).rename(here.folder / f"{name}.yaml")
+    arguments = ["evaluate", "grows.yaml", "adapts.yaml", "--json", "figures.json", "--html", "report.html"]
+    assert main(arguments) == 0
+    figures = json.loads((here.folder / "figures.json").read_text())
+    page = ReportPage((here.folder / "report.html").read_text("utf-8"))
+    for name in ("accuracy", "macro_f1", "log_loss"):
+        values = [figures[run]["metrics"][name] for run in ("grows", "adapts")]
+        best = (min if name == "log_loss" else max)(values)
+        shown = [shown_number(one) + " (best)" * (one == best) for one in values]
+        assert page.rows[name.replace("_", " ")] == shown
+    assert page.rows["progressive loss"] == [shown_number(one["progressive_loss"]) for one in figures.values()]
+    assert page.rows["features"] == [f"{figures['grows']['features']:,}", ""]
+    curve = figures["adapts"]["curve"]
+    assert page.rows["drifts detected"] == ["", str(len(curve["drifts"]))] == ["", "1"]
+    assert f"after {curve['drifts'][0]:,} records" in page.text
+    assert [label.split(" by")[0] for label in page.labels] == [
+        "Progressive loss",
+        "Rolling accuracy",
+        "Rolling macro f1",
+        "Rolling log loss",
+        "Random features",
+    ]
+    assert page.labels[1].endswith(f"adapts {shown_number(curve['rolling']['accuracy'][-1])}")
+    assert "csv file stream.csv" in page.text
+    assert "max_features=256" in page.text  # the pipeline, as River writes it
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+
+
+def test_what_is_hostile_stays_text(here: Home) -> None:
+    """The names of the run, of an input and of a label hold markup, and what turns the direction of text."""
+    name = "<script>alert(1)</script>\u202e'\"&amp;".replace("/", "\u2215")
+    stream = "<img src=x onerror=alert(1)>,y\n" + "1,</table><b>\n2,--><i>\n" * 30
+    (here.folder / "<style>.csv").write_text(stream)
+    source = {"kind": "csv", "path": "<style>.csv", "target": "y"}
+    here.configure(source=source, model=ADAPTIVE).rename(here.folder / f"{name}.yaml")
+    assert main(["evaluate", f"{name}.yaml", "--html", "report.html", "--plot", "curves.png"]) == 0
+    page = ReportPage((here.folder / "report.html").read_text("utf-8"))
+    assert {"script", "img", "b>", "i>"} & set(page.tags) == set()
+    shown = name.replace("\u202e", "\\u202e")
+    assert f"Evaluation of {shown}" in page.text
+    assert "csv file <style>.csv" in page.text
+    assert "\u202e" not in page.text
+
+
+def test_secrets_are_not_in_it(here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PW", "hunter<2>")
+    written = yaml.safe_load(here.config.read_text())
+    written["predictions"] = {"kind": "kafka", "bootstrap_servers": "nowhere:9092", "topic": "out"}
+    written["predictions"]["options"] = {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "${PW}",
+    }
+    # A secret that stands elsewhere, too, as it may in an argument of a model of one's own.
+    written["source"]["path"] = "hunter<2>.csv"
+    here.config.write_text(yaml.safe_dump(written))
+    write_stream(here.folder / "hunter<2>.csv", 100)
+    assert main(["evaluate", "config.yaml", "--html", "report.html"]) == 0
+    text = (here.folder / "report.html").read_text("utf-8")
+    assert "hunter" not in text
+    assert "${PW}.csv" in ReportPage(text).text
+
+
+def test_the_same_evaluation_gives_the_same_bytes(here: Home) -> None:
+    def document() -> str:
+        found = evaluate(prepare(here.config), StopSignals())
+        found.view = replace(found.view, seconds=1.0)
+        return report({"config": found}, WHEN)
+
+    assert document() == document()
+
+
+def test_several_models_of_one_configuration(here: Home) -> None:
+    write_drifting(here.folder / "stream.csv")
+    models = {"first": GROWING, "second": ADAPTIVE, "broken": ["river.linear_model.LogisticRegression"]}
+    written = {"source": {"kind": "csv", "path": "stream.csv", "target": "y"}, "models": models}
+    here.config.write_text(yaml.safe_dump(written, sort_keys=False))
+    assert main(["evaluate", "config.yaml", "--html", "report.html", "--plot", "curves.png"]) == 0
+    page = ReportPage((here.folder / "report.html").read_text("utf-8"))
+    for name in ("config: first", "config: second", "config: broken"):
+        assert name in page.text
+    assert page.rows["records"][:2] == ["1,600", "1,600"]
+    assert "config: broken none" in page.labels[0]
+    assert "it refused more than 50%" in page.text
+    assert "n_features=16" in page.text
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "told"),
+    [
+        (Evaluation(View()), "Progressive loss by records, at the end: a none"),
+        (Evaluation(View(), [50], [0.5], [32]), "Progressive loss by records, at the end: a 0.5000"),
+        (Evaluation(View(), [50, 100], [math.nan, math.nan]), "Progressive loss by records, at the end: a none"),
+        (Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan]), "at the end: a none"),
+        (Evaluation(View(), [50, 100], [-1.7e308, 1.7e308]), "at the end: a 1.7000e+308"),
+        (Evaluation(View(), [50, 100], [0.0, 5e-324]), "at the end: a 0.0000"),
+        (Evaluation(View(losses_not_finite=1200), [50], [1.0]), "a (without 1,200 losses that are not finite) 1.0000"),
+    ],
+)
+def test_curves_of_few_or_strange_values(evaluation: Evaluation, told: str) -> None:
+    text = report({"a": evaluation}, WHEN)
+    page = ReportPage(text)
+    assert page.labels[0].endswith(told)
+    drawn = text[text.index("<main>") :]
+    assert " nan" not in drawn.replace("<td>nan", "")
+    assert "inf" not in drawn
+
+
+def test_no_run_at_all_and_many_of_them(tmp_path: Path) -> None:
+    assert "Evaluation of 0 runs" in ReportPage(report({}, WHEN)).text
+    runs = {f"run {number} {'x' * 2 * number}": Evaluation(View(), [50, 100], [number, 2.0]) for number in range(60)}
+    page = ReportPage(report(runs, WHEN))
+    assert "Evaluation of 60 runs" in page.text
+    assert len(page.rows["progressive loss"]) == 60
+    pytest.importorskip("matplotlib")
+    for some in ({}, runs):
+        plot(some, tmp_path / "curves.png")
+        assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_point_between_gaps_is_a_dot() -> None:
+    text = report({"a": Evaluation(View(), [50, 100, 150], [math.nan, 1.0, math.nan])}, WHEN)
+    assert text.count('class="dot"') == 1
+    assert 'class="dot"' not in report({"a": Evaluation(View(), [50, 100], [1.0, 1.0])}, WHEN)
+
+
+def test_records_without_labels(here: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (here.folder / "stream.csv").write_text("a,y\n" + "1,\n" * 120)
+    assert main(["evaluate", "config.yaml", "--html", "report.html", "--plot", "curves.png"]) == 0
+    assert "no record had a label" in capsys.readouterr().err
+    page = ReportPage((here.folder / "report.html").read_text("utf-8"))
+    assert page.rows["accuracy"] == ["nan"]
+    assert page.labels[0] == "Progressive loss by records, at the end: config none"
+
+
+def test_late_labels_and_a_model_that_only_predicts(here: Home) -> None:
+    assert main(["run", "config.yaml"]) == 0
+    rows = (here.folder / "stream.csv").read_text().splitlines()[1:]
+    kept = [row for row in rows if row.count(",") == 3 and not row.startswith(("inf", ","))]
+    late = [f"{number},{row.rpartition(',')[2]}" for number, row in enumerate(kept)]
+    (here.folder / "inputs.csv").write_text(
+        "id,a,b,colour\n" + "".join(f"{i},{row.rpartition(',')[0]}\n" for i, row in enumerate(kept))
+    )
+    (here.folder / "labels.csv").write_text("id,y\n" + "\n".join(late) + "\n")
+    here.configure(
+        source={"kind": "csv", "path": "inputs.csv"},
+        labels={"source": {"kind": "csv", "path": "labels.csv", "target": "y"}, "key": "id"},
+    )
+    for extra in ([], ["--set", "mode=predict", "--set", "serve_from=out/state", "--set", "checkpoint=null"]):
+        assert main(["evaluate", "config.yaml", "--html", "report.html", "--json", "f.json", *extra]) == 0
+        page = ReportPage((here.folder / "report.html").read_text("utf-8"))
+        figures = json.loads((here.folder / "f.json").read_text())["config"]
+        assert shown_number(figures["metrics"]["accuracy"]) == page.rows["accuracy"][0]
+        assert len(figures["curve"]["rolling"]["accuracy"]) == len(figures["curve"]["records"])
+        assert "csv file labels.csv" in page.text
+
+
+@pytest.mark.parametrize("option", ["--json", "--plot", "--html"])
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    option: str, here: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here.folder / "folder").mkdir()
+    for file, why in (("nowhere/file", "No such file or directory"), ("folder", "Is a directory")):
+        assert main(["evaluate", "config.yaml", option, file]) == 1
+        assert capsys.readouterr().err.endswith(f"{file}: cannot be written: {why}\n")
+    for file, key in (("stream.csv", "source.path"), ("config.yaml", "the configuration itself")):
+        assert main(["evaluate", "config.yaml", option, file]) == 2
+        assert capsys.readouterr().err == f"{option}: must differ from {key} of config.yaml, they are the same file\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--json", "--html"), "--html: must differ from --json, they are the same file\n"),
+        (("--html", "--plot"), "--html: must differ from --plot, they are the same file\n"),
+    ],
+)
+def test_one_file_for_two_of_them_is_refused(
+    options: tuple[str, str], complaint: str, here: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here.folder / "link").symlink_to("both")
+    assert main(["evaluate", "config.yaml", options[0], "both", options[1], "link"]) == 2
+    assert capsys.readouterr().err == complaint
+    assert not (here.folder / "both").exists()
+
+
+def test_the_ticks_of_an_axis_tell_each_other_apart() -> None:
+    ranges: list[Callable[[float], float]] = [lambda x: x, lambda x: x * 3.7, lambda x: 5e6 + x, lambda x: -x / 7]
+    for power in range(-12, 13):
+        for one in ranges:
+            scale = scale_of([one(0.0), one(10.0**power)])
+            texts = [scale.text(tick) for tick in scale.ticks]
+            if abs(scale.low) < 1e6 or power > 0:
+                assert len(set(texts)) == len(texts) >= 2, (power, texts)
+            assert all(-1e-6 <= scale.share(tick) <= 1 + 1e-6 for tick in scale.ticks)

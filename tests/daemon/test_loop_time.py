@@ -1,0 +1,211 @@
+"""What the time of the loop goes into: seconds by activity, and the slowest record."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import Counter, Gauge, Histogram
+from river import linear_model
+
+from connectors.ports import Position, Record
+from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
+from streamkernel.daemon.labels.join import LabelJoin
+from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.runtime import run
+from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk
+from streamkernel.daemon.stream.loop import Checkpoints, Loop
+from streamkernel.daemon.stream.loop_time import ACTIVITIES, LoopTime
+from streamkernel.daemon.stream.slowest import SlowestRecord
+from streamkernel.daemon.wiring.plan import prepare
+from tests.daemon.conftest import Home
+from tests.daemon.test_calibration import served
+
+
+class Clock:
+    """A clock that goes on only where a test lets it, and counts how often it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.reads = 0
+
+    def __call__(self) -> float:
+        self.reads += 1
+        return self.now
+
+    def taking(self, seconds: float, result: Any = None) -> Callable[..., Any]:
+        """Something to call that takes so long."""
+
+        def call(*_: Any, **__: Any) -> Any:
+            self.now += seconds
+            return result() if callable(result) else result
+
+        return call
+
+
+def record() -> Record:
+    place = Position("here", 0, 0)
+    return Record({}, None, place, place, b"")
+
+
+def loop_of(clock: Clock, chunks: Sequence[Sequence[Record]], **parts: Any) -> Loop:
+    """A loop whose parts take as many seconds as powers of 2, so that a sum tells which were called."""
+    left = list(chunks)
+    feed = SimpleNamespace(poll=clock.taking(1, lambda: left.pop(0) if left else []), exhausted=True)
+    sinks = SimpleNamespace(
+        full=False, pause=lambda most: most, write=clock.taking(4), move=clock.taking(8), retry=clock.taking(16)
+    )
+    processor = SimpleNamespace(
+        process=clock.taking(2, ChunkResult), taken=0, counts=RecordCounts(), overrun=False, challengers=None
+    )
+    checkpoints = SimpleNamespace(
+        room=lambda _: None, save_start=clock.taking(32, True), save_when_due=clock.taking(64), save=clock.taking(128)
+    )
+    observer = SimpleNamespace(turn=clock.taking(0.25), chunk=clock.taking(0.5))
+    given_ = {"feed": feed, "processor": processor, "sinks": sinks, "observer": observer, "checkpoints": checkpoints}
+    return Loop(**{**given_, **parts}, positions={}, times=LoopTime(clock))
+
+
+class TestLoopTime:
+    def test_each_second_counts_for_what_was_done_in_it(self) -> None:
+        clock = Clock()
+        loop = loop_of(clock, [[record()] * 3, [record()]])
+        assert loop.run() == "exhausted"
+        # Two chunks, and a third look at the source that finds its end.
+        assert loop.times.seconds == {"source": 3, "model": 4, "sinks": 8, "checkpoints": 3 * 32 + 2 * 64}
+        # What is shown of the loop is no time of any of these.
+        assert clock.now == sum(loop.times.seconds.values()) + 3 * 0.25 + 2 * 0.5
+
+    def test_waiting_for_an_output_counts_for_the_sinks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Clock()
+        monkeypatch.setattr("streamkernel.daemon.stream.loop.time", SimpleNamespace(sleep=clock.taking(0.125)))
+        full = iter([True, True, True, False])
+        sinks: Any = type("Full", (), {"full": property(lambda _: next(full))})()
+        sinks.retry, sinks.pause, sinks.move = clock.taking(16), lambda most: most, clock.taking(8)
+        loop = loop_of(clock, [], sinks=sinks)
+        loop.run()
+        assert loop.times.seconds == {"source": 1, "model": 0, "sinks": 3 * 16.125, "checkpoints": 32}
+
+    def test_the_longer_a_chunk_the_clock_is_read_no_more(self) -> None:
+        reads = []
+        for length in (1, 16, 512):
+            clock = Clock()
+            loop_of(clock, [[record()] * length]).run()
+            reads.append(clock.reads)
+        assert len(set(reads)) == 1
+        assert reads[0] < 16
+
+    def test_the_slowest_record_is_the_one_read_longest_ago(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("streamkernel.daemon.stream.loop._MOST_BYTES", 10)
+        clock = Clock()
+        place = Position("here", 0, 0)
+        # Too long for one part: what is learnt last of a chunk has waited for the others.
+        parts = [Record({}, None, place, place, b"12345678")] * 3
+        loop = loop_of(clock, [parts], checkpoints=Checkpoints())
+        loop.run()
+        parts_before, alone = 2 * (2 + 0.5 + 4), 2
+        assert loop.times.slowest() == parts_before + alone
+
+    def test_a_model_that_raises_is_no_time_lost(self) -> None:
+        clock = Clock()
+
+        def process(*_: Any) -> ChunkResult:
+            raise RuntimeError("broken")
+
+        processor = SimpleNamespace(process=process, taken=0, counts=RecordCounts(), overrun=False)
+        loop = loop_of(clock, [[record()]], processor=processor)
+        with pytest.raises(RuntimeError, match="broken"):
+            loop.run()
+        assert math.isnan(loop.times.slowest())
+
+
+moments = st.lists(st.tuples(st.floats(0, 40), st.floats(0, 100)), max_size=30)
+
+
+class TestSlowest:
+    @settings(deadline=None)
+    @given(moments, st.floats(0, 200))
+    def test_it_is_of_this_minute_and_the_one_before(self, steps: list[tuple[float, float]], pause: float) -> None:
+        slowest, now, seen = SlowestRecord(), 0.0, []
+        for step, seconds in steps:
+            now += step
+            slowest.observe(seconds, now)
+            seen.append((now // 60, seconds))
+        now += pause
+        within = [seconds for minute, seconds in seen if minute >= now // 60 - 1]
+        assert slowest.value(now) == pytest.approx(max(within, default=math.nan), nan_ok=True)
+
+    def test_before_the_first_there_is_none(self) -> None:
+        assert math.isnan(SlowestRecord().value(1e6))
+
+
+class TestServed:
+    def test_counters_follow_the_loop_and_never_fall(self) -> None:
+        exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10)
+
+        def value(name: str, **labels: str) -> float | None:
+            return exporter.registry.get_sample_value(f"streamkernel_{name}", labels)
+
+        assert [value("loop_seconds_total", activity=one) for one in ACTIVITIES] == [0.0] * 4
+        assert math.isnan(value("slowest_record_seconds") or 0)
+        assert math.isnan(value("snapshot_timestamp_seconds") or 0)
+        exporter.show(View(loop_seconds={"source": 1.5, "model": 2.0}, slowest_record=0.75))
+        exporter.show(View(loop_seconds={"source": 1.75, "model": 2.0}, slowest_record=0.5))
+        assert value("loop_seconds_total", activity="source") == 1.75
+        assert value("loop_seconds_total", activity="model") == 2.0
+        assert value("slowest_record_seconds") == 0.5
+        before = time.time()
+        exporter.refresh(1, 1.0, 0.5, 0.5, {})
+        assert before <= (value("snapshot_timestamp_seconds") or 0) <= time.time()
+
+    def test_a_run_tells_what_its_time_went_into(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        exporters = served(monkeypatch)
+        here.configure(metrics={"port": 0})
+        started = time.monotonic()
+        view = run(prepare(here.config))
+        elapsed = time.monotonic() - started
+        assert set(view.loop_seconds) == set(ACTIVITIES)
+        assert all(seconds > 0 for seconds in view.loop_seconds.values())
+        assert sum(view.loop_seconds.values()) <= elapsed
+        assert 0 < view.slowest_record <= elapsed
+        value = exporters[-1].registry.get_sample_value
+        for activity, seconds in view.loop_seconds.items():
+            assert value("streamkernel_loop_seconds_total", {"activity": activity}) == pytest.approx(seconds)
+        assert value("streamkernel_slowest_record_seconds") == view.slowest_record
+        assert (value("process_start_time_seconds") or 0) < (value("streamkernel_snapshot_timestamp_seconds") or 0)
+        for name in ("virtual_memory_bytes", "resident_memory_bytes", "cpu_seconds_total", "open_fds", "max_fds"):
+            assert (value(f"process_{name}") or 0) > 0
+
+
+def test_a_chunk_costs_the_exporter_the_same_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    for kind, name in ((Counter, "inc"), (Gauge, "set"), (Histogram, "observe"), (Counter, "labels")):
+        plain = getattr(kind, name)
+
+        def counted(self: Any, *given_: Any, plain: Any = plain, name: str = name) -> Any:
+            calls.append(name)
+            return plain(self, *given_)
+
+        monkeypatch.setattr(kind, name, counted)
+    join = LabelJoin("id", "y", 60.0, 10)
+    exporter = Exporter(linear_model.LogisticRegression(), ["accuracy"], 10, join)
+    draw = random.Random(1)
+    found = []
+    for length in (1, 16, 512, 10_000):
+        calls.clear()
+        account = RecordCounts(consumed=length, predicted=length, learnt=length)
+        done = ChunkResult(counts=account, losses=[draw.random()] * length, learn_seconds=1e-6, predict_seconds=1e-6)
+        done.late = LabelChunk(LabelCounts(taken=length, matched=length), delay=1.0)
+        done.dead.update({"refused": length})
+        exporter.chunk(done)
+        found.append(list(calls))
+    assert found[0]
+    assert all(one == found[0] for one in found)

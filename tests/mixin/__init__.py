@@ -1,0 +1,1 @@
+"""The mixin: its files, its rules tried by promtool, and its boards."""

@@ -1,0 +1,105 @@
+"""Daemons of all kinds, and a service, that have learnt a stream, wait for more of it, and serve their metrics."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.daemon.conftest import Home, Launcher, Running, write_stream
+from tests.daemon.labels_stream import sections, write_pair
+from tests.daemon.refits import refitted
+from tests.daemon.service import DIRECT, Client
+from tests.daemon.test_std import PROCESS
+
+__all__ = ["Scraped", "all_kinds", "service"]
+
+_GROWING = [{"streamkernel.KernelClassifier": {"seed": 1}}]
+
+
+@dataclass
+class Scraped:
+    """A daemon, where it serves its metrics, and how it is given more to do."""
+
+    daemon: Running
+    address: str
+    more: Callable[[], None] = field(default=lambda: None)
+
+
+def all_kinds(homes: Callable[[str], Home], launcher: Launcher) -> dict[str, Scraped]:
+    """Start a daemon with each kind of model."""
+    adaptive = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}]
+    novelty = [{"streamkernel.KernelNoveltyDetector": {"seed": 1}}]
+    ratio = [{"streamkernel.KernelDensityRatio": {"p": "yes", "q": "no", "seed": 1}}]
+    several = {"one": _GROWING, "other": _GROWING}
+    return {
+        "growing": _with_labels(homes("growing"), launcher, model=_GROWING),
+        "adaptive": _with_labels(homes("adaptive"), launcher, model=adaptive),
+        "several": _with_labels(homes("several"), launcher, model=None, models=several, publish="one"),
+        "refitted": _of_rings(homes("refitted"), launcher, model=refitted()),
+        "novelty": _of_rings(homes("novelty"), launcher, model=novelty),
+        "ratio": _of_rings(homes("ratio"), launcher, model=ratio),
+        "process": _of_numbers(homes("process"), launcher),
+    }
+
+
+def service(home: Home, launcher: Launcher) -> Scraped:
+    """Start a service without a run that learns: it has metrics of a model all the same."""
+    home.configure(**DIRECT)
+    daemon = launcher.start(home, "serve", "config.yaml")
+    port = daemon.wait_for(r"serving predictions at http://127\.0\.0\.1:(\d+)")[1]
+
+    def more() -> None:
+        client = Client(int(port))
+        client.ask("/learn", {"a": 0.25, "y": "yes"})
+        client.ask("/predict", {"a": 0.25})
+        client.close()
+
+    return Scraped(daemon, f"127.0.0.1:{port}", more)
+
+
+def _with_labels(home: Home, launcher: Launcher, **models: Any) -> Scraped:
+    write_pair(home.folder, "jsonl", 300)
+    labels = sections()["labels"]
+    labels["source"]["follow"] = True
+    return _of_rings(home, launcher, labels=labels, **models)
+
+
+def _of_rings(home: Home, launcher: Launcher, **given: Any) -> Scraped:
+    write_stream(home.folder / "stream.csv", 300)
+    draw = random.Random(1)
+
+    def row() -> list[Any]:
+        a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+        return [a, b, "red", "yes" if a * a + b * b < 1.2 else "no"]
+
+    return _started(home, launcher, row, **given)
+
+
+def _of_numbers(home: Home, launcher: Launcher) -> Scraped:
+    (home.folder / "stream.csv").write_text("a,b,y\n")
+    draw = random.Random(1)
+
+    def row() -> list[Any]:
+        a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+        return [a, b, 2 * a + b + draw.gauss(0, 0.1)]
+
+    return _started(home, launcher, row, target_type="float", model=PROCESS)
+
+
+def _started(
+    home: Home, launcher: Launcher, row: Callable[[], list[Any]], target_type: str = "str", **given: Any
+) -> Scraped:
+    path = home.folder / "stream.csv"
+
+    def more() -> None:
+        with path.open("a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(row() for _ in range(20))
+
+    source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": target_type, "follow": True}
+    home.configure(source=source, metrics={"port": 0}, **given)
+    daemon = launcher.start(home, "run", "config.yaml")
+    address = daemon.wait_for(r"serving metrics at http://(127\.0\.0\.1:\d+)/metrics")[1]
+    return Scraped(daemon, address, more)

@@ -1,0 +1,116 @@
+"""Each alert fires when it should, clears when the fault is over, and no other one comes: promtool tries the rules."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from configs.mixin.alerts import alerts_by_group
+from configs.mixin.settings import MixinSettings
+from tests.mixin.conftest import MIXIN
+from tests.mixin.faults import FAULTS
+from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, gauge, series
+from tests.mixin.well import WELL
+
+RULES = [str(MIXIN / "rules.yaml"), str(MIXIN / "alerts.yaml")]
+LOSS = series("streamkernel_progressive_loss")
+UP = {series("up"): "1x1500"}
+
+
+def firing(at: str, *alerts: str) -> dict[str, Any]:
+    """Expect these alerts to fire at a time, and no others."""
+    samples = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in alerts]
+    return {"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": at, "exp_samples": samples}
+
+
+def tried(
+    promtool: str,
+    folder: Path,
+    given: Series,
+    expected: list[dict[str, Any]],
+    interval: str = "1m",
+    evaluated: str = "5m",
+) -> None:
+    """Let promtool evaluate the rules over some series."""
+    test = {
+        "interval": interval,
+        "input_series": [{"series": name, "values": values} for name, values in given.items()],
+        "promql_expr_test": expected,
+    }
+    path = folder / "test.yml"
+    # What is recorded is older than Prometheus looks back, if alerts are evaluated before it.
+    order = [group["name"] for file in RULES for group in yaml.safe_load(Path(file).read_text())["groups"]]
+    settings = {"rule_files": RULES, "evaluation_interval": evaluated, "group_eval_order": order}
+    path.write_text(yaml.safe_dump({**settings, "tests": [test]}))
+    done = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("alert", "fault"), FAULTS, ids=[alert for alert, _ in FAULTS])
+def test_an_alert_fires_and_clears(alert: str, fault: Series, promtool: str, tmp_path: Path) -> None:
+    assert fault.keys() <= WELL.keys()
+    expected = [firing(BEFORE), firing(DURING, alert), firing(AFTER)]
+    tried(promtool, tmp_path, WELL | fault, expected)
+
+
+def test_nothing_fires_while_all_is_well(promtool: str, tmp_path: Path) -> None:
+    tried(promtool, tmp_path, WELL, [firing(f"{minute}m") for minute in range(0, 270, 10)])
+
+
+@pytest.mark.parametrize("start", ["", "NaN " * 100], ids=["a loss from the start", "no label at first"])
+def test_the_loss_is_compared_with_its_own_week(start: str, promtool: str, tmp_path: Path) -> None:
+    """By the quarter of an hour: nine days of a loss that varies, half a day at twice of it, and three days more."""
+    loss = f"{start}{'0.3 0.31 0.29 ' * 288}0.6x48 {'0.3 0.31 0.29 ' * 96}"
+    quarters = 864 + (100 if start else 0)
+    at = [f"{(quarters + more) * 15}m" for more in (-4, 12, 120)]
+    expected = [firing(at[0]), firing(at[1], "StreamkernelLossAboveItsWeek"), firing(at[2])]
+    tried(promtool, tmp_path, UP | {LOSS: loss}, expected, "15m", "1h")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ["0.3x40 0.6x60", "0.3x900 0.33x100", "-1.0x900 -0.9x100"],
+    ids=["without history", "a little", "below zero"],
+)
+def test_a_loss_that_is_new_or_hardly_larger_is_none_to_tell(loss: str, promtool: str, tmp_path: Path) -> None:
+    expected = [firing(f"{quarters * 15}m") for quarters in range(0, 1000, 40)]
+    tried(promtool, tmp_path, UP | {LOSS: loss}, expected, "15m", "1h")
+
+
+def test_a_source_without_a_record_to_come_is_not_stalled(promtool: str, tmp_path: Path) -> None:
+    fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelSourceStalled")
+    none_left = {name: gauge(0) for name in WELL if "consumer_lag_records" in name}
+    tried(promtool, tmp_path, WELL | fault | none_left, [firing(DURING)])
+
+
+def test_every_alert_has_a_fault() -> None:
+    alerts = [alert.name for group in alerts_by_group(MixinSettings()).values() for alert in group]
+    assert len(set(alerts)) == len(alerts)
+    assert {alert for alert, _ in FAULTS} | {"StreamkernelLossAboveItsWeek"} == set(alerts)
+
+
+def test_promtool_finds_no_fault(promtool: str) -> None:
+    done = subprocess.run([promtool, "check", "rules", *RULES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
+
+
+def rules() -> list[Mapping[str, Any]]:
+    return [
+        rule for file in RULES for group in yaml.safe_load(Path(file).read_text())["groups"] for rule in group["rules"]
+    ]
+
+
+def test_every_alert_says_what_an_operator_needs() -> None:
+    for rule in rules():
+        if "alert" in rule:
+            assert rule["alert"].startswith("Streamkernel")
+            assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+            assert set(rule["annotations"]) == {"summary", "description", "runbook_url", "dashboard_url"}
+            assert all(rule["annotations"].values())
+            assert rule["annotations"]["runbook_url"].endswith(f"/{rule['alert']}.html")
