@@ -227,7 +227,7 @@ def learning(config: Path) -> Iterator[int]:
 
 def scrapes_of(folder: Path, name: str, n_scrapes: int, path: str) -> list[float]:
     """Return the seconds of scrapes of a daemon that learns."""
-    every = 0.05
+    every = 0.1
     arguments = ["--path", path, "--every", str(every), "--count", str(n_scrapes)]
     with learning(configure(folder, LEARNING[name], {"port": 0})) as port:
         seen = seen_by(start_client(port, arguments))
@@ -264,7 +264,7 @@ def main() -> None:
         rate_of(folder, COST["no metrics"], min(5000, options.records))  # fills the caches
         cost = in_turns(folder, COST, options.records, options.runs)
         attacked = in_turns(folder, CONNECTIONS, options.records, options.runs)
-        lengthen(folder / "stream.jsonl", 5 + options.scrapes // 40 * 2)
+        lengthen(folder / "stream.jsonl", 5 + options.scrapes // 20 * 2)
         asked = [
             [name, what, *milliseconds(scrapes_of(folder, name, options.scrapes, path))]
             for name in LEARNING

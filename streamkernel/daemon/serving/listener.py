@@ -19,7 +19,7 @@ _log = limited_logger(__name__)
 
 _BACKLOG = 128
 # In a row, before those that are open have their turn.
-_ACCEPTED_AT_ONCE = 16
+_ACCEPTED_AT_ONCE = 64
 _PAUSE_SECONDS = 0.1
 _LOOK_SECONDS = 0.002
 _RECOUNT_SECONDS = 0.05
@@ -141,7 +141,7 @@ class Listener:
             accepted.setblocking(False)
             self._open.add(accepted)
             self._silent[accepted] = self._loop.call_later(self._limits.receive_seconds, self._drop, accepted)
-            self._loop.add_reader(accepted, self._begin, accepted)
+            self._loop.add_reader(accepted.fileno(), self._begin, accepted)
 
     def _begin(self, accepted: socket.socket) -> None:
         """Hand a connection on, now that its client has sent something; one that has closed it is let go."""
@@ -166,7 +166,7 @@ class Listener:
 
     def _leave(self, accepted: socket.socket) -> None:
         self._silent.pop(accepted).cancel()
-        self._loop.remove_reader(accepted)
+        self._loop.remove_reader(accepted.fileno())
 
     def _refuse(self, accepted: socket.socket, client: Any) -> None:
         text = "more than %d connections to %s: those beyond it are refused, last %s"
