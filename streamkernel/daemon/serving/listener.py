@@ -17,7 +17,7 @@ __all__ = ["Listener", "bind"]
 
 _log = limited_logger(__name__)
 
-_BACKLOG = 128
+_BACKLOG = 1024
 # In a row, before those that are open have their turn.
 _ACCEPTED_AT_ONCE = 64
 _PAUSE_SECONDS = 0.1
