@@ -275,8 +275,8 @@ def main() -> None:
         "\n\n".join(
             [
                 "# What being watched costs",
-                f"`python -m benchmarks.monitoring` on {machine()}, {os.cpu_count()} processors, of which others took "
-                f"{os.getloadavg()[0]:.1f} at the end (load average); `KernelClassifier(max_features={FEATURES}, "
+                f"`python -m benchmarks.monitoring` on {machine()}, {os.cpu_count()} processors, load average "
+                f"{os.getloadavg()[0]:.1f} at the end; `KernelClassifier(max_features={FEATURES}, "
                 "precondition=False)` where nothing else is said, records of 8 numbers, predictions, dead letters and "
                 "checkpoints on.",
                 "## Cost",
