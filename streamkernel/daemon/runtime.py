@@ -15,7 +15,7 @@ from streamkernel.daemon.fresh import set_aside, verify_fresh
 from streamkernel.daemon.lifecycle import LifecycleListener
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
 from streamkernel.daemon.monitoring.progress import show_progress
-from streamkernel.daemon.monitoring.view import View, status_page
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
@@ -73,6 +73,7 @@ def run(
         store = _take_store(plan, fresh, listener, stopped, stack)
         start = resume.resume(plan, store)
         exporter = parts.make_exporter(plan, start)
+        board = parts.make_board(plan, exporter, health)
         if exporter is not None:
             listener.serving(*parts.serve(plan, exporter, health, stack))
         feed = parts.open_feed(plan, start, stopped, stack)
@@ -81,11 +82,12 @@ def run(
             _log.warning("%s", caveat)
 
         processor = make_processor(plan, start)
-        checkpoints = CheckpointCoordinator(
-            plan, store, processor, sinks, start, exporter or CheckpointObserver(), listener.saved
-        )
+        observer = CheckpointObserver() if board is None else board.checkpoints
+        checkpoints = CheckpointCoordinator(plan, store, processor, sinks, start, observer, listener.saved)
         dead_letters = DeadLetterLog(
-            {key: section.kind for key, section in plan.config.sources.items()}, refused=label_advice(plan)
+            {key: section.kind for key, section in plan.config.sources.items()},
+            refused=label_advice(plan),
+            last=None if board is None else board.letters,
         )
         health.obstacle = lambda: _obstacle(plan)
         markers = parts.open_markers(plan, store, stack)
@@ -93,7 +95,18 @@ def run(
             try_model(plan)
         if start.warm is not None and not start.warm.done:
             warm = WarmRun(
-                plan, start, processor, sinks, stopped, dead_letters, store, markers, exporter, health, max_records
+                plan,
+                start,
+                processor,
+                sinks,
+                stopped,
+                dead_letters,
+                store,
+                markers,
+                observer,
+                health,
+                board,
+                max_records,
             )
             before = start.warm.counts.consumed
             try:
@@ -110,10 +123,12 @@ def run(
         offset = start.positions[0].offset if 0 in start.positions else 0
         total = plan.source.total[0] if plan.source.total is not None else None
         show = stack.enter_context(show_progress(plan.path.stem, total, offset, listener.alone))
+        if board is not None:
+            labels = {} if start.join is None else {"labels": start.join.positions}
+            show = board.follow(plan.source.describe, checkpoints, {"records": start.positions, **labels}, show)
         watch = Watch(processor, exporter, checkpoints.describe, show, offset, dead_letters)
         health.trouble = watch.trouble
         health.summary = lambda: watch.view.phrase()
-        health.page = lambda: status_page(plan.path.name, plan.redact(plan.source.describe()), watch.view)
         checkpoints.begin(stopped)
         _log.info("reading %s from record %d on", plan.source.describe(), start.counts.consumed + 1)
         if plan.labels is not None and start.join is not None:

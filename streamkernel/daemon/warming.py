@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
-from streamkernel.daemon.monitoring.view import View, status_page
+from streamkernel.daemon.monitoring.status.board import StatusBoard
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery.coordinator import CheckpointCoordinator, CheckpointObserver
 from streamkernel.daemon.recovery.resume import Start
@@ -71,7 +72,7 @@ class WarmRun:
         Whether to stop.
     dead_letters
         Logs dead letters.
-    store, markers, observer, health
+    store, markers, observer, health, board
         As of the run; by default nothing is saved and nobody watches.
     max_records
         How many records to take at most; None: no limit.
@@ -88,6 +89,7 @@ class WarmRun:
     markers: InFlightMarkers | None = None
     observer: CheckpointObserver | None = None
     health: Health | None = None
+    board: StatusBoard | None = None
     max_records: int | None = None
 
 
@@ -113,13 +115,19 @@ def warm_up(run: WarmRun) -> tuple[str, View]:
     checkpoints = WarmCheckpoints(
         plan, run.store, processor, run.sinks, start, observer=observer, main_processor=run.main
     )
-    # The metrics count the main source alone; of what else goes on, checkpoints and outputs, they tell meanwhile.
-    watch = Watch(processor, None, checkpoints.describe, lambda _: observer.publish(), dead_letters=run.dead_letters)
     source = plan.warm
+
+    def publish(view: View) -> None:  # noqa: ARG001
+        # The metrics count the main source alone; of what else goes on, checkpoints and outputs, they tell meanwhile.
+        observer.publish()
+
+    show: Callable[[View], None] = publish
+    if run.board is not None:
+        show = run.board.follow(source.describe, checkpoints, {"warm_start": warm.positions}, publish)
+    watch = Watch(processor, None, checkpoints.describe, show, dead_letters=run.dead_letters)
     if run.health is not None:
         run.health.trouble = watch.trouble
         run.health.summary = lambda: f"warm start: {watch.view.phrase()}"
-        run.health.page = lambda: status_page(plan.path.name, plan.redact(source.describe()), watch.view)
     with source:
         source.open(warm.positions)
         checkpoints.begin(run.stopped)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from streamkernel.daemon.group.page import member_page
 
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.group.child import Child
-from streamkernel.daemon.group.page import member_page
 from streamkernel.daemon.group.supervisor import Supervisor
 
 _SECONDS = 60

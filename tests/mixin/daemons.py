@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tests.daemon.conftest import Home, Launcher, Running, write_stream
@@ -19,13 +19,17 @@ __all__ = ["Scraped", "all_kinds", "service"]
 _GROWING = [{"streamkernel.KernelClassifier": {"seed": 1}}]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scraped:
-    """A daemon, where it serves its metrics, and how it is given more to do."""
+    """A daemon, and how it is given more to do."""
 
     daemon: Running
-    address: str
-    more: Callable[[], None] = field(default=lambda: None)
+    more: Callable[[], None]
+
+    @property
+    def address(self) -> str:
+        """Where it serves its metrics; waits until it does."""
+        return self.daemon.wait_for(r"serving (?:metrics|predictions) at http://(127\.0\.0\.1:\d+)/")[1]
 
 
 def all_kinds(homes: Callable[[str], Home], launcher: Launcher) -> dict[str, Scraped]:
@@ -49,15 +53,15 @@ def service(home: Home, launcher: Launcher) -> Scraped:
     """Start a service without a run that learns: it has metrics of a model all the same."""
     home.configure(**DIRECT)
     daemon = launcher.start(home, "serve", "config.yaml")
-    port = daemon.wait_for(r"serving predictions at http://127\.0\.0\.1:(\d+)")[1]
 
     def more() -> None:
-        client = Client(int(port))
+        client = Client(int(scraped.address.rpartition(":")[2]))
         client.ask("/learn", {"a": 0.25, "y": "yes"})
         client.ask("/predict", {"a": 0.25})
         client.close()
 
-    return Scraped(daemon, f"127.0.0.1:{port}", more)
+    scraped = Scraped(daemon, more)
+    return scraped
 
 
 def _with_labels(home: Home, launcher: Launcher, **models: Any) -> Scraped:
@@ -100,6 +104,4 @@ def _started(
 
     source = {"kind": "csv", "path": "stream.csv", "target": "y", "target_type": target_type, "follow": True}
     home.configure(source=source, metrics={"port": 0}, **given)
-    daemon = launcher.start(home, "run", "config.yaml")
-    address = daemon.wait_for(r"serving metrics at http://(127\.0\.0\.1:\d+)/metrics")[1]
-    return Scraped(daemon, address, more)
+    return Scraped(launcher.start(home, "run", "config.yaml"), more)

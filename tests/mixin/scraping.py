@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ __all__ = ["ALERTS_OF_TOPICS", "PANELS_OF_TOPICS", "answer", "prometheus", "rule
 # Files do not say how many records are still to come, and only topics have groups; see tests/kafka/test_shown.py.
 PANELS_OF_TOPICS = {"Lag by topic and partition", "Lag of each instance", "Partitions of each member"}
 ALERTS_OF_TOPICS = {"StreamkernelSourceStalled", "StreamkernelLagGrowing"}
+RULE_FILES = (MIXIN / "rules.yaml", MIXIN / "alerts.yaml")
 _VARIABLES = {"$job": ".*", "$instance": ".*", "$__rate_interval": "10s"}
 
 
@@ -35,11 +36,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def prometheus(installed: str, folder: Path, targets: list[str]) -> Iterator[str]:
+def prometheus(
+    installed: str, folder: Path, targets: list[str], rule_files: Sequence[Path] = RULE_FILES
+) -> Iterator[str]:
     """Run Prometheus with the rules in a folder, which may hold blocks already; gives its address."""
     settings = {
         "global": {"scrape_interval": "200ms", "evaluation_interval": "500ms"},
-        "rule_files": [str(MIXIN / "rules.yaml"), str(MIXIN / "alerts.yaml")],
+        "rule_files": [str(path) for path in rule_files],
         "scrape_configs": [{"job_name": "streamkernel", "static_configs": [{"targets": targets}]}],
     }
     config = folder / "prometheus.yml"

@@ -22,10 +22,11 @@ LOSS = series("streamkernel_progressive_loss")
 UP = {series("up"): "1x1500"}
 
 
-def firing(at: str, *alerts: str) -> dict[str, Any]:
-    """Expect these alerts to fire at a time, and no others."""
+def firing(at: str, *alerts: str, of: str = "") -> dict[str, Any]:
+    """Expect these alerts, with some labels, to fire at a time, and no others."""
     samples = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in alerts]
-    return {"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": at, "exp_samples": samples}
+    asked = f'count by (alertname) (ALERTS{{alertstate="firing",{of}}})'
+    return {"expr": asked, "eval_time": at, "exp_samples": samples}
 
 
 def tried(
@@ -55,6 +56,8 @@ def tried(
 def test_an_alert_fires_and_clears(alert: str, fault: Series, promtool: str, tmp_path: Path) -> None:
     assert fault.keys() <= WELL.keys()
     expected = [firing(BEFORE), firing(DURING, alert), firing(AFTER)]
+    if alert != "StreamkernelTargetMissing":  # of no target, and so without its labels
+        expected.append(firing(DURING, alert, of='job="streamkernel",instance!="",severity!=""'))
     tried(promtool, tmp_path, WELL | fault, expected)
 
 
@@ -98,6 +101,13 @@ def test_promtool_finds_no_fault(promtool: str) -> None:
     done = subprocess.run([promtool, "check", "rules", *RULES], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not done.stderr
+
+
+def test_the_shipped_prometheus_reads_the_rules(promtool: str) -> None:
+    config = MIXIN.parent / "prometheus" / "prometheus.yml"
+    done = subprocess.run([promtool, "check", "config", str(config)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 rule files found" in done.stdout
 
 
 def rules() -> list[Mapping[str, Any]]:

@@ -88,6 +88,16 @@ def test_a_board_can_be_imported(path: Path) -> None:
             assert target["legendFormat"] or len(panel["targets"]) == 1
 
 
+def test_the_page_on_monitoring_tells_of_every_row() -> None:
+    rows = [
+        f"{row['title']} *" if row["collapsed"] else row["title"]
+        for row in read(DAEMON)["panels"]
+        if row["type"] == "row"
+    ]
+    page = (MIXIN.parents[1] / "docs" / "how-to" / "monitoring.md").read_text().split("| row | what it tells |")[1]
+    assert re.findall(r"^\| ([^|]+) \|", page.split("\n\n")[0], re.MULTILINE)[1:] == rows
+
+
 @both
 def test_every_query_asks_for_the_chosen_jobs_and_instances(path: Path) -> None:
     for text in expressions(path):

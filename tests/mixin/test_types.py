@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,13 +23,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("types")
     for path in TYPES.iterdir():
         shutil.copy(path, folder)
-    subprocess.run(
+    done = subprocess.run(
         [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
         cwd=folder,
         capture_output=True,
+        text=True,
         timeout=300,
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        missing = f"npm could not install the schema: {done.stderr.strip()}"
+        if os.environ.get("CI"):
+            pytest.fail(missing, pytrace=False)
+        pytest.skip(missing)
     return folder
 
 

@@ -1,11 +1,19 @@
-"""The health of a daemon: what its liveness and readiness probes answer."""
+"""The health of a daemon: what its liveness and readiness probes answer, and its status page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Health"]
+__all__ = ["Health", "NoStatusError", "StatusSource"]
+
+StatusSource = Callable[[float, int | None], bytes | None]
+"""Gives the status as JSON, with points of the history newer than a time in seconds since 1970, of a partition or,
+without one, of all; None where there is no such partition."""
+
+
+class NoStatusError(Exception):
+    """The status cannot be had for now; the message is a sentence."""
 
 
 @dataclass
@@ -24,6 +32,10 @@ class Health:
         Asked for a phrase on how far the daemon is, for the service manager's status line.
     page
         Asked for the status page, as HTML.
+    policy
+        The Content-Security-Policy of that page; empty: it may load nothing, as all other answers.
+    status
+        Asked for the status as JSON; None: there is none.
 
     """
 
@@ -32,3 +44,22 @@ class Health:
     trouble: Callable[[], str | None] = lambda: None
     summary: Callable[[], str] = lambda: ""
     page: Callable[[], str] = lambda: ""
+    policy: str = ""
+    status: StatusSource | None = None
+
+    def state(self) -> tuple[str, str | None]:
+        """Return the state in one word, ``ready``, ``not ready``, ``obstacle`` or ``trouble``, with the sentence on it.
+
+        Examples
+        --------
+        >>> Health().state(), Health(ready=True, obstacle=lambda: "no broker answers").state()
+        (('not ready', None), ('obstacle', 'no broker answers'))
+
+        """
+        if trouble := self.trouble():
+            return "trouble", trouble
+        if not self.ready:
+            return "not ready", None
+        if obstacle := self.obstacle():
+            return "obstacle", obstacle
+        return "ready", None

@@ -152,7 +152,7 @@ class LabelsConfig(Section):
 
 
 class MetricsConfig(EndpointConfig):
-    """The HTTP endpoint: /metrics, /healthz, /readyz and a status page."""
+    """The HTTP endpoint: /metrics, /healthz, /readyz, a status page and its JSON, /api/status."""
 
     port: Annotated[Whole, Field(ge=0, le=65535)] = Field(
         default=9108, description="The port; 0 takes a free one and logs it."
@@ -165,6 +165,10 @@ class MetricsConfig(EndpointConfig):
     )
     report: list[ReportName] | None = Field(
         default=None, description="Which metrics to report; null: all that fit the model."
+    )
+    dead_letter_chars: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
+        default=200,
+        description="How many characters of a dead letter's record the status page shows; 0: none.",
     )
 
 

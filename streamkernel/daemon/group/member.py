@@ -19,7 +19,7 @@ from streamkernel.daemon.config.schema import KafkaSourceConfig, MetricsConfig
 from streamkernel.daemon.group.child import Child
 from streamkernel.daemon.group.federation import Federation, ask
 from streamkernel.daemon.group.first_partitions import note_first_partitions
-from streamkernel.daemon.group.page import member_page
+from streamkernel.daemon.group.member_status import MemberStatus
 from streamkernel.daemon.group.supervisor import Supervisor
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.stream.stop import StopSignals
@@ -90,13 +90,9 @@ class _Member:
         self._health.trouble = self._trouble
         self._health.obstacle = lambda: self._ask("/readyz")
         self._health.summary = lambda: f"{_listed(supervisor.assigned)} of {membership.describe()}"
-        self._health.page = lambda: member_page(
-            plan.path.name,
-            self._redact(membership.health_problem or membership.describe()),
-            sorted(supervisor.assigned),
-            supervisor.children.copy(),
-        )
         self._turned = time.monotonic()
+        if plan.config.metrics is not None:
+            MemberStatus(plan, self._health, supervisor, self._phrase, self._own_trouble)
 
     def notifier(self, stopped: StopSignals) -> Notifier:
         """Return what tells the service manager of the member's health."""
@@ -139,12 +135,18 @@ class _Member:
         _log.info("%s: holding %s (%s)", self._membership.describe(), _listed(held), "; ".join(parts))
 
     def _trouble(self) -> str | None:
+        return self._own_trouble() or self._ask("/healthz")
+
+    def _own_trouble(self) -> str | None:
         silence = time.monotonic() - self._turned
         if silence > _SILENCE_SECONDS:
             return f"the member has not turned for {silence:.0f} s"
-        if self._membership.health_problem is not None:
-            return self._redact(self._membership.health_problem)
-        return self._ask("/healthz")
+        problem = self._membership.health_problem
+        return None if problem is None else self._redact(problem)
+
+    def _phrase(self) -> str:
+        """Return the group the member is in, or what keeps it out."""
+        return self._redact(self._membership.health_problem or self._membership.describe())
 
     def _ask(self, path: str) -> str | None:
         """Ask the children what is wrong with them; None where nothing is."""

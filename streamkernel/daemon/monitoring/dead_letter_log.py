@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamkernel.daemon.monitoring.remedies import remedy
+from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.stream.chunk_result import ChunkResult
 
 __all__ = ["DeadLetterLog"]
@@ -41,10 +42,19 @@ class DeadLetterLog:
         Gives seconds, and never goes back.
     refused
         What to do about records that the model refuses; empty: what it says of them tells.
+    last
+        Keeps the last ones for the status page; None: nobody does.
 
     """
 
-    def __init__(self, kinds: dict[str, str], clock: Callable[[], float] = time.monotonic, refused: str = "") -> None:
+    def __init__(
+        self,
+        kinds: dict[str, str],
+        clock: Callable[[], float] = time.monotonic,
+        refused: str = "",
+        last: LastDeadLetters | None = None,
+    ) -> None:
+        self._last = last
         self._kinds = kinds
         self._refused = refused
         self._clock = clock
@@ -52,6 +62,8 @@ class DeadLetterLog:
 
     def chunk(self, done: ChunkResult) -> None:
         """Take note of the dead letters of a chunk."""
+        if self._last is not None:
+            self._last.add(done.letters)
         for letter in done.letters:
             where, reason = letter["position"], letter["reason"]
             section = f"{where['source']}.source" if "source" in where else "source"

@@ -62,10 +62,18 @@ class LagCollector(Collector):
         )
         with self._changed:
             consumed.add_metric([], self._consumed)
-            left = _left(self._labels, self._late) | _left(self._source, self._records)
+            left = self._left()
         for (topic, partition), count in left.items():
             lag.add_metric([topic, str(partition)], count)
         return [consumed, lag]
+
+    def left(self) -> dict[tuple[str, int], int]:
+        """Return how many records are still to come by topic and partition, as far as known."""
+        with self._changed:
+            return self._left()
+
+    def _left(self) -> dict[tuple[str, int], int]:
+        return _left(self._labels, self._late) | _left(self._source, self._records)
 
     def describe(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
         """Return the names of both, for a scrape that asks for some metrics only."""

@@ -244,6 +244,10 @@ class Exporter(CheckpointObserver):
         for figure, gauge in self._calibration.items():
             gauge.set(figure(view))
 
+    def lag(self) -> Mapping[tuple[str, int], int]:
+        """Return how many records are still to come by topic and partition, as far as known."""
+        return self._lag.left()
+
     def predicts_with(self, trained: TrainedModel) -> None:
         """Note that another model predicts from now on."""
         if self._model is not None:

@@ -1,17 +1,16 @@
-"""Several models side by side: the figures of each at one moment, and as columns of the status page."""
+"""Several models side by side: the figures of each at one moment."""
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from streamkernel.daemon.monitoring.growth import growth_of
 from streamkernel.daemon.stream.processor import Processor, Scores
 
-__all__ = ["ModelView", "model_rows", "views_of_models"]
+__all__ = ["ModelView", "views_of_models"]
 
 
 @dataclass(frozen=True)
@@ -76,22 +75,3 @@ def views_of_models(processor: Processor) -> dict[str, ModelView]:
             growth={} if learner is None else growth_of(learner.model),
         )
     return views
-
-
-def model_rows(views: Mapping[str, ModelView]) -> list[str]:
-    """Return the rows of the status page that compare several models, a column each, as HTML."""
-    if not views:
-        return []
-    rows: list[tuple[str, Sequence[str]]] = [
-        ("", [f"<b>{html.escape(name)}</b>" for name in views]),
-        ("state", [view.state for view in views.values()]),
-        ("events", [f"{view.shown:,}" for view in views.values()]),
-        ("refused", [f"{view.refused:,}" for view in views.values()]),
-        ("progressive loss", [f"{view.loss:.6g}" for view in views.values()]),
-    ]
-    names = dict.fromkeys(name for view in views.values() for name in view.rolling)
-    rows += [
-        (f"rolling {name}", [f"{view.rolling.get(name, math.nan):.6g}" for view in views.values()]) for name in names
-    ]
-    rows.append(("seconds", [f"{view.seconds:.1f}" for view in views.values()]))
-    return [f"<th>{html.escape(title)}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) for title, cells in rows]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from streamkernel.daemon.monitoring.model_view import ModelView, model_rows
-from streamkernel.daemon.monitoring.page import html_page
+from streamkernel.daemon.monitoring.model_view import ModelView
 
-__all__ = ["View", "status_page"]
-
-# The page is to be read at a glance; the metrics have more of them.
-_INPUTS_SHOWN = 5
+__all__ = ["View"]
 
 
 @dataclass(frozen=True)
@@ -100,23 +94,3 @@ class View:
             growth=one.growth,
             models={},
         )
-
-
-def status_page(title: str, source: str, view: View) -> str:
-    """Return the status page: the configuration's name, what is read, and the latest view."""
-    rows = [
-        ("source", source),
-        ("position", f"{view.offset:,}"),
-        ("records/s of this process", f"{view.rate:,.0f}"),
-        *((name, f"{count:,}") for name, count in view.account.items()),
-        *((f"labels: {name}", f"{count:,}") for name, count in view.labels.items()),
-        ("progressive loss", f"{view.loss:.6g}"),
-        *([("losses not finite", f"{view.losses_not_finite:,}")] if view.losses_not_finite else []),
-        *((f"rolling {name}", f"{value:.6g}") for name, value in view.rolling.items()),
-        *((name, f"{count:,}") for name, count in view.growth.items()),
-        *((f"expert: {name}", f"{weight:.1%}") for name, weight in view.experts.items()),
-        *((f"input: {name}", f"{share:.1%}") for name, share in itertools.islice(view.inputs.items(), _INPUTS_SHOWN)),
-        ("last checkpoint", view.checkpoint),
-    ]
-    cells = (f"<th>{html.escape(name)}</th><td>{html.escape(value)}</td>" for name, value in rows)
-    return html_page(title, [*cells, *model_rows(view.models)])

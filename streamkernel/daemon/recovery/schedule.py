@@ -72,6 +72,10 @@ class CheckpointSchedule:
         """Return the number of records until the next multiple."""
         return self._every_records - consumed % self._every_records
 
+    def seconds_left(self) -> float:
+        """Return the seconds until a checkpoint is due by its time."""
+        return max(0.0, self._every_seconds - (self._clock() - self._saved_at))
+
     def holds(self, consumed: int) -> bool:
         """Return whether everything up to a record is saved."""
         return consumed == self.consumed and not self._moved

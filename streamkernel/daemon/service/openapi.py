@@ -7,10 +7,11 @@ from importlib.metadata import version
 from typing import Any
 
 from connectors.encode import to_json
+from streamkernel.daemon.monitoring.status.document import content_policy
 from streamkernel.daemon.service.roles import Role, ServicePlan
 from streamkernel.daemon.serving.endpoint import Answer, Endpoint, Question
 
-__all__ = ["openapi", "openapi_endpoint", "page"]
+__all__ = ["PAGE_POLICY", "openapi", "openapi_endpoint", "page"]
 
 _FAULT = {
     "type": "object",
@@ -25,6 +26,13 @@ _FAULT = {
 }
 _STATUS = {"type": "string", "enum": ["accepted", "repeated"]}
 _RETRY = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;"
+    "padding:0 1rem}table{display:block;overflow-x:auto}td{padding:.2rem 1rem .2rem 0}code{white-space:nowrap}"
+    "pre{overflow-x:auto}"
+)
+PAGE_POLICY = content_policy(_STYLE)
+"""The Content-Security-Policy of `page`."""
 _PROBES = ("/healthz", "/readyz")  # which need no name and no password
 
 
@@ -90,8 +98,7 @@ def page(service: ServicePlan, obstacle: str | None) -> str:
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>streamkernel</title>'
-        "<style>body{font-family:sans-serif;max-width:50rem;margin:2rem auto}"
-        "td{padding:.2rem 1rem .2rem 0}code{white-space:nowrap}</style>"
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style>'
         f"<h1>streamkernel</h1><p>Predictions of <b>{html.escape(target)}</b>: {state}.</p><table>{rows}</table>"
         f'<pre>{asked}</pre><p><a href="openapi.json">openapi.json</a> has the details.</p></html>\n'
     )

@@ -17,7 +17,7 @@ from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.recovery.trained import trained_models
 from streamkernel.daemon.service.endpoints import ServiceEndpoints
 from streamkernel.daemon.service.group_commit import GroupCommit
-from streamkernel.daemon.service.openapi import openapi_endpoint, page
+from streamkernel.daemon.service.openapi import PAGE_POLICY, openapi_endpoint, page
 from streamkernel.daemon.service.predictor import Predictor
 from streamkernel.daemon.service.roles import ServicePlan, service_plan
 from streamkernel.daemon.service.service_metrics import ServiceMetrics
@@ -103,6 +103,7 @@ def start_service(service: ServicePlan, stack: ExitStack, health: Health) -> Sta
     predictor.start()
     writing = {section: journal for section, (journal, _) in journals.items()}
     health.obstacle = lambda: _obstacle(predictor, writing)
+    health.policy = PAGE_POLICY
     health.page = lambda: page(service, predictor.obstacle)
     endpoints = [*ServiceEndpoints(service, predictor, writing, metrics).all(), openapi_endpoint(service)]
     limits = HttpLimits(body_bytes=service.settings.max_body_bytes)

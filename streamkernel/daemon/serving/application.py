@@ -1,11 +1,11 @@
-"""The routes of the HTTP server: /metrics for Prometheus, /healthz and /readyz for a supervisor, a page for people."""
+"""The routes of the HTTP server: /metrics for Prometheus, probes for a supervisor, a page and its JSON for people."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from starlette.applications import Starlette
@@ -15,15 +15,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from streamkernel.daemon.base.health import Health, NoStatusError
 from streamkernel.daemon.config.endpoints import EndpointConfig
 from streamkernel.daemon.serving.endpoint import Endpoint, Question
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import SecurityMiddleware
 from streamkernel.daemon.serving.published import PublishedMetrics, Scrape, ScrapeAnswer, answer_scrape
+from streamkernel.daemon.serving.status_query import status_query
 from streamkernel.daemon.serving.threads import Threads
-
-if TYPE_CHECKING:
-    from streamkernel.daemon.base.health import Health
 
 __all__ = ["make_application"]
 
@@ -52,14 +51,20 @@ def make_application(
         SecurityMiddleware, hosts=hosts, basic_auth=settings.basic_auth, open_paths=_PROBES, section=section
     )
     routes = _Routes(metrics, health, workers)
-    paths = ["/", "/metrics", "/healthz", "/readyz"]
+    answering = {
+        "/": routes.page,
+        **({} if health.status is None else {"/api/status": routes.status}),
+        "/metrics": routes.metrics,
+        "/healthz": routes.healthz,
+        "/readyz": routes.readyz,
+    }
     application = Starlette(
         routes=[
-            *map(Route, paths, [routes.page, routes.metrics, routes.healthz, routes.readyz]),
+            *(Route(path, answer) for path, answer in answering.items()),
             *(Route(one.path, _route(one), methods=[one.method]) for one in endpoints),
         ],
         middleware=[security],
-        exception_handlers={HTTPException: _refusal_of(dict.fromkeys(paths, "GET"), endpoints)},
+        exception_handlers={HTTPException: _refusal_of(dict.fromkeys(answering, "GET"), endpoints)},
     )
     application.router.redirect_slashes = False
     return application
@@ -80,7 +85,23 @@ class _Routes:
         self._scrapes, self._probes = Threads(workers), Threads(workers)
 
     async def page(self, request: Request) -> Response:  # noqa: ARG002
-        return HTMLResponse(_encoded(await self._run(lambda: self._health.page())))
+        policy = {"Content-Security-Policy": self._health.policy} if self._health.policy else None
+        return HTMLResponse(_encoded(await self._run(lambda: self._health.page())), headers=policy)
+
+    async def status(self, request: Request) -> Response:
+        status = self._health.status
+        assert status is not None
+        try:
+            since, partition = status_query(request.query_params)
+        except ValueError as error:
+            return _text(HTTPStatus.BAD_REQUEST, str(error))
+        try:
+            body = await self._run(lambda: status(since, partition))
+        except NoStatusError as error:
+            return _text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        if body is None:
+            return _text(HTTPStatus.NOT_FOUND, f"not found: partition {partition} is not held here")
+        return Response(body, media_type="application/json")
 
     async def metrics(self, request: Request) -> Response:
         fields = request.headers

@@ -13,6 +13,7 @@ from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.server import Server
+from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.switching import short_turns
 from streamkernel.daemon.recovery.resume import Start
 from streamkernel.daemon.stream.in_flight import InFlightMarker, InFlightMarkers
@@ -23,7 +24,7 @@ from streamkernel.daemon.wiring.columns import target_type_of
 from streamkernel.daemon.wiring.connectors import make_sink
 from streamkernel.daemon.wiring.processor import feed_of
 
-__all__ = ["make_exporter", "make_store", "open_feed", "open_markers", "open_sinks", "serve"]
+__all__ = ["make_board", "make_exporter", "make_store", "open_feed", "open_markers", "open_sinks", "serve"]
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,11 @@ def make_exporter(plan: Plan, start: Start) -> Exporter | None:
         start.trained,
         tuple(plan.config.flush_seconds),
     )
+
+
+def make_board(plan: Plan, exporter: Exporter | None, health: Health) -> StatusBoard | None:
+    """Return what the status page shows; None where it is not served."""
+    return None if exporter is None else StatusBoard(plan, health, exporter)
 
 
 def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
