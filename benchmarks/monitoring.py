@@ -19,7 +19,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,11 +42,10 @@ LEARNING: dict[str, dict[str, Any]] = {
     "adaptive": {"model": ADAPTIVE},
     "several models": {"models": {"growing": GROWING, "adaptive": ADAPTIVE, "linear": RIVER}, "publish": "growing"},
 }
-PAGE = "/"
+STATUS = "/api/status"
 CLIENTS = 1000
 OVER = 100
 SCRAPED = ["--path", "/metrics", "--every", "1"]
-POLLED = ["--path", PAGE, "--every", "2"]
 HARM = ["--half-open", str((CLIENTS + OVER) // 2), "--slow", str((CLIENTS + OVER) // 2)]
 
 
@@ -58,6 +56,7 @@ class Variant(NamedTuple):
     clients: Sequence[Sequence[str]] = ()
 
 
+POLLED = ["--path", STATUS, "--every", "2"]
 COST = {
     "no metrics": Variant(None),
     "scraped every second": Variant({"port": 0}, [SCRAPED]),
@@ -103,6 +102,14 @@ class Clients(LifecycleListener):
         return [json.loads(process.communicate()[0]) for process in self._processes]
 
 
+def seen_by(client: "subprocess.Popen[str]") -> dict[str, Any]:
+    """Wait for a client to end by itself, and return what it saw."""
+    assert client.stdout is not None
+    seen: dict[str, Any] = json.loads(client.stdout.read())
+    client.communicate()
+    return seen
+
+
 def start_client(port: int | str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "benchmarks.monitoring_load", str(port), *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -142,9 +149,9 @@ class Turns(NamedTuple):
 
 def in_turns(folder: Path, variants: Mapping[str, Variant], n_records: int, runs: int) -> Turns:
     """Run all variants so often; every other turn from the last to the first."""
-    turns = Turns(defaultdict(list), defaultdict(list))
+    turns = Turns({name: [] for name in variants}, {name: [] for name in variants})
     for number in range(runs):
-        for name in list(variants)[:: 1 if number % 2 else -1]:
+        for name in list(variants)[:: -1 if number % 2 else 1]:
             rate, seen = rate_of(folder, variants[name], n_records)
             turns.rates[name].append(rate)
             turns.seen[name] += seen
@@ -220,12 +227,10 @@ def learning(config: Path) -> Iterator[int]:
 
 def scrapes_of(folder: Path, name: str, n_scrapes: int, path: str) -> list[float]:
     """Return the seconds of scrapes of a daemon that learns."""
-    every = 0.05
+    every = 0.1
     arguments = ["--path", path, "--every", str(every), "--count", str(n_scrapes)]
     with learning(configure(folder, LEARNING[name], {"port": 0})) as port:
-        process = start_client(port, arguments)
-        seen = json.loads(process.stdout.read() if process.stdout else "")
-        process.communicate()
+        seen = seen_by(start_client(port, arguments))
     took = seen["took"]
     assert not took.get("failed"), f"{len(took['failed'])} scrapes were not answered"
     answered: list[float] = took["answered"]
@@ -259,19 +264,19 @@ def main() -> None:
         rate_of(folder, COST["no metrics"], min(5000, options.records))  # fills the caches
         cost = in_turns(folder, COST, options.records, options.runs)
         attacked = in_turns(folder, CONNECTIONS, options.records, options.runs)
-        lengthen(folder / "stream.jsonl", 5 + options.scrapes // 40 * 2)
+        lengthen(folder / "stream.jsonl", 5 + options.scrapes // 20 * 2)
         asked = [
             [name, what, *milliseconds(scrapes_of(folder, name, options.scrapes, path))]
             for name in LEARNING
-            for what, path in (("metrics", "/metrics"), ("page", PAGE))
+            for what, path in (("metrics", "/metrics"), ("page", STATUS))
         ]
     write(
         options.out / "monitoring.md",
         "\n\n".join(
             [
                 "# What being watched costs",
-                f"`python -m benchmarks.monitoring` on {machine()}, {os.cpu_count()} processors, of which others took "
-                f"{os.getloadavg()[0]:.1f} at the end (load average); `KernelClassifier(max_features={FEATURES}, "
+                f"`python -m benchmarks.monitoring` on {machine()}, {os.cpu_count()} processors, load average "
+                f"{os.getloadavg()[0]:.1f} at the end; `KernelClassifier(max_features={FEATURES}, "
                 "precondition=False)` where nothing else is said, records of 8 numbers, predictions, dead letters and "
                 "checkpoints on.",
                 "## Cost",

@@ -89,6 +89,11 @@ class Clients:
             if time.perf_counter() - start < PAUSE_SECONDS / 2:  # also where the refusal was lost with a reset
                 await asyncio.sleep(PAUSE_SECONDS * self._draw.uniform(0.8, 1.2))
 
+    async def wait_for_refusals(self, count: int) -> None:
+        """Wait until so many clients were refused."""
+        while len(self.took["refused"]) < count:
+            await asyncio.sleep(0.01)
+
     async def watch(self) -> None:
         """Note how many connections are open, those that were refused left out as far as that is known."""
         while True:
@@ -120,7 +125,10 @@ async def load(options: argparse.Namespace) -> dict[str, Any]:
     at_work += [clients.hold(slow=True) for _ in range(options.slow)]
     tasks = [asyncio.create_task(one) for one in at_work]
     closed = asyncio.create_task(_closed())
-    ends = [closed, tasks[1]] if options.count else [closed]
+    ends = [closed, *([tasks[1]] if options.count else [])]
+    if options.until_refused:
+        ends.append(asyncio.create_task(clients.wait_for_refusals(options.until_refused)))
+        tasks.append(ends[-1])
     await asyncio.wait(ends, timeout=options.seconds, return_when=asyncio.FIRST_COMPLETED)
     took = {kind: list(seconds) for kind, seconds in clients.took.items()}
     for task in [*tasks, closed]:
@@ -137,6 +145,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=0, help="how often it is asked for; 0: until the end")
     parser.add_argument("--half-open", type=int, default=0)
     parser.add_argument("--slow", type=int, default=0)
+    parser.add_argument("--until-refused", type=int, default=0, help="end once so many were refused; 0: go on")
     parser.add_argument("--seconds", type=float, default=600.0)
     json.dump(asyncio.run(load(parser.parse_args())), sys.stdout)
 

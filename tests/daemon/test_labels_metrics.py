@@ -72,10 +72,11 @@ def test_what_a_daemon_serves_is_what_its_checkpoint_says(home: Home, launcher: 
     # Page and gauges follow twice a second, together.
     for _ in range(1000):
         figures = json.loads(get(f"{url}/api/status")[1])["figures"]
-        if [figures["account"].get("consumed"), figures.get("labels", {}).get("taken")] == lines:
+        values = values_of(get(f"{url}/metrics")[1])
+        shown = [figures["account"].get("consumed"), figures.get("labels", {}).get("taken")]
+        if shown == lines and values["records_consumed_total"] == lines[0]:
             break
         time.sleep(0.02)
-    values = values_of(get(f"{url}/metrics")[1])
     daemon.signal(signal.SIGTERM)
     assert daemon.wait().returncode == 0
     header = home.header()["labels"]

@@ -43,6 +43,8 @@ def rings(count: int) -> list[dict[str, Any]]:
 def configure(home: Home, broker: Cluster, name: str) -> None:
     home.configure(
         source={"kind": "kafka", "topic": name, "bootstrap_servers": broker.bootstrap, "target": "y"},
+        # Slow enough to be seen on its way: its figures are published twice a second.
+        model=[{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}],
         metrics={"port": 0},
     )
 

@@ -77,7 +77,9 @@ class Server:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{'http' if context is None else 'https'}://{host}:{self.port}"
         application = make_application(settings, metrics, health, limits.workers, endpoints, section)
-        self._server = BackgroundServer(application, listening, context, limits, what)
+        self._server = BackgroundServer(
+            application, listening, context, limits, what, paced=isinstance(metrics, PublishedMetrics)
+        )
 
     def close(self) -> None:
         """Stop serving; closing twice does nothing."""

@@ -20,7 +20,7 @@ class HttpLimits:
     """The limits of an HTTP server."""
 
     connections: int = 64  # open at once, also before their TLS handshake; those beyond it are refused
-    # For a TLS handshake, for a whole request from the accept or the response before, and of an idle connection.
+    # For a TLS handshake, for a whole request from its first byte or the response before, and of an idle connection.
     receive_seconds: float = 5.0
     answer_seconds: float = 30.0  # for a request to be answered, and its answer to be taken
     # How long a client may go on sending after its request was refused, so that it reads why.

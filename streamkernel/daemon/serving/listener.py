@@ -17,9 +17,9 @@ __all__ = ["Listener", "bind"]
 
 _log = limited_logger(__name__)
 
-_BACKLOG = 128
+_BACKLOG = 1024
 # In a row, before those that are open have their turn.
-_ACCEPTED_AT_ONCE = 16
+_ACCEPTED_AT_ONCE = 64
 _PAUSE_SECONDS = 0.1
 _LOOK_SECONDS = 0.002
 _RECOUNT_SECONDS = 0.05
@@ -73,6 +73,9 @@ class Listener:
         self._look_at = 0.0
         most = limits.connections
         self._refusal = refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"more than {most} connections")
+        # By connection that has sent nothing yet, what ends it: it is no more than a socket so far, so that it costs
+        # the daemon little.
+        self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
         self._starting: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
 
@@ -87,6 +90,9 @@ class Listener:
             self._pause.cancel()
         self._loop.remove_reader(self._listening)
         self._listening.close()
+        for accepted in list(self._silent):
+            self._leave(accepted)
+            accepted.close()
         for task in self._starting:
             task.cancel()
         await asyncio.gather(*self._starting, return_exceptions=True)
@@ -134,9 +140,33 @@ class Listener:
                 continue
             accepted.setblocking(False)
             self._open.add(accepted)
-            task = self._loop.create_task(self._connect(accepted))
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
+            self._silent[accepted] = self._loop.call_later(self._limits.receive_seconds, self._drop, accepted)
+            self._loop.add_reader(accepted.fileno(), self._begin, accepted)
+
+    def _begin(self, accepted: socket.socket) -> None:
+        """Hand a connection on, now that its client has sent something; one that has closed it is let go."""
+        self._leave(accepted)
+        try:
+            said = accepted.recv(1, socket.MSG_PEEK)
+        except OSError:
+            said = b""
+        if not said:
+            accepted.close()
+            self._open.discard(accepted)
+            return
+        task = self._loop.create_task(self._connect(accepted))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+
+    def _drop(self, accepted: socket.socket) -> None:
+        """End a connection whose client has sent nothing in time."""
+        self._leave(accepted)
+        accepted.close()
+        self._open.discard(accepted)
+
+    def _leave(self, accepted: socket.socket) -> None:
+        self._silent.pop(accepted).cancel()
+        self._loop.remove_reader(accepted.fileno())
 
     def _refuse(self, accepted: socket.socket, client: Any) -> None:
         text = "more than %d connections to %s: those beyond it are refused, last %s"

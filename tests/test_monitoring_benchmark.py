@@ -1,0 +1,58 @@
+"""The benchmark of monitoring: its arithmetic, what its clients see, and that a quick run fills its tables."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from benchmarks import monitoring
+from tests.benchmark_runs import run_quickly
+from tests.daemon.endpoint import serving
+
+
+@pytest.mark.parametrize(("n", "at"), [(1, (0, 0)), (5, (0, 4)), (6, (0, 5)), (20, (5, 14)), (100, (39, 60))])
+def test_the_interval_of_a_median_by_the_signs(n: int, at: tuple[int, int]) -> None:
+    assert monitoring.interval([float(value) for value in reversed(range(n))]) == at
+
+
+def test_ratios_are_those_of_runs_of_the_same_turn() -> None:
+    rates = {
+        "off": [monitoring.Rate(100.0, 200.0), monitoring.Rate(50.0, 100.0), monitoring.Rate(10.0, 20.0)],
+        "on": [monitoring.Rate(99.0, 190.0), monitoring.Rate(49.0, 100.0), monitoring.Rate(10.0, 18.0)],
+    }
+    last = monitoring.compared(monitoring.Turns(rates, {})).splitlines()[-1]
+    assert last.endswith("| 0.990 (0.980 to 1.000) | 0.950 (0.900 to 1.000) |")
+    assert last.startswith("| on | 49 (10 to 99) | 100 (18 to 190) |")
+
+
+def test_clients_scrape_are_refused_and_end_when_they_are_told_to() -> None:
+    with serving(max_connections=10) as url:
+        port = url.rpartition(":")[2]
+        scraper = monitoring.start_client(port, ["--path", "/metrics", "--every", "0.01", "--count", "3"])
+        assert scraper.stdout is not None
+        seen = monitoring.seen_by(scraper)
+        assert len(seen["took"]["answered"]) == 3
+        harm = ["--half-open", "10", "--slow", "10", "--until-refused", "5"]
+        seen = monitoring.seen_by(monitoring.start_client(port, harm))
+    assert len(seen["took"]["refused"]) >= 5
+    assert 0 < seen["most"] <= 20
+
+
+@pytest.mark.long
+def test_a_quick_run_has_all_models_and_clients(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    run_quickly("monitoring", "--out", tmp_path)
+    text = (tmp_path / "monitoring.md").read_text()
+    found = [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]]
+        for block in text.split("\n\n")
+        if block.startswith("|")
+    ]
+    cost, scrapes, connections, refused = found
+    assert [row[0] for row in cost] == list(monitoring.COST)
+    assert [row[0] for row in connections] == list(monitoring.CONNECTIONS)
+    assert {row[0] for row in scrapes} == set(monitoring.LEARNING)
+    for row in (*cost[1:], *connections[1:]):
+        assert all(re.fullmatch(r"\d\.\d{3} \(.*\)", cell) for cell in row[3:]), row
+    assert all(float(cell) > 0 for row in scrapes for cell in row[3:])
+    assert [row[0] for row in refused] == list(monitoring.CONNECTIONS)[1:]
