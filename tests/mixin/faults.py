@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mixin.timeline import Series, counter, gauge, lost, moving, series, stamp, vanishing
+from tests.mixin.timeline import Series, counter, gauge, lost, moving, series, stamp, unknown, vanishing
 
 __all__ = ["FAULTS"]
 
@@ -31,6 +31,7 @@ FAULTS: list[tuple[str, Series]] = [
     ("StreamkernelSourceStalled", _NO_RECORD),
     ("StreamkernelSourceStalled", {_member("records_consumed_total"): counter(100, 0)}),
     ("StreamkernelSourceSilent", {_s("last_record_timestamp_seconds"): stamp(stands=True)}),
+    ("StreamkernelSourceSilent", {_s("last_record_timestamp_seconds"): unknown()}),
     ("StreamkernelLagGrowing", {_s("consumer_lag_records", topic="clicks", partition="0"): counter(0, 1000)}),
     ("StreamkernelDeadLetters", {_s("records_dead_lettered_total", reason="corrupt"): counter(0, 30)}),
     ("StreamkernelInputsIgnored", {_s("ignored_inputs_total"): counter(1, 500)}),
@@ -39,6 +40,7 @@ FAULTS: list[tuple[str, Series]] = [
         {_s("output_latency_seconds_bucket", output="predictions", le="1.0"): counter(1000, 900)},
     ),
     ("StreamkernelCheckpointStale", {_s("checkpoint_last_success_timestamp_seconds"): stamp(stands=True)}),
+    ("StreamkernelCheckpointStale", {_s("checkpoint_last_success_timestamp_seconds"): unknown()}),
     ("StreamkernelCheckpointFailing", {_s("checkpoint_failures_total"): counter(0, 1)}),
     ("StreamkernelConceptDrift", {_s("drift_events_total"): counter(0, 0.1)}),
     ("StreamkernelMetricRelearnedOften", {_s("metric_relearnings_total"): counter(1 / 30, 1)}),

@@ -5,7 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["AFTER", "BEFORE", "DURING", "Series", "counter", "gauge", "lost", "moving", "series", "stamp", "vanishing"]
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "DURING",
+    "Series",
+    "counter",
+    "gauge",
+    "lost",
+    "moving",
+    "series",
+    "stamp",
+    "unknown",
+    "vanishing",
+]
 
 BEGIN, END, LENGTH = 60, 150, 270
 BEFORE, DURING, AFTER = f"{BEGIN - 5}m", f"{END - 5}m", f"{LENGTH - 5}m"
@@ -53,6 +66,11 @@ def stamp(stands: bool = False, every: int = 1) -> str:
 def lost() -> str:
     """The time of what happens every minute, and 0 during the fault."""
     return _by_minute(lambda minute: 0 if BEGIN <= minute < END else 60 * minute + 1)
+
+
+def unknown() -> str:
+    """The time of what happens every minute, and NaN during the fault, as of what has not happened yet."""
+    return _by_minute(lambda minute: "NaN" if BEGIN <= minute < END else 60 * minute + 1)
 
 
 def vanishing(value: float) -> str:

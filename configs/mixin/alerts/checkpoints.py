@@ -15,9 +15,13 @@ def checkpoint_alerts(bounds: AlertBounds) -> list[Alert]:
     return [
         Alert(
             "StreamkernelCheckpointStale",
-            # Where no record came since, there is nothing to save.
-            f"time() - {_SAVED} > {bounds.checkpoint_seconds:g}\n"
-            f"  and streamkernel_last_record_timestamp_seconds > {_SAVED}",
+            # Where no record came since, there is nothing to save. The time is NaN before the first checkpoint, and
+            # of a run that keeps none, where nothing fails either.
+            f"(time() - {_SAVED} > {bounds.checkpoint_seconds:g}\n"
+            f"  and streamkernel_last_record_timestamp_seconds > {_SAVED})\n"
+            f"or (time() - process_start_time_seconds > {bounds.checkpoint_seconds:g}\n"
+            "  and streamkernel_checkpoint_failures_total > 0\n"
+            f"  and {_SAVED} != {_SAVED})",
             "critical",
             "{{ $labels.instance }} saved its last checkpoint {{ $value | humanizeDuration }} ago",
             f"records came since the last checkpoint, and it is older than {bounds.checkpoint_seconds:g} s",

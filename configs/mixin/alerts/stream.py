@@ -33,7 +33,10 @@ def stream_alerts(bounds: AlertBounds) -> list[Alert]:
         ),
         Alert(
             "StreamkernelSourceSilent",
-            f"time() - streamkernel_last_record_timestamp_seconds > {bounds.silent_seconds:g}",
+            # NaN before the first record of a process, whose start counts then.
+            "time() - (streamkernel_last_record_timestamp_seconds > 0\n"
+            "  or (process_start_time_seconds and streamkernel_last_record_timestamp_seconds))"
+            f" > {bounds.silent_seconds:g}",
             "warning",
             "{{ $labels.instance }} has had no record for {{ $value | humanizeDuration }}",
             f"the last record was dealt with more than {bounds.silent_seconds:g} s ago",
