@@ -81,12 +81,14 @@ def dual_update(kind: int, beta: float, z: float, y: float, step: float) -> Any:
 def _logistic_share(a: float, u: float, step: float) -> Any:
     """The root in (0, 1) of log(s / (1 - s)) + u + (s - a) / step, by Newton's method between two bounds.
 
-    In t = log(s / (1 - s)) the slope is at least 1, and the root lies between where s = a and t = -u.
+    In t = log(s / (1 - s)) the slope is at least 1, and the root lies between where s = a and t = -u. Where Newton's
+    steps do not halve, as between two flat ends of the share, the bounds are halved instead.
     """
     a = min(max(a, _LEAST), _MOST)
     start = np.log(a) - np.log1p(-a)
     low, high = min(start, -u), max(start, -u)
     t = start
+    moved = np.inf
     for _ in range(100):
         e = np.exp(-abs(t))
         share = 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
@@ -97,7 +99,7 @@ def _logistic_share(a: float, u: float, step: float) -> Any:
             low = t
         change = value / (1.0 + share * (1.0 - share) / step)
         following = t - change
-        if not low <= following <= high:
+        if not low <= following <= high or abs(change) > 0.5 * moved:
             following = 0.5 * (low + high)
         moved = abs(following - t)
         t = following
