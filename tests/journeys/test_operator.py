@@ -75,7 +75,8 @@ def test_a_service_through_a_day(service: Person) -> None:
     values = wait_for_records(url, RECORDS)
     assert values["records_consumed_total"] == RECORDS
     assert (get(f"{url}/healthz")[0], get(f"{url}/readyz")[0], get(f"{url}/metrics")[0]) == (200, 200, 401)
-    assert "accuracy" in get(url, f"ops:{SECRET}")[1]
+    assert '<link rel="icon" href="data:' in get(url, f"ops:{SECRET}")[1]
+    assert '"accuracy":' in get(f"{url}/api/status", f"ops:{SECRET}")[1]
 
     # A second one on the same directory is kept out, and names the first.
     second = service.types(["run", "service.yaml"], PASSWORD=SECRET)
