@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.conftest import homes, launcher, program
+from tests.daemon.conftest import home, homes, launcher, program
 
-__all__ = ["homes", "launcher"]
+__all__ = ["home", "homes", "launcher"]
 
 MIXIN = Path(__file__).parents[2] / "configs" / "mixin"
 

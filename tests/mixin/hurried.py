@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 from collections.abc import Callable, Collection
@@ -12,10 +11,14 @@ from configs.mixin.render import rendered
 from configs.mixin.settings import AlertBounds, MixinSettings
 from tests.mixin.scraping import rules
 
-__all__ = ["firing", "hurried_rules", "wait_until_clear", "wait_until_fired"]
+__all__ = ["FACTOR", "HURRIED_BOUNDS", "evaluated", "firing", "hurried_rules", "wait_until_clear", "wait_until_fired"]
 
 FACTOR = 200
 SECONDS = 120
+# Ages, which grow with the time that passes; what a label, a line or a request takes stays as it is.
+HURRIED_BOUNDS = {
+    name: float(getattr(AlertBounds(), name)) for name in ("stuck_seconds", "silent_seconds", "checkpoint_seconds")
+}
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -30,11 +33,7 @@ def _shorter(text: str) -> str:
 
 def hurried_rules(folder: Path) -> list[Path]:
     """Write the rules as they are but for the time, which runs faster, in ranges, holds and bounds of seconds alike."""
-    seconds = {
-        field.name: getattr(AlertBounds(), field.name) / FACTOR
-        for field in dataclasses.fields(AlertBounds)
-        if field.name in {"stuck_seconds", "silent_seconds", "checkpoint_seconds"}
-    }
+    seconds = {name: bound / FACTOR for name, bound in HURRIED_BOUNDS.items()}
     texts = rendered(MixinSettings(bounds=AlertBounds(**seconds)))
     paths = []
     for name in ("rules.yaml", "alerts.yaml"):
@@ -60,7 +59,7 @@ def wait_until_fired(
         assert time.monotonic() < deadline, f"of {sorted(alerts)} only {sorted(seen)} fired"
         meanwhile()
         now = firing(url)
-        assert not now & set(others)
+        assert not now & set(others), f"{sorted(now & set(others))} fire besides"
         seen |= now
         time.sleep(0.1)
 
