@@ -31,7 +31,7 @@ def test_a_chunk_is_counted() -> None:
     exporter.chunk(daemon.processor.process(records))
     now[0] += 5.0
     exporter.chunk(daemon.processor.process(labels))
-    exporter.refresh(0, 0.0, 0.0, 0.0, {})
+    exporter.refresh(View(account={"consumed": 0}, loss=0.0, loss_sum=0.0, rolling={}), 0.0)
     values = values_of(generate_latest(exporter.registry).decode())
     for name, count in (
         ("labels_consumed_total", 7),
@@ -74,7 +74,7 @@ def test_what_a_daemon_serves_is_what_its_checkpoint_says(home: Home, launcher: 
         figures = json.loads(get(f"{url}/api/status")[1])["figures"]
         values = values_of(get(f"{url}/metrics")[1])
         shown = [figures["account"].get("consumed"), figures.get("labels", {}).get("taken")]
-        if shown == lines and values["records_consumed_total"] == lines[0]:
+        if shown == lines == [values[f"{one}_consumed_total"] for one in ("records", "labels")]:
             break
         time.sleep(0.02)
     daemon.signal(signal.SIGTERM)

@@ -157,13 +157,12 @@ class TestServed:
         assert [value("loop_seconds_total", activity=one) for one in ACTIVITIES] == [0.0] * 4
         assert math.isnan(value("slowest_record_seconds") or 0)
         assert math.isnan(value("snapshot_timestamp_seconds") or 0)
-        exporter.show(View(loop_seconds={"source": 1.5, "model": 2.0}, slowest_record=0.75))
-        exporter.show(View(loop_seconds={"source": 1.75, "model": 2.0}, slowest_record=0.5))
+        exporter.refresh(View(loop_seconds={"source": 1.5, "model": 2.0}, slowest_record=0.75), 1.0)
+        before = time.time()
+        exporter.refresh(View(loop_seconds={"source": 1.75, "model": 2.0}, slowest_record=0.5), 1.0)
         assert value("loop_seconds_total", activity="source") == 1.75
         assert value("loop_seconds_total", activity="model") == 2.0
         assert value("slowest_record_seconds") == 0.5
-        before = time.time()
-        exporter.refresh(1, 1.0, 0.5, 0.5, {})
         assert before <= (value("snapshot_timestamp_seconds") or 0) <= time.time()
 
     def test_a_run_tells_what_its_time_went_into(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:

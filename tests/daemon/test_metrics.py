@@ -147,7 +147,7 @@ def test_a_chunk_is_counted() -> None:
     processed = ChunkResult(counts=account, losses=[0.5, 0.25], learn_seconds=3e-6)
     processed.dead.update(["infinite", "refused"])
     exporter.chunk(processed)
-    exporter.refresh(100, 5.0, 0.375, -0.75, {"accuracy": 0.5})
+    exporter.refresh(View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, rolling={"accuracy": 0.5}), 5.0)
     with serving(registry=exporter.registry) as url:
         values = values_of(get(f"{url}/metrics")[1])
     assert values["records_consumed_total"] == 9
@@ -244,8 +244,8 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
         models = {"one": ModelView(rolling={"accuracy": 0.5}), "other": ModelView(disabled="it raised")}
         seconds = dict.fromkeys(ACTIVITIES, 0.25)
         figures = {"calibration_error": 0.1, "interval_coverage": 0.8, "loop_seconds": seconds, "slowest_record": 0.5}
-        exporter.show(View(models=models, **figures))  # type: ignore[arg-type]
-        exporter.refresh(100, 5.0, 0.375, -0.75, {})
+        view = View(account={"consumed": 100}, loss=0.375, loss_sum=-0.75, models=models, **figures)  # type: ignore[arg-type]
+        exporter.refresh(view, 5.0)
     with serving(registry=exporter.registry) as url:
         text = get(f"{url}/metrics")[1]
     assert 'streamkernel_loop_seconds_total{activity="source"}' in text
@@ -257,7 +257,9 @@ def test_promtool_finds_nothing_to_say(kind: str, shown: bool, promtool: str) ->
 def test_rolling_metrics_of_a_regression(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, float]] = []
     refresh = Exporter.refresh
-    monkeypatch.setattr(Exporter, "refresh", lambda self, *rest: (seen.append(dict(rest[-1])), refresh(self, *rest)))
+    monkeypatch.setattr(
+        Exporter, "refresh", lambda self, view, *rest: (seen.append(dict(view.rolling)), refresh(self, view, *rest))
+    )
     monkeypatch.chdir(home.folder)
     home.configure(
         source={"kind": "river", "dataset": "ChickWeights"},

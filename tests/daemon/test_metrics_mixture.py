@@ -14,6 +14,7 @@ from river import base
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
 from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of
 
@@ -69,7 +70,7 @@ class TestMixture:
         model = Weighing()
         exporter = Exporter(model, ["accuracy"], 10)
         model.feature_importances_ |= {f"new {i}": 0.1 for i in range(19)}
-        exporter.refresh(1, 1.0, 0.5, 0.5, {})
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5, rolling={}), 1.0)
         with serving(registry=exporter.registry) as url:
             found = [name for name in values_of(get(f"{url}/metrics")[1]) if name.startswith("input_importance")]
         assert len(found) == 20
@@ -80,7 +81,7 @@ class TestMixture:
         exporter = Exporter(model, ["accuracy"], 10)
         with pytest.warns(RuntimeWarning, match="max_inputs"):
             model.advance([{"a": 1.0, "b": 2.0}] * 3, [True] * 3)
-        exporter.refresh(3, 1.0, 0.5, 0.5, {})
+        exporter.refresh(View(account={"consumed": 3}, loss=0.5, loss_sum=0.5, rolling={}), 1.0)
         assert exporter.registry.get_sample_value("streamkernel_ignored_inputs_total") == model.n_ignored_inputs == 3
 
     @pytest.mark.parametrize("before", [[], ["river.preprocessing.StandardScaler"]], ids=["alone", "in a pipeline"])

@@ -218,31 +218,26 @@ class Exporter(CheckpointObserver):
             if (seconds := duration(processed)) is not None:
                 histogram.observe(seconds)
 
-    def refresh(
-        self, lifetime: int, last_record: float, loss: float, loss_sum: float, rolling: Mapping[str, float]
-    ) -> None:
-        """Set the gauges; every half second is often enough.
+    def refresh(self, view: View, last_record: float) -> None:
+        """Set the gauges by a view; every half second is often enough.
 
-        The time of the last record is in seconds since 1970, NaN before the first; losses are those of this process.
+        The time of the last record is in seconds since 1970, NaN before the first.
         """
         if self._model is not None:
             self._model.refresh()
         if self._labels is not None:
             self._labels.refresh()
-        self._lifetime.set(lifetime)
-        self._last_record.set(last_record)
-        self._loss.set(loss)
-        self._loss_sum.value = loss_sum
-        for name, value in rolling.items():
-            self._rolling[name].set(value)
-        self._snapshot.set(time.time())
-
-    def show(self, view: View) -> None:
-        """Set the gauges that `refresh` is not given; before it, whose time stands for all of them."""
         self.show_models(view.models)
         self._loop.refresh(view.loop_seconds, view.slowest_record)
         for figure, gauge in self._calibration.items():
             gauge.set(figure(view))
+        self._lifetime.set(view.account.get("consumed", 0))
+        self._last_record.set(last_record)
+        self._loss.set(view.loss)
+        self._loss_sum.value = view.loss_sum
+        for name, value in view.rolling.items():
+            self._rolling[name].set(value)
+        self._snapshot.set(time.time())
 
     def lag(self) -> Mapping[tuple[str, int], int]:
         """Return how many records are still to come by topic and partition, as far as known."""

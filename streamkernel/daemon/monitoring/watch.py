@@ -154,9 +154,7 @@ class Watch:
         )
         self._show(self.view)
         if self._exporter is not None:
-            view = self.view
-            self._exporter.show(view)
-            self._exporter.refresh(processor.counts.consumed, self._last_record, view.loss, view.loss_sum, view.rolling)
+            self._exporter.refresh(self.view, self._last_record)
             if now >= self._measure_at:
                 self._exporter.memory(sum(model._raw_memory_usage for model in processor.models))
                 self._measure_at = now + _MEMORY_PAUSE * (self._clock() - now)
