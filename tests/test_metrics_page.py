@@ -18,9 +18,9 @@ from streamkernel import (
 )
 from streamkernel.daemon.group.federation import Federation
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring import metric_facts
-from streamkernel.daemon.monitoring.metric_facts import after_restart, unit_of
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter import metric_facts
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart, unit_of
 from streamkernel.daemon.monitoring.model_view import ModelView
 from tests.daemon.service import service_metrics
 

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from connectors.ports import Position
 from streamkernel.daemon.base.health import Health
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.monitoring.status.board import StatusBoard
 from streamkernel.daemon.monitoring.view import View

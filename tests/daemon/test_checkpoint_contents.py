@@ -21,8 +21,8 @@ from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.schema import check_header
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring import metrics
 from streamkernel.daemon.monitoring.describe import describe, description_table
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.recovery import resume
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
@@ -316,7 +316,7 @@ class TestUnsavable:
 
     def test_it_counts_as_a_checkpoint_that_failed(self, here: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         failures = []
-        monkeypatch.setattr(metrics.Exporter, "failed", lambda _: failures.append(1))
+        monkeypatch.setattr(Exporter, "failed", lambda _: failures.append(1))
         written = CheckpointStore.write
 
         def refusing(store: CheckpointStore, header: Any, payload: bytes) -> Path:

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from river import preprocessing
 
 from streamkernel import KernelDensityRatio, KernelNoveltyDetector
-from streamkernel.daemon.monitoring.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.configurations import lines_of

@@ -13,7 +13,7 @@ from river import compose, preprocessing
 from streamkernel import GaussianProcessRegressor
 from streamkernel.daemon.checkpoints.payload import dump_model, load_model
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.model import build_model
 from streamkernel.daemon.wiring.plan import prepare

@@ -14,7 +14,7 @@ from streamkernel import AdaptiveKernelClassifier
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.group.federation import Federation, ask
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.server import Server
 
 

@@ -56,7 +56,7 @@ def test_what_is_ignored_is_counted(home: Home, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(home.folder)
     plan = prepare(write(home, metrics={"port": 0}).config)
     seen = []
-    from streamkernel.daemon.monitoring.metrics import Exporter
+    from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 
     refresh = Exporter.refresh
     monkeypatch.setattr(Exporter, "refresh", lambda self, *rest: (seen.append(self), refresh(self, *rest))[1])

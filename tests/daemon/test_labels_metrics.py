@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 from river import linear_model
 
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.endpoint import get, values_of

@@ -18,7 +18,7 @@ from river import linear_model
 from connectors.ports import Position, Record
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.chunk_result import ChunkResult, LabelChunk

@@ -22,7 +22,7 @@ from streamkernel.daemon.base.moments import Moments
 from streamkernel.daemon.cli import main
 from streamkernel.daemon.monitoring import plot
 from streamkernel.daemon.monitoring.evaluation import Evaluation
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.runtime import run

@@ -28,8 +28,8 @@ from streamkernel import (
 )
 from streamkernel.daemon.base.counts import LabelCounts, RecordCounts
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.lag import LagCollector
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter.lag import LagCollector
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run

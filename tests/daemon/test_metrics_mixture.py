@@ -13,7 +13,7 @@ import pytest
 from river import base
 
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, serving, values_of

@@ -17,10 +17,10 @@ from streamkernel import (
     KernelNoveltyDetector,
     growth,
 )
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart
+from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
-from streamkernel.daemon.monitoring.metric_facts import after_restart
-from streamkernel.daemon.monitoring.metrics import Exporter
-from streamkernel.daemon.monitoring.model_metrics import metrics_of
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home

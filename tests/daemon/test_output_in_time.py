@@ -16,7 +16,7 @@ from river import linear_model
 from connectors.memory import MemorySink
 from connectors.ports import SinkError
 from streamkernel.daemon.config.problems import ConfigError
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.stream.sinks import Sinks
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home, Launcher, write_stream

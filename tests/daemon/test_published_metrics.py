@@ -21,7 +21,7 @@ from streamkernel import KernelClassifier
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.lifecycle import LifecycleListener
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.server import Server
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.serving.published import PublishedMetrics, Scrape

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamkernel import KernelClassifier, WindowRefit
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.monitoring.watch import Watch
 from streamkernel.daemon.recovery import resume

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.summary import summary_table
 from streamkernel.daemon.monitoring.view import View

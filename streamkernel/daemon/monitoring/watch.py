@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from streamkernel.daemon.base.mixture import experts_of, important_inputs
 from streamkernel.daemon.monitoring.dead_letter_log import DeadLetterLog
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of, growth_of
-from streamkernel.daemon.monitoring.metrics import Exporter
 from streamkernel.daemon.monitoring.model_view import views_of_models
 from streamkernel.daemon.monitoring.notices import Notices
 from streamkernel.daemon.monitoring.refit_log import RefitLog

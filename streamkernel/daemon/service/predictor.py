@@ -20,7 +20,7 @@ from connectors.ports import Fault
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.reader import CheckpointReader
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
+from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.recovery.trained import TrainedModel
 from streamkernel.daemon.stream.learned import Learned
 from streamkernel.daemon.stream.learner import Learner

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from connectors.ports import Fault
-from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
+from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.service.group_commit import GroupCommit
 
 __all__ = ["ServiceMetrics"]

@@ -14,7 +14,7 @@ from connectors.encode import to_json
 from connectors.ports import Position
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.plan import Plan
-from streamkernel.daemon.monitoring.metrics import Exporter
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.checkpoint_figures import CheckpointFigures, CheckpointFiguresObserver
 from streamkernel.daemon.monitoring.status.document import status_document, status_policy
 from streamkernel.daemon.monitoring.status.history import FigureHistory, HistoryColumns

@@ -23,14 +23,14 @@ from connectors.ports import Source
 from streamkernel.daemon.base.dead_letters import REASONS
 from streamkernel.daemon.base.model import Model, task_of
 from streamkernel.daemon.labels.join import LabelJoin
-from streamkernel.daemon.monitoring.label_metrics import LabelMetrics
-from streamkernel.daemon.monitoring.lag import LagCollector
-from streamkernel.daemon.monitoring.loop_metrics import LoopMetrics
-from streamkernel.daemon.monitoring.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.exporter.label_metrics import LabelMetrics
+from streamkernel.daemon.monitoring.exporter.lag import LagCollector
+from streamkernel.daemon.monitoring.exporter.loop_metrics import LoopMetrics
+from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
+from streamkernel.daemon.monitoring.exporter.output_latency import OutputLatency
+from streamkernel.daemon.monitoring.exporter.several_metrics import SeveralModelsCollector
+from streamkernel.daemon.monitoring.exporter.trained_metrics import TrainedMetrics
 from streamkernel.daemon.monitoring.model_view import ModelView
-from streamkernel.daemon.monitoring.output_latency import OutputLatency
-from streamkernel.daemon.monitoring.several_metrics import SeveralModelsCollector
-from streamkernel.daemon.monitoring.trained_metrics import TrainedMetrics
 from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.recovery.coordinator import CheckpointObserver
 from streamkernel.daemon.recovery.schedule import SavedCheckpoint
