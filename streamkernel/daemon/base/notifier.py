@@ -18,6 +18,8 @@ __all__ = ["Notifier"]
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.2
+# However short the watchdog's interval: telling how the daemon is must not keep a processor busy.
+_LEAST_SECONDS = 0.02
 _STATUS_SECONDS = 5.0
 # The part of the watchdog's interval after which it is told again; systemd asks for at most a half.
 _WATCHDOG_PART = 0.25
@@ -74,7 +76,7 @@ class Notifier:
     def _run(self) -> None:
         assert self._socket is not None
         report = _Report(self._socket, self._health)
-        pause = min(_LOOK_SECONDS, report.watchdog_pause / 2)
+        pause = max(_LEAST_SECONDS, min(_LOOK_SECONDS, report.watchdog_pause / 2))
         ending = False
         while not self._left.wait(pause):
             if not ending and self._stopping():

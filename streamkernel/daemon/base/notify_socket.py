@@ -14,6 +14,7 @@ _log = logging.getLogger(__name__)
 # The service manager reads its socket all the time: one that is not read is not waited for.
 _SEND_SECONDS = 1.0
 _LONGEST_STATUS = 300
+_MOST_DIGITS = 20  # of a number in 64 bits, which is what systemd has
 # What the service manager told about the service is for this process alone.
 _SOCKET, _WATCHDOG = "NOTIFY_SOCKET", ("WATCHDOG_USEC", "WATCHDOG_PID")
 
@@ -78,10 +79,11 @@ def _watchdog_seconds(given: str, pid: str) -> float | None:
     """Return the interval of the watchdog; None without one, and where it is for another process."""
     if not given or (pid and pid != str(os.getpid())):
         return None
-    if not (given.isascii() and given.isdigit()) or int(given) == 0:
-        _log.warning("no watchdog: WATCHDOG_USEC=%r is no positive number of microseconds", given)
+    microseconds = int(given) if given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS else 0
+    if microseconds == 0:
+        _log.warning("no watchdog: WATCHDOG_USEC=%.100r is no positive number of microseconds", given)
         return None
-    return int(given) / 1e6
+    return microseconds / 1e6
 
 
 def _line(value: str) -> str:
