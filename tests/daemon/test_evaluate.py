@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,12 @@ def test_a_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypa
     monkeypatch.setattr(plotting.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(DaemonError, match=r"pip install 'streamkernel\[plot\]'"):
         plotting.plot({"a": Evaluation(View(), [1], [0.5], [32])}, tmp_path / "a.png")
+
+
+def test_a_plot_goes_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        plotting.plot({"a": Evaluation(View(), [1], [0.5], [32])}, pipe)
+        assert read.result(60).startswith(b"\x89PNG")

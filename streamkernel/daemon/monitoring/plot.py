@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,8 +80,10 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
             handlelength=2.6,
             columnspacing=2.2,
         )
+        picture = io.BytesIO()  # a pipe cannot be sought in, as the writer of PNG does
+        drawing.savefig(picture, format="png")
         try:
-            drawing.savefig(path, format="png")
+            path.write_bytes(picture.getvalue())
         except OSError as error:
             raise DaemonError(f"{path}: cannot be written: {error.strerror}") from None
 
