@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shlex
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.base.notifier import Notifier
@@ -176,8 +177,9 @@ def _way_back(plan: Plan) -> str:
     path = getattr(plan.config.dead_letters, "path", "-")
     if path == "-" or plan.config.checkpoint is None or plan.config.mode == "predict":
         return ""
-    config = "CONFIG" if str(plan.path) == STANDARD_INPUT else plan.path
-    return f"the dead letters are in {path}: mend them, then streamkernel replay {path} {config} learns them"
+    config = "CONFIG" if str(plan.path) == STANDARD_INPUT else shlex.quote(str(plan.path))
+    command = f"streamkernel replay {shlex.quote(str(path))} {config}"
+    return f"the dead letters are in {path}: mend them, then {command} learns them"
 
 
 def _obstacle(plan: Plan) -> str | None:
