@@ -21,6 +21,7 @@ from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.exporter.metric_facts import after_restart
 from streamkernel.daemon.monitoring.exporter.model_metrics import metrics_of
 from streamkernel.daemon.monitoring.growth import changes_of, check_margin_of
+from streamkernel.daemon.monitoring.view import View
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
@@ -47,7 +48,7 @@ class TestChanges:
         assert value("streamkernel_drift_events_total") == value("streamkernel_metric_relearnings_total") == 0
         model.advance(xs[1_000:], ys[1_000:])
         model.advance(xs[700:], (-np.array(ys[700:])).tolist())
-        exporter.refresh(1, 1.0, 0.5, 0.5, {})
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
         assert value("streamkernel_drift_events_total") == model.n_drifts_detected - before[0] > 0
         assert value("streamkernel_metric_relearnings_total") == model.n_metric_relearnings - before[1] > 0
 
@@ -96,7 +97,7 @@ class TestCheckMargin:
         assert math.isnan(value("streamkernel_check_margin") or 0)
         xs, ys = drifting(400)
         model.advance(xs, [y > 0 for y in ys])
-        exporter.refresh(1, 1.0, 0.5, 0.5, {})
+        exporter.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
         return value("streamkernel_check_margin") or 0, model
 
     def test_it_is_that_of_the_last_reuse(self) -> None:
@@ -147,7 +148,7 @@ def test_what_is_said_to_go_on_does_and_counters_begin_at_0(model: Any) -> None:
     model = model.clone()
     before = Exporter(model, [], 10)
     model.advance(xs, [y > 0 for y in ys])
-    before.refresh(1, 1.0, 0.5, 0.5, {})
+    before.refresh(View(account={"consumed": 1}, loss=0.5, loss_sum=0.5), 1.0)
     restored = model.clone()
     restored.__setstate__(model.__getstate__())
     families = {family.name: family for family in Exporter(restored, [], 10).registry.collect()}
