@@ -20,8 +20,7 @@ _STREAM = {
     ),
 }
 # The comparison leaves out NaN, which a loss is before the first label: one in a week would make the mean of it NaN.
-# The
-# week ends an hour ago, so that a loss that grows does not raise what it is compared with.
+# The week ends an hour ago, so that a loss that grows does not raise what it is compared with.
 _LOSS = {
     LOSS: "avg_over_time(streamkernel_progressive_loss[15m]) > -Inf",
     LOSS_OF_THE_WEEK: f"avg_over_time({LOSS}[1w] offset 1h)",

@@ -8,8 +8,7 @@ from configs.mixin.settings import AlertBounds
 __all__ = ["stream_alerts"]
 
 # The lag tells partitions of the topic apart, other metrics those of a member of a group only: there the two labels
-# are the
-# same one, elsewhere the lags of all partitions are one daemon's.
+# are the same one, elsewhere the lags of all partitions are one daemon's.
 _STALLED = """
 (increase(streamkernel_records_consumed_total{partition=""}[10m]) == 0
   and on (job, instance) sum by (job, instance) (streamkernel_consumer_lag_records) > 0)
