@@ -1,10 +1,10 @@
 """What being watched costs a daemon that learns: metrics, the status page, scrapes and connections that do harm.
 
-    python -m benchmarks.monitoring [--records N] [--runs N] [--scrapes N] [--out DIR] [--quick]
+    python -m benchmarks.monitoring [--turns N] [--seconds N] [--scrapes N] [--out DIR] [--quick]
 
-Cost and connections: runs of the growing machine in one process, with and without, in turns, so that a machine whose
-speed drifts treats all alike; each ratio is of two runs of one turn. Scrapes: `streamkernel run` while it learns, asked
-over a new connection each time. All clients are processes of their own, on loopback.
+Cost and connections: a daemon of each kind, one of which runs at a time, for some seconds, while the others are stopped
+with their servers and clients; each ratio is of two daemons in one turn. Scrapes: a daemon that learns, asked over a
+new connection each time. All clients are processes of their own, on loopback.
 """
 
 import argparse
@@ -12,27 +12,20 @@ import contextlib
 import json
 import math
 import os
-import re
 import statistics
 import subprocess
-import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 # NumPy reads these when it is imported, here and in the processes started from here.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
 
-import yaml
-
 from benchmarks.daemon import FEATURES, make_streams
 from benchmarks.report import machine, table, write
-from streamkernel.daemon.lifecycle import LifecycleListener
-from streamkernel.daemon.runtime import run
-from streamkernel.daemon.wiring.plan import prepare
+from benchmarks.watched_daemon import Reading, WatchedDaemon, start_client
 
 GROWING = [{"streamkernel.KernelClassifier": {"max_features": FEATURES, "precondition": False, "seed": 1}}]
 ADAPTIVE = [{"streamkernel.AdaptiveKernelClassifier": {"seed": 1}}]
@@ -45,6 +38,7 @@ LEARNING: dict[str, dict[str, Any]] = {
 STATUS = "/api/status"
 CLIENTS = 1000
 OVER = 100
+_MOST_RECORDS_A_SECOND = 120_000
 SCRAPED = ["--path", "/metrics", "--every", "1"]
 HARM = ["--half-open", str((CLIENTS + OVER) // 2), "--slow", str((CLIENTS + OVER) // 2)]
 
@@ -70,92 +64,76 @@ CONNECTIONS = {
 
 
 class Rate(NamedTuple):
-    """Records a second of a run, by the clock and by the processor's time of all its threads."""
+    """Records a second of a daemon, by the clock and by the processor's time of all its threads."""
 
     wall: float
     cpu: float
 
 
-class Clients(LifecycleListener):
-    """Starts clients when the metrics are served, and the clocks when records are read.
-
-    Attributes
-    ----------
-    began
-        The process's time when records were read first.
-
-    """
-
-    def __init__(self, clients: Sequence[Sequence[str]]) -> None:
-        self._clients = clients
-        self._processes: list[subprocess.Popen[str]] = []
-        self.began = math.nan
-
-    def serving(self, host: str, port: int) -> None:  # noqa: ARG002
-        self._processes = [start_client(port, one) for one in self._clients]
-
-    def reading(self, record: int) -> None:  # noqa: ARG002
-        self.began = time.process_time()
-
-    def stop(self) -> list[dict[str, Any]]:
-        """End the clients, and return what each saw."""
-        return [json.loads(process.communicate()[0]) for process in self._processes]
-
-
-def seen_by(client: "subprocess.Popen[str]") -> dict[str, Any]:
-    """Wait for a client to end by itself, and return what it saw."""
-    assert client.stdout is not None
-    seen: dict[str, Any] = json.loads(client.stdout.read())
-    client.communicate()
-    return seen
-
-
-def start_client(port: int | str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "benchmarks.monitoring_load", str(port), *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def configure(folder: Path, learning: Mapping[str, Any], metrics: Mapping[str, Any] | None) -> Path:
-    path = folder / "config.yaml"
-    document = {
-        "source": {"kind": "jsonl", "path": f"{folder}/stream.jsonl", "target": "label", "target_type": "bool"},
+def configure(folder: Path, stream: Path, learning: Mapping[str, Any], metrics: Mapping[str, Any] | None) -> Any:
+    """Return the document of a configuration whose files are in a folder."""
+    return {
+        "source": {"kind": "jsonl", "path": str(stream), "target": "label", "target_type": "bool"},
         **learning,
         "predictions": {"kind": "jsonl", "path": f"{folder}/predictions.jsonl"},
         "dead_letters": {"kind": "jsonl", "path": f"{folder}/dead-letters.jsonl"},
         "checkpoint": {"directory": f"{folder}/state"},
         **({} if metrics is None else {"metrics": dict(metrics)}),
     }
-    path.write_text(yaml.safe_dump(document))
-    return path
-
-
-def rate_of(folder: Path, variant: Variant, n_records: int) -> tuple[Rate, list[dict[str, Any]]]:
-    """Return the rate of a run in this process, without its start, and what the clients saw."""
-    plan = prepare(configure(folder, LEARNING["growing"], variant.metrics))
-    clients = Clients(variant.clients)
-    view = run(plan, fresh=True, max_records=n_records, listener=clients)
-    cpu = time.process_time() - clients.began
-    seen = clients.stop()
-    assert view.taken == n_records, "the stream is too short"
-    return Rate(view.rate, n_records / cpu), seen
 
 
 class Turns(NamedTuple):
-    """Runs of all variants, in turns: their rates, and what their clients saw."""
+    """Turns of all variants: their rates, the share of a processor that the server takes, and what clients saw."""
 
     rates: dict[str, list[Rate]]
+    server: dict[str, list[float]]
     seen: dict[str, list[dict[str, Any]]]
 
 
-def in_turns(folder: Path, variants: Mapping[str, Variant], n_records: int, runs: int) -> Turns:
-    """Run all variants so often; every other turn from the last to the first."""
-    turns = Turns({name: [] for name in variants}, {name: [] for name in variants})
-    for number in range(runs):
-        for name in list(variants)[:: -1 if number % 2 else 1]:
-            rate, seen = rate_of(folder, variants[name], n_records)
-            turns.rates[name].append(rate)
-            turns.seen[name] += seen
+def in_turns(folder: Path, stream: Path, variants: Mapping[str, Variant], plan: "Plan") -> Turns:
+    """Let a daemon of each variant have so many turns; every other time from the last to the first."""
+    size = len(stream.open("rb").readline())
+    turns = Turns({name: [] for name in variants}, {name: [] for name in variants}, {name: [] for name in variants})
+    with contextlib.ExitStack() as stack:
+        daemons = {}
+        for number, (name, variant) in enumerate(variants.items()):
+            home = folder / str(number)
+            document = configure(home, stream, LEARNING["growing"], variant.metrics)
+            daemons[name] = stack.enter_context(WatchedDaemon(home, document, variant.clients))
+            time.sleep(plan.warm_seconds)  # until it has grown and its clients are there
+            daemons[name].pause()
+        for number in range(plan.turns):
+            for name in list(daemons)[:: -1 if number % 2 else 1]:
+                before, after = turn(daemons[name], plan)
+                n_records = (after.read - before.read) / size
+                rate = Rate(n_records / (after.at - before.at), n_records / (after.cpu - before.cpu))
+                turns.rates[name].append(rate)
+                turns.server[name].append((after.server_cpu - before.server_cpu) / (after.at - before.at))
+        for name, daemon in daemons.items():
+            daemon.go_on()
+            turns.seen[name] += daemon.seen()
+            daemon.pause()
     return turns
+
+
+class Plan(NamedTuple):
+    """How many turns there are, and their seconds: to settle after the pause, and to measure."""
+
+    turns: int
+    seconds: float
+    settle_seconds: float = 1.5
+    warm_seconds: float = 6.0
+
+
+def turn(daemon: WatchedDaemon, plan: Plan) -> tuple[Reading, Reading]:
+    """Let a daemon run for a while, and return how far it was before and after."""
+    daemon.go_on()
+    time.sleep(plan.settle_seconds)
+    before = daemon.read()
+    time.sleep(plan.seconds)
+    after = daemon.read()
+    daemon.pause()
+    return before, after
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -175,13 +153,17 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 def compared(turns: Turns) -> str:
     """Return the table of the rates, and of their ratios to those of the first variant in the same turn."""
     first, *others = turns.rates
-    header = ["what", "records/s", "a second of CPU", "ratio by the clock", "ratio by the processor"]
-    rows = [[first, *medians(turns.rates[first]), "1", "1"]]
+    header = ["what", "records/s", "a second of CPU", "ratio by the clock", "ratio by the processor", "server's CPU"]
+    rows = [[first, *medians(turns.rates[first]), "1", "1", percent(turns.server[first])]]
     for name in others:
         pairs = list(zip(turns.rates[name], turns.rates[first], strict=True))
         ratios = [[one[which] / base[which] for one, base in pairs] for which in (0, 1)]
-        rows.append([name, *medians(turns.rates[name]), *map(with_interval, ratios)])
+        rows.append([name, *medians(turns.rates[name]), *map(with_interval, ratios), percent(turns.server[name])])
     return table(header, rows)
+
+
+def percent(shares: Sequence[float]) -> str:
+    return f"{100 * statistics.median(shares):.0f}%"
 
 
 def medians(rates: Sequence[Rate]) -> list[str]:
@@ -203,34 +185,21 @@ def milliseconds(seconds: Sequence[float]) -> list[str]:
     return [f"{len(ordered):,}", *(f"{one:.1f}" for one in (statistics.median(ordered), at_99, ordered[-1]))]
 
 
-@contextlib.contextmanager
-def learning(config: Path) -> Iterator[int]:
-    """Run a daemon in a process of its own, which learns as long as this lasts; gives the port of its metrics."""
-    command = [sys.executable, "-m", "streamkernel", "run", str(config), "--fresh"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        log = ""
-        while "reading jsonl" not in log:
-            line = process.stderr.readline()
-            assert line, f"the daemon failed: {log}"
-            log += line
-        threading.Thread(target=process.stderr.read, daemon=True).start()  # so that it never waits for us
-        found = re.search(r"serving metrics at http://127\.0\.0\.1:(\d+)/", log)
-        assert found is not None
-        yield int(found[1])
-        assert process.poll() is None, "the stream was too short: it was learnt to its end before the scrapes were made"
-    finally:
-        process.terminate()
-        process.wait()
+def seen_by(client: "subprocess.Popen[str]") -> dict[str, Any]:
+    """Wait for a client to end by itself, and return what it saw."""
+    assert client.stdout is not None
+    seen: dict[str, Any] = json.loads(client.stdout.read())
+    client.communicate()
+    return seen
 
 
-def scrapes_of(folder: Path, name: str, n_scrapes: int, path: str) -> list[float]:
+def scrapes_of(folder: Path, stream: Path, name: str, n_scrapes: int, path: str) -> list[float]:
     """Return the seconds of scrapes of a daemon that learns."""
-    every = 0.1
-    arguments = ["--path", path, "--every", str(every), "--count", str(n_scrapes)]
-    with learning(configure(folder, LEARNING[name], {"port": 0})) as port:
-        seen = seen_by(start_client(port, arguments))
+    arguments = ["--path", path, "--every", "0.1", "--count", str(n_scrapes)]
+    with WatchedDaemon(folder, configure(folder, stream, LEARNING[name], {"port": 0})) as daemon:
+        assert daemon.port is not None
+        seen = seen_by(start_client(daemon.port, arguments))
+        daemon.read()  # it still learns
     took = seen["took"]
     assert not took.get("failed"), f"{len(took['failed'])} scrapes were not answered"
     answered: list[float] = took["answered"]
@@ -250,23 +219,25 @@ def refusals(turns: Turns) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=300_000, help="of a run")
-    parser.add_argument("--runs", type=int, default=20, help="of each variant")
+    parser.add_argument("--turns", type=int, default=20, help="of each variant")
+    parser.add_argument("--seconds", type=float, default=3.0, help="that are measured of a turn")
     parser.add_argument("--scrapes", type=int, default=400, help="of each kind of model")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--quick", action="store_true", help="few records and scrapes, to see that it works")
+    parser.add_argument("--quick", action="store_true", help="few turns and scrapes, to see that it works")
     options = parser.parse_args()
+    plan = Plan(options.turns, options.seconds)
     if options.quick:
-        options.records, options.runs, options.scrapes = 20_000, 1, 5
+        plan, options.scrapes = Plan(2, 1.0, 0.5, 3.0), 5
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_streams(folder, options.records)
-        rate_of(folder, COST["no metrics"], min(5000, options.records))  # fills the caches
-        cost = in_turns(folder, COST, options.records, options.runs)
-        attacked = in_turns(folder, CONNECTIONS, options.records, options.runs)
-        lengthen(folder / "stream.jsonl", 5 + options.scrapes // 20 * 2)
+        make_streams(folder, 100_000)
+        stream = folder / "stream.jsonl"
+        seconds = plan.warm_seconds + plan.turns * (plan.seconds + plan.settle_seconds) + 10
+        lengthen(stream, math.ceil(max(seconds, 5 + options.scrapes / 5) * _MOST_RECORDS_A_SECOND / 100_000))
+        cost = in_turns(folder / "cost", stream, COST, plan)
+        attacked = in_turns(folder / "connections", stream, CONNECTIONS, plan)
         asked = [
-            [name, what, *milliseconds(scrapes_of(folder, name, options.scrapes, path))]
+            [name, what, *milliseconds(scrapes_of(folder / name, stream, name, options.scrapes, path))]
             for name in LEARNING
             for what, path in (("metrics", "/metrics"), ("page", STATUS))
         ]
@@ -280,9 +251,10 @@ def main() -> None:
                 "precondition=False)` where nothing else is said, records of 8 numbers, predictions, dead letters and "
                 "checkpoints on.",
                 "## Cost",
-                f"Runs of {options.records:,} records, without the start of the process, {options.runs} of each in "
-                "turns. Rates: median (lowest to highest). Ratios to the run without metrics of the same turn: median, "
-                "and the interval that holds it at 95% by the signs.",
+                f"{plan.turns} turns of {plan.seconds:g} s of each daemon, of which one runs at a time. Rates: median "
+                "(lowest to highest). Ratios to the daemon without metrics in the same turn: median, and the interval "
+                "that holds it at 95% by the signs. Server's CPU: what the process of the HTTP server takes of another "
+                "processor.",
                 compared(cost),
                 "## Scrapes",
                 "From before the connection is made to the last byte, a new connection each, from another process, "
@@ -290,8 +262,8 @@ def main() -> None:
                 table(["model", "what", "asked", "median, ms", "99%, ms", "longest, ms"], asked),
                 "## Connections",
                 f"{CLIENTS + OVER:,} clients at once, half of which send nothing, and half a byte a second; those that "
-                "were refused, and those whose time is up, come again after about 5 s. Ratios to the run without "
-                "clients of the same turn.",
+                "were refused, and those whose time is up, come again after about 5 s. Turns and ratios as above, to "
+                "the daemon without clients.",
                 compared(attacked),
                 refusals(attacked),
             ]

@@ -188,7 +188,8 @@ def test_an_import_counts_wherever_it_stands(tmp_path):
 
 def test_the_http_server_is_imported_where_it_is_started_only():
     # A daemon without metrics does without the server's libraries, and without the time their import takes.
-    inside = {f"streamkernel.daemon.serving{light}" for light in ("", ".endpoint", ".limits", ".published")}
+    light = ("", ".answers", ".bind", ".certificate", ".endpoint", ".limits", ".process", ".published", ".wire")
+    inside = {f"streamkernel.daemon.serving{name}" for name in light}
     for path in _modules("streamkernel") + _modules("connectors"):
         if "serving" in path.parts:
             continue

@@ -17,7 +17,7 @@ class LifecycleListener:
     Attributes
     ----------
     alone
-        Whether the terminal is the daemon's alone.
+        Whether the terminal is the daemon's alone, and its metrics are not for the process that started it only.
 
     """
 

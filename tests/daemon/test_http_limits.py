@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.serving.bind import bind
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
-from streamkernel.daemon.serving.listener import bind
 from tests.daemon.raw_http import PATIENCE, SHORT, answers, connect, exchange, get, read, served, status, statuses
 
 TLS = Path(__file__).with_name("tls")

@@ -46,7 +46,7 @@ class TestHost:
     def test_the_configured_host(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
         monkeypatch.setattr(
-            "streamkernel.daemon.serving.listener.bind", lambda _, port: socket.create_server(("", port))
+            "streamkernel.daemon.monitoring.server.bind", lambda _, port: socket.create_server(("", port))
         )
         with served(host="metrics.internal") as port:
             assert status(exchange(port, get(host="metrics.internal"))) == 200

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.ports import Position
+from streamkernel.daemon.base.status_snapshot import StatusHistory
 from streamkernel.daemon.monitoring.model_view import ModelView
 from streamkernel.daemon.monitoring.status.history import INTERVAL_SECONDS, POINTS, FigureHistory
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
@@ -36,19 +37,19 @@ class TestHistory:
             now += step
             history.add(now, {"loss": value})
         every = history.columns.newer(0.0)
-        times = every["time"]
-        assert len(times) == len(every["series"]["loss"]) <= POINTS
+        times = every.time
+        assert len(times) == len(every.series["loss"]) <= POINTS
         assert all(later - one >= INTERVAL_SECONDS - 0.002 for one, later in itertools.pairwise(times))
         assert bool(times) == bool(steps)
         since = times[at % len(times)] if times else 0.0
-        assert history.columns.newer(since)["time"] == [one for one in times if one > since]
+        assert history.columns.newer(since).time == [one for one in times if one > since]
 
     def test_it_keeps_the_last_hour(self) -> None:
         history = FigureHistory(["loss"])
         for point in range(POINTS + 100):
             history.add(point * INTERVAL_SECONDS, {"loss": point})
         found = history.columns.newer(-1.0)
-        assert found["series"]["loss"] == list(range(100, POINTS + 100))
+        assert found.series["loss"] == list(range(100, POINTS + 100))
         assert POINTS * INTERVAL_SECONDS == 3600
 
     def test_who_reads_has_a_copy(self) -> None:
@@ -57,7 +58,7 @@ class TestHistory:
         before = history.columns
         for point in range(2 * POINTS):
             history.add(10.0 + point * INTERVAL_SECONDS, {})
-        assert before.newer(0.0) == {"interval": INTERVAL_SECONDS, "time": [5.0], "series": {"loss": [1.0]}}
+        assert before.newer(0.0) == StatusHistory(INTERVAL_SECONDS, [5.0], {"loss": [1.0]})
 
 
 class TestLastDeadLetters:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig
+from streamkernel.daemon.serving.answers import answers_of
+from streamkernel.daemon.serving.bind import bind
+from streamkernel.daemon.serving.certificate import CertificateError, tls_context
 from streamkernel.daemon.serving.endpoint import Endpoint
 from streamkernel.daemon.serving.limits import HttpLimits, affordable_connections
+from streamkernel.daemon.serving.process import ServerProcess
 from streamkernel.daemon.serving.published import PublishedMetrics
+from streamkernel.daemon.serving.wire import settings_of
+
+if TYPE_CHECKING:
+    from streamkernel.daemon.serving.background import BackgroundServer
 
 __all__ = ["Server", "ServerError"]
 
@@ -24,7 +32,7 @@ class ServerError(Exception):
 
 
 class Server:
-    """HTTP server of the metrics, the probes and the status page, in a thread of its own until it is closed.
+    """HTTP server of metrics, probes and the status page, in a thread or a process of its own until it is closed.
 
     Parameters
     ----------
@@ -40,11 +48,14 @@ class Server:
         What else is served.
     section
         The section of the configuration that the settings are, which errors name.
+    apart
+        Serve in a process of its own, which takes no time from this one however many clients there are: for published
+        metrics alone, without other endpoints.
 
     Raises
     ------
     ServerError
-        When the port is taken or a certificate cannot be used.
+        When the port is taken, a certificate cannot be used or no process can be started.
 
     """
 
@@ -56,16 +67,15 @@ class Server:
         limits: HttpLimits | None = None,
         endpoints: Sequence[Endpoint] = (),
         section: str = "metrics",
+        apart: bool = False,
     ) -> None:
-        # Now, not above: a daemon without metrics does without the server and the time its import takes.
-        from streamkernel.daemon.serving.application import make_application
-        from streamkernel.daemon.serving.background import BackgroundServer
-        from streamkernel.daemon.serving.listener import bind
-
         what = _NAMES.get(section, section)
         connections = affordable_connections(settings.max_connections, what)
         limits = replace(limits or HttpLimits(), connections=connections)
-        context = _tls_context(settings, section)
+        try:
+            context = None if settings.tls is None else tls_context(settings.tls, section)
+        except CertificateError as error:
+            raise ServerError(str(error)) from error
         try:
             listening = bind(settings.host, settings.port)
         except OSError as error:
@@ -76,25 +86,25 @@ class Server:
         self.port: int = listening.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{'http' if context is None else 'https'}://{host}:{self.port}"
+        self._server: BackgroundServer | ServerProcess
+        if apart:
+            assert isinstance(metrics, PublishedMetrics), "what is not published cannot be sent"
+            assert not endpoints, "other endpoints answer in this process"
+            given = settings_of(settings, limits, section, what, health)
+            try:
+                self._server = ServerProcess(listening, given, answers_of(metrics, health))
+            except OSError as error:
+                listening.close()
+                raise ServerError(f"cannot start the process that serves {what}: {error.strerror}") from error
+            return
+        # Now, not above: whoever serves in another process, or not at all, does without the time these take to import.
+        from streamkernel.daemon.serving.application import make_application
+        from streamkernel.daemon.serving.background import BackgroundServer
+
         application = make_application(settings, metrics, health, limits.workers, endpoints, section)
-        self._server = BackgroundServer(
-            application, listening, context, limits, what, paced=isinstance(metrics, PublishedMetrics)
-        )
+        paced = isinstance(metrics, PublishedMetrics)
+        self._server = BackgroundServer(application, listening, context, limits, what, paced=paced)
 
     def close(self) -> None:
         """Stop serving; closing twice does nothing."""
         self._server.close()
-
-
-def _tls_context(settings: EndpointConfig, section: str) -> ssl.SSLContext | None:
-    if settings.tls is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(settings.tls.certificate, settings.tls.key)
-    except (OSError, ssl.SSLError) as error:
-        reason = error.strerror if error.strerror else error
-        raise ServerError(
-            f"{section}.tls: {settings.tls.certificate} and {settings.tls.key} cannot be used: {reason}"
-        ) from error
-    return context

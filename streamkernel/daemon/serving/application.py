@@ -20,6 +20,7 @@ from streamkernel.daemon.config.endpoints import EndpointConfig
 from streamkernel.daemon.serving.endpoint import Endpoint, Question
 from streamkernel.daemon.serving.hosts import Hosts
 from streamkernel.daemon.serving.middleware import SecurityMiddleware
+from streamkernel.daemon.serving.proxy import DaemonProxy
 from streamkernel.daemon.serving.published import PublishedMetrics, Scrape, ScrapeAnswer, answer_scrape
 from streamkernel.daemon.serving.status_query import status_query
 from streamkernel.daemon.serving.threads import Threads
@@ -34,7 +35,7 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 
 def make_application(
     settings: EndpointConfig,
-    metrics: CollectorRegistry | PublishedMetrics,
+    metrics: CollectorRegistry | PublishedMetrics | DaemonProxy,
     health: Health,
     workers: int,
     endpoints: Sequence[Endpoint] = (),
@@ -42,9 +43,9 @@ def make_application(
 ) -> Starlette:
     """Return the ASGI application that serves metrics and the health to those the settings let in.
 
-    Published metrics and their page are answered in the event loop; a registry, which is collected at each request, by
-    worker threads, so many at once, and so are probes, apart. Other endpoints answer in the event loop. The settings
-    are those of a section of the configuration, which refusals name.
+    Published metrics and their page are answered in the event loop; a registry, which is collected at each request, and
+    what another process has, by worker threads, so many at once, and so are probes, apart. Other endpoints answer in
+    the event loop. The settings are those of a section of the configuration, which refusals name.
     """
     hosts = Hosts([settings.host, *settings.allowed_hosts])
     security = Middleware(
@@ -73,13 +74,15 @@ def make_application(
 class _Routes:
     """Answers requests; what may take long, in a thread: a member of a group asks its partitions."""
 
-    def __init__(self, metrics: CollectorRegistry | PublishedMetrics, health: Health, workers: int) -> None:
+    def __init__(
+        self, metrics: CollectorRegistry | PublishedMetrics | DaemonProxy, health: Health, workers: int
+    ) -> None:
         self._published = isinstance(metrics, PublishedMetrics)
         self._answer: Callable[[Scrape], ScrapeAnswer]
-        if isinstance(metrics, PublishedMetrics):
-            self._answer = metrics.answer
-        else:
+        if isinstance(metrics, CollectorRegistry):
             self._answer = partial(answer_scrape, make_wsgi_app(metrics))
+        else:
+            self._answer = metrics.answer
         self._health = health
         # Apart, so that a slow scrape holds up no probe, and no probe, which anybody may ask for, a scrape.
         self._scrapes, self._probes = Threads(workers), Threads(workers)
@@ -107,7 +110,10 @@ class _Routes:
         fields = request.headers
         query = request.scope["query_string"].decode("latin-1")
         scrape = Scrape(query, fields.get("accept"), fields.get("accept-encoding"))
-        answer = await self._run(lambda: self._answer(scrape))
+        try:
+            answer = await self._run(lambda: self._answer(scrape))
+        except NoStatusError as error:
+            return _text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         return Response(answer.body, answer.status, answer.headers)
 
     async def _run(self, function: Callable[[], T]) -> T:

@@ -13,39 +13,15 @@ from streamkernel.daemon.serving.limits import HttpLimits
 from streamkernel.daemon.serving.log import held_back, limited_logger
 from streamkernel.daemon.serving.protocol import BoundedProtocol, refusal
 
-__all__ = ["Listener", "bind"]
+__all__ = ["Listener"]
 
 _log = limited_logger(__name__)
 
-_BACKLOG = 1024
 # In a row, before those that are open have their turn.
 _ACCEPTED_AT_ONCE = 64
 _PAUSE_SECONDS = 0.1
 _LOOK_SECONDS = 0.002
 _RECOUNT_SECONDS = 0.05
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Open a listening socket.
-
-    Raises
-    ------
-    OSError
-        Where the address is none or in use.
-
-    """
-    # The protocol is named: without it asyncio does not set TCP_NODELAY, and each answer would take 40 ms.
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = sorted(found, key=lambda one: one[0] != socket.AF_INET)[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 class Listener:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from prometheus_client import CollectorRegistry, Metric, make_wsgi_app
 from prometheus_client.registry import Collector
 
-__all__ = ["PublishedMetrics", "Scrape", "ScrapeAnswer", "answer_scrape"]
+__all__ = ["MetricsSnapshot", "PublishedMetrics", "Scrape", "ScrapeAnswer", "answer_scrape"]
 
 # Formats and selections of metrics that are kept of a snapshot, as many as a few Prometheus servers ask for.
 _MOST_KEPT = 8
@@ -62,14 +62,18 @@ class PublishedMetrics:
 
     def publish(self) -> None:
         """Collect all metrics; from now on they are what is served."""
-        self._snapshot = _Snapshot(self._registry.collect())
+        self._snapshot = MetricsSnapshot(self._registry.collect())
+
+    def collect(self) -> tuple[Metric, ...]:
+        """Return what was published last."""
+        return self._snapshot.collect()
 
     def answer(self, scrape: Scrape) -> ScrapeAnswer:
         """Answer a request from what was published last."""
         return self._snapshot.answer(scrape)
 
 
-class _Snapshot(Collector):
+class MetricsSnapshot(Collector):
     """The metrics of one moment, and the answers that were made of them."""
 
     def __init__(self, families: Iterable[Metric]) -> None:

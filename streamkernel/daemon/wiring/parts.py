@@ -57,12 +57,12 @@ def make_board(plan: Plan, exporter: Exporter | None, health: Health) -> StatusB
     return None if exporter is None else StatusBoard(plan, health, exporter)
 
 
-def serve(plan: Plan, exporter: Exporter, health: Health, stack: ExitStack) -> tuple[str, int]:
-    """Serve metrics and probes until the stack is left, and return host and port."""
+def serve(plan: Plan, exporter: Exporter, health: Health, apart: bool, stack: ExitStack) -> tuple[str, int]:
+    """Serve metrics and probes until the stack is left, apart in a process of its own, and return host and port."""
     settings = plan.config.metrics
     assert settings is not None
     stack.enter_context(short_turns())
-    server = Server(settings, exporter.served, health)
+    server = Server(settings, exporter.served, health, apart=apart)
     stack.callback(server.close)
     _log.info("serving metrics at %s/metrics", server.url)
     return settings.host, server.port

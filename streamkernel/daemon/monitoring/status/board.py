@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectors.encode import to_json
 from connectors.ports import Position
 from streamkernel.daemon.base.health import Health
+from streamkernel.daemon.base.status_snapshot import StatusHistory, StatusSnapshot
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.status.checkpoint_figures import CheckpointFigures, CheckpointFiguresObserver
 from streamkernel.daemon.monitoring.status.document import status_document, status_policy
-from streamkernel.daemon.monitoring.status.history import FigureHistory, HistoryColumns
+from streamkernel.daemon.monitoring.status.history import FigureHistory
 from streamkernel.daemon.monitoring.status.last_dead_letters import LastDeadLetters
 from streamkernel.daemon.monitoring.status.pipeline import drawn, written
 from streamkernel.daemon.monitoring.view import View
@@ -36,7 +37,7 @@ class _PublishedStatus:
     """What the loop published last; nobody writes to it."""
 
     time: float
-    history: HistoryColumns
+    history: StatusHistory
     view: View = field(default_factory=View)
     rate: float = math.nan
     positions: tuple[tuple[str, int, int], ...] = ()  # of the records or the labels: partition and offset
@@ -44,10 +45,18 @@ class _PublishedStatus:
     checkpoint: CheckpointFigures | None = None
 
 
+class _MadeSnapshot(NamedTuple):
+    """A snapshot, and what it was made of."""
+
+    shown: _PublishedStatus
+    letters: Sequence[Mapping[str, Any]]
+    snapshot: StatusSnapshot
+
+
 class StatusBoard:
     """Publishes the figures of a run as snapshots, and answers /api/status from the last one.
 
-    The loop's thread writes, by what `follow` returns; the server's threads read, and touch no model.
+    The loop's thread writes, by what `follow` returns; others read, and touch no model.
 
     Parameters
     ----------
@@ -91,12 +100,14 @@ class StatusBoard:
         self._places: Mapping[str, Mapping[int, Position]] = {}
         self._coordinator: CheckpointCoordinator | None = None
         self._snapshot = _PublishedStatus(self._time(), self._history.columns)
+        self._made: _MadeSnapshot | None = None
         self.letters = LastDeadLetters(settings.dead_letter_chars, plan.redact, now)
         self.checkpoints = CheckpointFiguresObserver(exporter)
         models = plan.models or {"": plan.model}
         self._pipelines = {name: written(model, plan.redact) for name, model in models.items()}
         page = status_document({name: drawn(model, plan.redact) for name, model in models.items()})
         health.page, health.policy, health.status = (lambda: page), status_policy(), self.to_json
+        health.snapshot = self.snapshot
 
     def follow(
         self,
@@ -156,21 +167,29 @@ class StatusBoard:
 
     def to_json(self, since: float = 0.0, partition: int | None = None) -> bytes | None:
         """Return the status as JSON; None where a partition is asked for, which only a member of a group has."""
-        return None if partition is not None else to_json(self._status(self._snapshot, since))
+        if partition is not None:
+            return None
+        return self.snapshot().to_json(self._time(), self._health.state(), since)
 
-    def _status(self, shown: _PublishedStatus, since: float) -> dict[str, Any]:
-        state, detail = self._health.state()
+    def snapshot(self) -> StatusSnapshot:
+        """Return what was published last, the same object until something is published."""
+        shown, letters = self._snapshot, self.letters.letters
+        made = self._made
+        if made is None or made.shown is not shown or made.letters is not letters:
+            document = to_json(self._document(shown, letters))
+            made = self._made = _MadeSnapshot(shown, letters, StatusSnapshot(document, shown.history))
+        return made.snapshot
+
+    def _document(self, shown: _PublishedStatus, letters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         plan = self._plan
         return {
             "version": STATUS_VERSION,
             "kind": "run",
-            "now": round(self._time(), 3),
             "configuration": plan.path.name,
             "mode": plan.config.mode,
             "streamkernel": version("streamkernel"),
             "source": plan.redact(self._source()),
             "labels_source": None if plan.labels is None else plan.redact(plan.labels.describe()),
-            "state": {"name": state, "detail": detail},
             "started": round(self._started, 3),
             "snapshot": round(shown.time, 3),
             "rate": shown.rate,
@@ -184,9 +203,8 @@ class StatusBoard:
             "lag": [{"topic": topic, "partition": at, "records": left} for (topic, at), left in shown.lag.items()],
             "checkpoint": None if shown.checkpoint is None else shown.checkpoint.to_json(),
             "checkpoint_phrase": plan.redact(shown.view.checkpoint),
-            "dead_letters": self.letters.letters,
+            "dead_letters": letters,
             "pipelines": self._pipelines,
-            "history": shown.history.newer(since),
         }
 
     def _time(self) -> float:

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["FigureHistory", "HistoryColumns"]
+from streamkernel.daemon.base.status_snapshot import StatusHistory
+
+__all__ = ["FigureHistory"]
 
 INTERVAL_SECONDS = 5.0
 POINTS = 720
-
-
-@dataclass(frozen=True)
-class HistoryColumns:
-    """A copy of the history that nobody writes to: a row of values for each name, the first of them the times."""
-
-    names: Sequence[str]
-    values: npt.NDArray[np.float64]
-    interval: float
-
-    def newer(self, since: float) -> dict[str, Any]:
-        """Return the points newer than a time in seconds since 1970, as a column of each name."""
-        # Times rise: a clock that is set back moves none of them.
-        first = int(np.searchsorted(self.values[0], since, side="right"))
-        columns = {name: row[first:].tolist() for name, row in zip(self.names, self.values, strict=True)}
-        return {"interval": self.interval, "time": columns.pop("time"), "series": columns}
 
 
 class FigureHistory:
@@ -48,7 +31,7 @@ class FigureHistory:
     >>> for second in range(12):
     ...     history.add(100.0 + second, {"loss": second / 10})
     >>> history.columns.newer(101.0)
-    {'interval': 5.0, 'time': [105.0, 110.0], 'series': {'loss': [0.5, 1.0]}}
+    StatusHistory(interval=5.0, time=[105.0, 110.0], series={'loss': [0.5, 1.0]})
 
     """
 
@@ -69,6 +52,7 @@ class FigureHistory:
         self._count += 1
         self.columns = self._copy()
 
-    def _copy(self) -> HistoryColumns:
-        in_order = np.roll(self._ring, -(self._count % POINTS), axis=1)
-        return HistoryColumns(self._names, in_order[:, POINTS - min(self._count, POINTS) :], INTERVAL_SECONDS)
+    def _copy(self) -> StatusHistory:
+        in_order = np.roll(self._ring, -(self._count % POINTS), axis=1)[:, POINTS - min(self._count, POINTS) :]
+        columns = dict(zip(self._names, in_order.tolist(), strict=True))
+        return StatusHistory(INTERVAL_SECONDS, columns.pop("time"), columns)

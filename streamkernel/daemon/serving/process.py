@@ -1,0 +1,185 @@
+"""The process of the HTTP server, from outside: started, asked by it, and started again where it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from streamkernel.daemon.base.retry import Backoff
+from streamkernel.daemon.serving.answers import Answers
+from streamkernel.daemon.serving.wire import Ask, LogLine, ServerSettings, Told, frame, read_asks
+
+__all__ = ["ServerProcess"]
+
+_log = logging.getLogger(__name__)
+
+# The process has a second for answers in the works, and one more for the rest.
+_END_SECONDS = 3.0
+# One that ran for so long did not die of how it was started.
+_WELL_SECONDS = 60.0
+# Of the environment; the rest, in which secrets may be, is not for a process that strangers talk to.
+_KEPT_VARIABLES = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"}
+# Python itself looks at no variable and not in the working directory, where any file may have the name of a module;
+# where this process finds its modules, that one does.
+_FIND_MODULES = "import os, sys; sys.path[:] = os.environ['PYTHONPATH'].split(os.pathsep)"
+
+
+class ServerProcess:
+    """HTTP server in a process of its own, so that clients, however many, take no time from a thread that learns.
+
+    It is the same server as `BackgroundServer`. It has the listening socket, and asks this process for the metrics,
+    the health and the status when a client asks it; a thread here answers.
+
+    Parameters
+    ----------
+    listening
+        The listening socket, closed at the end.
+    settings
+        What the server is given.
+    answers
+        What it is answered.
+
+    Raises
+    ------
+    OSError
+        Where no process can be started.
+
+    """
+
+    def __init__(self, listening: socket.socket, settings: ServerSettings, answers: Answers) -> None:
+        self._listening = listening
+        self._settings = settings
+        self._answers = answers
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._child = _Process(listening, settings)
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._child.pid
+
+    def close(self) -> None:
+        """Stop serving: requests in the works have a moment to be answered. Closing twice does nothing."""
+        self._closing.set()
+        with self._lock:
+            self._child.end()
+        self._thread.join(_END_SECONDS)
+        if self._thread.is_alive():  # it is stopped, or hangs
+            self._child.kill()
+            self._thread.join()
+        self._listening.close()
+
+    def _run(self) -> None:
+        backoff = Backoff()
+        while True:
+            started = time.monotonic()
+            self._answer()
+            status = self._child.wait(_END_SECONDS)
+            if time.monotonic() - started > _WELL_SECONDS:
+                backoff.succeeded()
+            if self._closing.wait(backoff.failed()):
+                return
+            _log.warning("the process that serves %s %s: it is started again", self._settings.what, _ended(status))
+            while not self._started_again():
+                if self._closing.wait(backoff.failed()):
+                    return
+
+    def _answer(self) -> None:
+        """Answer what the process asks, until it ends."""
+        with contextlib.suppress(OSError):  # it is gone
+            for message in self._child.asks():
+                if isinstance(message, LogLine):
+                    _log.log(message.level, "%s", message.text)
+                elif message.name in self._answers:
+                    self._child.send(self._told(message))
+
+    def _told(self, ask: Ask) -> Told:
+        try:
+            return Told(ask.name, *self._answers[ask.name](ask.version))
+        except Exception as error:
+            _log.debug("%s is not known", ask.name, exc_info=error)
+            return Told(ask.name, ask.version, None, f"{type(error).__name__}: {error}")
+
+    def _started_again(self) -> bool:
+        try:
+            child = _Process(self._listening, self._settings)
+        except OSError as error:
+            _log.warning("the process that serves %s cannot be started: %s", self._settings.what, error)
+            return False
+        with self._lock:
+            self._child = child
+            if self._closing.is_set():
+                child.end()
+        return True
+
+
+class _Process:
+    """One process, and the socket between it and this one."""
+
+    def __init__(self, listening: socket.socket, settings: ServerSettings) -> None:
+        self._socket, theirs = socket.socketpair()
+        descriptors = (listening.fileno(), theirs.fileno())
+        program = f"{_FIND_MODULES}; from {__package__} import child; child.main(*{descriptors})"
+        command = [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", program]
+        environment = {
+            name: text for name, text in os.environ.items() if name in _KEPT_VARIABLES or name.startswith("LC_")
+        }
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=descriptors,
+                    env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+                    start_new_session=True,  # Ctrl-C is for the one that ends it
+                )
+        except OSError:
+            self._socket.close()
+            raise
+        self.pid = self._process.pid
+        self._asks = self._socket.makefile("rb")
+        with contextlib.suppress(OSError):  # it is gone already, as its end says
+            self.send(settings)
+
+    def asks(self) -> Iterator[Ask | LogLine]:
+        """Read what the process asks, to its end."""
+        return read_asks(self._asks)
+
+    def send(self, value: ServerSettings | Told) -> None:
+        """Send a value."""
+        self._socket.sendall(frame(value))
+
+    def end(self) -> None:
+        """Tell the process to end."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def kill(self) -> None:
+        """End the process."""
+        self._process.kill()
+
+    def wait(self, seconds: float) -> int:
+        """Wait for the end of the process, which is killed if it takes longer, and return its status."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+        finally:
+            self._asks.close()
+            self._socket.close()
+
+
+def _ended(status: int) -> str:
+    return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
