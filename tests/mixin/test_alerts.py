@@ -14,7 +14,7 @@ from configs.mixin.alerts import alerts_by_group
 from configs.mixin.settings import MixinSettings
 from tests.mixin.conftest import MIXIN
 from tests.mixin.faults import FAULTS
-from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, gauge, series
+from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, counter, gauge, series
 from tests.mixin.well import WELL
 
 RULES = [str(MIXIN / "rules.yaml"), str(MIXIN / "alerts.yaml")]
@@ -89,6 +89,23 @@ def test_a_source_without_a_record_to_come_is_not_stalled(promtool: str, tmp_pat
     fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelSourceStalled")
     none_left = {name: gauge(0) for name in WELL if "consumer_lag_records" in name}
     tried(promtool, tmp_path, WELL | fault | none_left, [firing(DURING)])
+
+
+def test_probabilities_that_few_records_judge_are_none_to_tell(promtool: str, tmp_path: Path) -> None:
+    """Four labels a minute are fewer than a thousand at the end of the fault."""
+    fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelCalibrationOff")
+    few = {series("streamkernel_loss_observations_total"): counter(4)}
+    tried(promtool, tmp_path, WELL | fault | few, [firing(DURING)])
+
+
+def test_a_slow_refit_is_told_for_an_hour(promtool: str, tmp_path: Path) -> None:
+    """Its time stands until the next refit, which does not come."""
+    one = {
+        series("streamkernel_window_refits_total"): "1x59 2x210",
+        series("streamkernel_window_refit_last_seconds"): "12x59 90x210",
+    }
+    expected = [firing("55m"), firing("70m", "StreamkernelLongRefit"), firing("130m"), firing("260m")]
+    tried(promtool, tmp_path, WELL | one, expected)
 
 
 def test_every_alert_has_a_fault() -> None:

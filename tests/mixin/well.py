@@ -41,6 +41,7 @@ _DAEMON = {
 _MODELS = {
     _s("drift_events_total"): gauge(4),
     _s("metric_relearnings_total"): counter(1 / 30),
+    _s("loss_observations_total"): counter(900),
     _s("calibration_error"): gauge(0.02),
     _s("interval_coverage", level="0.9"): gauge(0.89),
     _s("random_features"): gauge(512),
@@ -54,6 +55,7 @@ _MODELS = {
     _s("sample_share", sample="q"): gauge(0.5),
     _s("window_refit_seconds_total"): counter(6),
     _s("window_refit_failures_total"): gauge(1),
+    _s("window_refits_total"): counter(0.5),
     _s("window_refit_last_seconds"): gauge(12),
 }
 _LABELS = {
