@@ -14,7 +14,7 @@ from configs.mixin.alerts import alerts_by_group
 from configs.mixin.settings import MixinSettings
 from tests.mixin.conftest import MIXIN
 from tests.mixin.faults import FAULTS
-from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, counter, gauge, series
+from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, counter, gauge, series, vanishing
 from tests.mixin.well import WELL
 
 RULES = [str(MIXIN / "rules.yaml"), str(MIXIN / "alerts.yaml")]
@@ -96,6 +96,58 @@ def test_probabilities_that_few_records_judge_are_none_to_tell(promtool: str, tm
     fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelCalibrationOff")
     few = {series("streamkernel_loss_observations_total"): counter(4)}
     tried(promtool, tmp_path, WELL | fault | few, [firing(DURING)])
+
+
+LEARNED = series("streamkernel_records_learned_total")
+GIVEN, LABELS_GIVEN = (
+    series("streamkernel_journal_records_total", journal=journal, result="accepted") for journal in ("source", "labels")
+)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "stale"),
+    [
+        ({LEARNED: counter(900, 0), GIVEN: counter(10, 0)}, False),
+        ({GIVEN: counter(10, 0)}, True),
+        ({LEARNED: vanishing(1)}, True),
+        ({LEARNED: vanishing(1), LABELS_GIVEN: counter(10)}, True),
+        ({LEARNED: vanishing(1), LABELS_GIVEN: counter(10, 0)}, False),
+    ],
+    ids=["a quiet night", "only a run learns", "only the service is given targets", "labels", "records without labels"],
+)
+def test_a_model_is_stale_where_it_could_be_newer(
+    meanwhile: Series, stale: bool, promtool: str, tmp_path: Path
+) -> None:
+    (fault,) = (fault for alert, fault in FAULTS if alert == "StreamkernelModelStale")
+    expected = [firing(BEFORE), firing(DURING, *["StreamkernelModelStale"] * stale), firing(AFTER)]
+    if not stale:
+        expected += [firing(f"{minute}m") for minute in range(60, 100, 5)]
+    tried(promtool, tmp_path, WELL | fault | meanwhile, expected)
+
+
+MISSING = "StreamkernelLabelsMissing"
+
+
+@pytest.mark.parametrize(
+    ("consumed", "hours"),
+    [
+        ("0x1200", {2: False, 11: False, 14: True, 19: True}),  # past the half day that labels may take
+        ("0x360 0+900x840", {2: False, 5: False, 8: False, 14: False, 19: False}),  # six hours late by nature
+        ("0+900x360 324000x300 324000+900x540", {5: False, 7: True, 10: True, 12: False}),
+        ("0+900x360 0x300 0+900x540", {5: False, 7: True, 10: True, 12: False}),  # started again meanwhile
+    ],
+    ids=["none ever", "late from the start", "an outage", "an outage with a restart"],
+)
+def test_labels_that_are_late_are_not_missing(
+    consumed: str, hours: dict[int, bool], promtool: str, tmp_path: Path
+) -> None:
+    given = UP | {
+        series("process_start_time_seconds"): "0x1200",
+        series("streamkernel_records_consumed_total"): "0+1000x1200",
+        series("streamkernel_labels_pending"): "1000x1200",
+        series("streamkernel_labels_consumed_total"): consumed,
+    }
+    tried(promtool, tmp_path, given, [firing(f"{hour}h", *[MISSING] * missing) for hour, missing in hours.items()])
 
 
 def test_a_slow_refit_is_told_for_an_hour(promtool: str, tmp_path: Path) -> None:

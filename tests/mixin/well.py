@@ -23,6 +23,7 @@ _DAEMON = {
     series("process_start_time_seconds"): gauge(1),
     _s("snapshot_timestamp_seconds"): stamp(),
     _s("records_consumed_total"): counter(1000),
+    _s("records_learned_total"): counter(900),
     _s("records_dead_lettered_total", reason="target"): counter(2),
     _s("records_dead_lettered_total", reason="corrupt"): counter(0),
     _s("ignored_inputs_total"): counter(1),
@@ -73,6 +74,7 @@ _LABELS = {
 _SERVICE = {
     _s("model_checkpoint_timestamp_seconds"): stamp(),
     _s("model_reload_failures_total"): gauge(2),
+    _s("journal_records_total", journal="source", result="accepted"): counter(10),
     _s("journal_bytes", journal="source"): gauge(10),
     _s("journal_max_bytes", journal="source"): gauge(100),
     _s("journal_refused_total", journal="source"): gauge(5),
