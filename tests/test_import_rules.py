@@ -38,7 +38,7 @@ STACKS = {
         {"cli"},
     ],
     "connectors": [
-        {"passed"},
+        {"os_reason", "passed"},
         {"encode", "ports", "regular"},
         {"class_columns", "decode"},
         {"columns", "passing"},

@@ -8,6 +8,7 @@ from pathlib import Path
 from connectors.files.locking import lock
 from connectors.files.mark import FileMark
 from connectors.files.opening import is_special, open_existing
+from connectors.os_reason import os_reason
 from connectors.ports import Mark, SinkError
 
 
@@ -25,7 +26,7 @@ def set_aside(path: Path, mark: Mark | None, before: Mark | None) -> None:
     try:
         path.rename(old)
     except OSError as error:
-        raise SinkError(f"{path}: cannot be set aside as {old.name}: {error.strerror}: move it away") from None
+        raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
 
 
 def find_names(path: Path, mark: Mark | None, before: Mark | None) -> tuple[Path, Path] | None:

@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from connectors.os_reason import os_reason
 from connectors.ports import SourceError
 
 BLOCK_BYTES = 2**18
@@ -17,7 +18,7 @@ STANDARD_INPUT = "-"
 
 def system_error(path: object, error: OSError) -> SourceError:
     """Return the one-sentence error for what the operating system said about `path`."""
-    return SourceError(f"{path}: cannot be read: {error.strerror or error}")
+    return SourceError(f"{path}: cannot be read: {os_reason(error)}")
 
 
 class ByteStream(ABC):

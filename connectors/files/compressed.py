@@ -15,6 +15,7 @@ from typing import BinaryIO
 import zstandard
 
 from connectors.files.bytes import BLOCK_BYTES, File, PlainFile
+from connectors.os_reason import os_reason
 from connectors.ports import SourceError
 
 SUFFIXES = (".gz", ".zst")
@@ -94,7 +95,7 @@ class CompressedFile(File):
             except (zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
                 self._failure = f"the compressed data are damaged ({error})"
             except OSError as error:
-                self._failure = f"cannot be read ({error.strerror or error})"
+                self._failure = f"cannot be read ({os_reason(error)})"
         raise SourceError(
             f"{self.path}: {self._failure}, at byte {self.offset:,} of the decompressed data; "
             "every record before it was delivered"

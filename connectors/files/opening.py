@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from connectors.files.compressed import SUFFIXES, open_file
 from connectors.files.locking import lock
 from connectors.files.mark import END_BYTES, FileMark, first_bytes, last_bytes
+from connectors.os_reason import os_reason
 from connectors.ports import Mark, SinkError, SourceError
 from connectors.regular import make_folder
 
@@ -94,7 +95,7 @@ def find_problem(path: Path, mark: Mark | None, existing: Existing, *, alone: bo
     except FileNotFoundError:
         return
     except OSError as error:
-        raise SinkError(f"{path}: cannot be read: {error.strerror}") from None
+        raise SinkError(f"{path}: cannot be read: {os_reason(error)}") from None
     try:
         if alone:
             lock(descriptor, path)

@@ -18,6 +18,7 @@ from connectors.files.compressed import SUFFIXES
 from connectors.files.mark import FileMark, digest
 from connectors.files.opening import Existing, OpenFile, is_special, open_output, verify_unchanged
 from connectors.files.pipes import PATIENCE_MILLISECONDS, write_to_pipe
+from connectors.os_reason import os_reason
 from connectors.ports import Mark, SinkError
 
 BUFFER_BYTES = 2**18
@@ -175,5 +176,5 @@ class OutputFile:
             yield
         except OSError as error:
             name = "standard output" if self.standard else self.path
-            why = "nobody reads it" if isinstance(error, BlockingIOError) else error.strerror or error
+            why = "nobody reads it" if isinstance(error, BlockingIOError) else os_reason(error)
             raise SinkError(f"{name}: cannot be written: {why}") from None

@@ -14,6 +14,7 @@ from connectors.files.names import is_temporary, matching
 from connectors.files.order import FileOrder, FilesPlace, FinishedFile
 from connectors.files.several import SeveralFiles
 from connectors.files.source import LineSource
+from connectors.os_reason import os_reason
 from connectors.ports import Fault, Position, Record, SourceError
 
 _log = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ class WatchedFiles(SeveralFiles):
             else:
                 paths = list(matching(self._path))
         except OSError as error:
-            raise SourceError(f"{self._path}: cannot be listed: {error.strerror}") from None
+            raise SourceError(f"{self._path}: cannot be listed: {os_reason(error)}") from None
         for path in paths:
             if (found := _known(path)) is not None:
                 yield found

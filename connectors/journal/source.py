@@ -25,6 +25,7 @@ from connectors.journal.layout import (
 )
 from connectors.journal.lines import parse_line
 from connectors.objects import JsonObjects
+from connectors.os_reason import os_reason
 from connectors.passed import PassedColumn
 from connectors.passing import PassThrough
 from connectors.ports import ColumnUse, Fault, Position, Record, Source, SourceError
@@ -132,7 +133,7 @@ class JournalSource(Source):
         except FileNotFoundError:
             return  # it is being made
         except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "its journal.json is damaged"
+            reason = os_reason(error) if isinstance(error, OSError) else "its journal.json is damaged"
             raise SourceError(f"{self.directory}: the journal cannot be read: {reason}") from error
         self._stream, self._at = f"journal/{identity}", found[0].base
         self._begin = Position(self._stream, 0, self._at)
@@ -184,7 +185,7 @@ class JournalSource(Source):
                 if self._lines or self._fill():
                     return self._records(max_records)
             except OSError as error:
-                raise SourceError(f"{self.directory}: the journal cannot be read: {error.strerror}") from error
+                raise SourceError(f"{self.directory}: the journal cannot be read: {os_reason(error)}") from error
             left = deadline - time.monotonic()
             if left <= 0 or self.exhausted:
                 return []

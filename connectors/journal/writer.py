@@ -24,6 +24,7 @@ from connectors.journal.layout import (
     sync_folder,
 )
 from connectors.journal.lines import JournalEntry, parse_line, to_line
+from connectors.os_reason import os_reason
 from connectors.ports import SinkError
 from connectors.regular import make_folder, open_regular
 
@@ -80,7 +81,7 @@ class JournalWriter:
             self._open()
         except (OSError, ValueError) as error:
             self.close()
-            reason = (error.strerror if isinstance(error, OSError) else None) or error
+            reason = os_reason(error) if isinstance(error, OSError) else error
             raise SinkError(f"{self.folder}: the journal cannot be opened for writing: {reason}") from error
         except SinkError:
             self.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from connectors.os_reason import os_reason
 from connectors.parquet.mark import PartsMark
 from connectors.parquet.parts import fingerprint, parts_of
 from connectors.ports import SinkError
@@ -35,7 +36,7 @@ def set_aside(path: Path, mark: PartsMark | None, before: PartsMark | None) -> N
     try:
         path.rename(old)
     except OSError as error:
-        raise SinkError(f"{path}: cannot be set aside as {old.name}: {error.strerror}: move it away") from None
+        raise SinkError(f"{path}: cannot be set aside as {old.name}: {os_reason(error)}: move it away") from None
 
 
 def _is_marked(path: Path, mark: PartsMark) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from connectors.os_reason import os_reason
 from connectors.parquet.aside import find_old_name, set_aside
 from connectors.parquet.columns import LineColumns, ParquetColumn
 from connectors.parquet.folder import Existing, PartsFolder
@@ -280,6 +281,6 @@ class ParquetSink(Sink):
         try:
             yield
         except OSError as error:
-            raise SinkError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise SinkError(f"{self.path}: cannot be written: {os_reason(error)}") from None
         except pa.ArrowException as error:
             raise SinkError(f"{self.path}: a part cannot be read: {error!s:.200}: {REMEDY}") from None

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import orjson
 
+from connectors.os_reason import os_reason
 from connectors.ports import ConnectorError
 from connectors.registry.settings import RegistrySettings
 
@@ -192,7 +193,9 @@ class RegistryClient:
             return ConnectorError(f"the name in {url} cannot be resolved: look at url under schema_registry")
         if isinstance(reason, TimeoutError):
             return RegistryOutage(f"no answer within {self._seconds:g} s")
-        return RegistryOutage(getattr(reason, "strerror", None) or str(reason) or type(reason).__name__)
+        return RegistryOutage(
+            os_reason(reason) if isinstance(reason, OSError) else str(reason) or type(reason).__name__
+        )
 
 
 def _authorization(settings: RegistrySettings) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from connectors.os_reason import os_reason
 from connectors.ports import ConnectorError
 from connectors.registry.schemas import SchemaSet, UnusableSchemaError
 
@@ -138,7 +139,7 @@ def descriptor_file(path: str, message: str) -> FileSet:
             raise ValueError(f"schema_registry.descriptor_set: {path}: is larger than {_MOST_FILE_BYTES:,} bytes")
         files.ParseFromString(data)
     except OSError as error:
-        raise ValueError(f"schema_registry.descriptor_set: {path}: cannot be read: {error.strerror}") from None
+        raise ValueError(f"schema_registry.descriptor_set: {path}: cannot be read: {os_reason(error)}") from None
     except protobuf.message.DecodeError:
         raise ValueError(
             f"schema_registry.descriptor_set: {path}: is no descriptor set: make one with protoc --include_imports "

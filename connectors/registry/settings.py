@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from connectors.os_reason import os_reason
+
 __all__ = ["SCHEMA_TYPES", "RegistrySettings", "ValueFormat"]
 
 ValueFormat: TypeAlias = Literal["json", "avro", "json_schema", "protobuf"]
@@ -87,7 +89,7 @@ class RegistrySettings:
                 if path is not None:
                     Path(path).read_bytes()
             except OSError as error:
-                raise ValueError(f"schema_registry.{name}: {path}: cannot be read: {error.strerror}") from None
+                raise ValueError(f"schema_registry.{name}: {path}: cannot be read: {os_reason(error)}") from None
         name = "ssl_cafile"
         try:
             context = ssl.create_default_context(cafile=self.ssl_cafile)
@@ -98,7 +100,7 @@ class RegistrySettings:
                 # Without one, OpenSSL would ask for the passphrase of an encrypted key at the terminal.
                 context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, self.ssl_password or "")
         except (ssl.SSLError, OSError) as error:
-            reason = getattr(error, "reason", None) or error.strerror or str(error)
+            reason = getattr(error, "reason", None) or os_reason(error)
             raise ValueError(
                 f"schema_registry.{name}: {getattr(self, name)}: is no PEM file that can be used ({reason}): look at "
                 "the file, and at ssl_keyfile and ssl_password where it is a certificate with a key"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from connectors.os_reason import reason_and_file
 from connectors.ports import ConnectorError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.config.problems import ConfigError
@@ -23,8 +24,8 @@ def sentence(error: Exception) -> str:
     """
     if isinstance(error, ConfigError):
         return "; ".join(error.lines)
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    ours = (ConnectorError, CheckpointError, NotFiniteError, OSError)
+    if isinstance(error, OSError):
+        return reason_and_file(error)
+    ours = (ConnectorError, CheckpointError, NotFiniteError)
     expected = isinstance(error, ours) or type(error).__module__.startswith("streamkernel.daemon.")
     return str(error) if expected else f"unexpected {type(error).__name__}: {error}"

@@ -8,37 +8,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from streamkernel.daemon.cli import main
+from tests.browser.chromium import chromium
 from tests.daemon.conftest import Home, program
 from tests.daemon.test_evaluate_curves import ADAPTIVE, write_drifting
 from tests.daemon.test_evaluate_report import GROWING
-
-_ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[Page, list[str]]]:
     """Open a file in Chromium; what the console says is added to a list."""
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program("chromium"), args=list(_ARGUMENTS))
+    with chromium(program("chromium")) as browser:
         page = browser.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if request.url != file.as_uri() else None)
         page.goto(file.as_uri())
         yield page, complaints
-        browser.close()
 
 
 def test_it_is_fit_for_every_reader(here: Home) -> None:

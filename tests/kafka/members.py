@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -98,6 +99,11 @@ class Member:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
             return error.read().decode()
+
+    def state_of(self, partition: int) -> str | None:
+        """What the process of a partition does, as the member's status has it; None where it has no such partition."""
+        shown = json.loads(self.get("/api/status"))["partitions"]
+        return next((str(one["process"]) for one in shown if one["partition"] == partition), None)
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

@@ -19,13 +19,13 @@ SECONDS = 120
 HURRIED_BOUNDS = {
     name: float(getattr(AlertBounds(), name)) for name in ("stuck_seconds", "silent_seconds", "checkpoint_seconds")
 }
-_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def _shorter(text: str) -> str:
     """Shorten every duration of an expression, or of how long it has to hold."""
     return re.sub(
-        r"(?<=[\[ ])(\d+)([mhdw])(?=[\])]|$)",
+        r"(?<=[\[ ])(\d+)([smhdw])(?=[\])]|$)",
         lambda found: f"{int(found[1]) * _UNITS[found[2]] * 1000 // FACTOR}ms",
         text,
     )

@@ -14,7 +14,7 @@ from configs.mixin.alerts import alerts_by_group
 from configs.mixin.settings import MixinSettings
 from tests.mixin.conftest import MIXIN
 from tests.mixin.faults import FAULTS
-from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, gauge, series
+from tests.mixin.timeline import AFTER, BEFORE, DURING, Series, counter, gauge, series, vanishing
 from tests.mixin.well import WELL
 
 RULES = [str(MIXIN / "rules.yaml"), str(MIXIN / "alerts.yaml")]
@@ -89,6 +89,75 @@ def test_a_source_without_a_record_to_come_is_not_stalled(promtool: str, tmp_pat
     fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelSourceStalled")
     none_left = {name: gauge(0) for name in WELL if "consumer_lag_records" in name}
     tried(promtool, tmp_path, WELL | fault | none_left, [firing(DURING)])
+
+
+def test_probabilities_that_few_records_judge_are_none_to_tell(promtool: str, tmp_path: Path) -> None:
+    """Four labels a minute are fewer than a thousand at the end of the fault."""
+    fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelCalibrationOff")
+    few = {series("streamkernel_loss_observations_total"): counter(4)}
+    tried(promtool, tmp_path, WELL | fault | few, [firing(DURING)])
+
+
+LEARNED = series("streamkernel_records_learned_total")
+GIVEN, LABELS_GIVEN = (
+    series("streamkernel_journal_records_total", journal=journal, result="accepted") for journal in ("source", "labels")
+)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "stale"),
+    [
+        ({LEARNED: counter(900, 0), GIVEN: counter(10, 0)}, False),
+        ({GIVEN: counter(10, 0)}, True),
+        ({LEARNED: vanishing(1)}, True),
+        ({LEARNED: vanishing(1), LABELS_GIVEN: counter(10)}, True),
+        ({LEARNED: vanishing(1), LABELS_GIVEN: counter(10, 0)}, False),
+    ],
+    ids=["a quiet night", "only a run learns", "only the service is given targets", "labels", "records without labels"],
+)
+def test_a_model_is_stale_where_it_could_be_newer(
+    meanwhile: Series, stale: bool, promtool: str, tmp_path: Path
+) -> None:
+    (fault,) = (fault for alert, fault in FAULTS if alert == "StreamkernelModelStale")
+    expected = [firing(BEFORE), firing(DURING, *["StreamkernelModelStale"] * stale), firing(AFTER)]
+    if not stale:
+        expected += [firing(f"{minute}m") for minute in range(60, 100, 5)]
+    tried(promtool, tmp_path, WELL | fault | meanwhile, expected)
+
+
+MISSING = "StreamkernelLabelsMissing"
+
+
+@pytest.mark.parametrize(
+    ("consumed", "hours"),
+    [
+        ("0x1200", {2: False, 11: False, 14: True, 19: True}),  # past the half day that labels may take
+        ("0x360 0+900x840", {2: False, 5: False, 8: False, 14: False, 19: False}),  # six hours late by nature
+        ("0+900x360 324000x300 324000+900x540", {5: False, 7: True, 10: True, 12: False}),
+        ("0+900x360 0x300 0+900x540", {5: False, 7: True, 10: True, 12: False}),  # started again meanwhile
+    ],
+    ids=["none ever", "late from the start", "an outage", "an outage with a restart"],
+)
+def test_labels_that_are_late_are_not_missing(
+    consumed: str, hours: dict[int, bool], promtool: str, tmp_path: Path
+) -> None:
+    given = UP | {
+        series("process_start_time_seconds"): "0x1200",
+        series("streamkernel_records_consumed_total"): "0+1000x1200",
+        series("streamkernel_labels_pending"): "1000x1200",
+        series("streamkernel_labels_consumed_total"): consumed,
+    }
+    tried(promtool, tmp_path, given, [firing(f"{hour}h", *[MISSING] * missing) for hour, missing in hours.items()])
+
+
+def test_a_slow_refit_is_told_for_an_hour(promtool: str, tmp_path: Path) -> None:
+    """Its time stands until the next refit, which does not come."""
+    one = {
+        series("streamkernel_window_refits_total"): "1x59 2x210",
+        series("streamkernel_window_refit_last_seconds"): "12x59 90x210",
+    }
+    expected = [firing("55m"), firing("70m", "StreamkernelLongRefit"), firing("130m"), firing("260m")]
+    tried(promtool, tmp_path, WELL | one, expected)
 
 
 def test_every_alert_has_a_fault() -> None:

@@ -23,6 +23,7 @@ _DAEMON = {
     series("process_start_time_seconds"): gauge(1),
     _s("snapshot_timestamp_seconds"): stamp(),
     _s("records_consumed_total"): counter(1000),
+    _s("records_learned_total"): counter(900),
     _s("records_dead_lettered_total", reason="target"): counter(2),
     _s("records_dead_lettered_total", reason="corrupt"): counter(0),
     _s("ignored_inputs_total"): counter(1),
@@ -41,6 +42,7 @@ _DAEMON = {
 _MODELS = {
     _s("drift_events_total"): gauge(4),
     _s("metric_relearnings_total"): counter(1 / 30),
+    _s("loss_observations_total"): counter(900),
     _s("calibration_error"): gauge(0.02),
     _s("interval_coverage", level="0.9"): gauge(0.89),
     _s("random_features"): gauge(512),
@@ -54,6 +56,7 @@ _MODELS = {
     _s("sample_share", sample="q"): gauge(0.5),
     _s("window_refit_seconds_total"): counter(6),
     _s("window_refit_failures_total"): gauge(1),
+    _s("window_refits_total"): counter(0.5),
     _s("window_refit_last_seconds"): gauge(12),
 }
 _LABELS = {
@@ -71,6 +74,7 @@ _LABELS = {
 _SERVICE = {
     _s("model_checkpoint_timestamp_seconds"): stamp(),
     _s("model_reload_failures_total"): gauge(2),
+    _s("journal_records_total", journal="source", result="accepted"): counter(10),
     _s("journal_bytes", journal="source"): gauge(10),
     _s("journal_max_bytes", journal="source"): gauge(100),
     _s("journal_refused_total", journal="source"): gauge(5),

@@ -7,18 +7,26 @@ from configs.mixin.settings import AlertBounds
 
 __all__ = ["label_alerts"]
 
+# Of a member of a group, its processes for the partitions have a start each.
+_AGE = "time() - process_start_time_seconds"
+
 
 def label_alerts(bounds: AlertBounds) -> list[Alert]:
     """Return the alerts on late labels."""
+    silent = f"{bounds.labels_silent_seconds:.0f}s"
     return [
         Alert(
             "StreamkernelLabelsMissing",
-            "increase(streamkernel_labels_consumed_total[30m]) == 0\n"
-            "  and increase(streamkernel_records_consumed_total[30m]) > 0\n"
-            "  and streamkernel_labels_pending > 0",
+            # The first labels may take as long as they do by nature: until then none is missing.
+            f"increase(streamkernel_labels_consumed_total[{silent}]) == 0\n"
+            f"  and increase(streamkernel_records_consumed_total[{silent}]) > 0\n"
+            "  and streamkernel_labels_pending > 0\n"
+            "  and (max_over_time(streamkernel_labels_consumed_total[1d]) > 0\n"
+            f"    or {_AGE} > {bounds.label_delay_seconds:g})",
             "critical",
             "{{ $labels.instance }} gets records and no labels: it learns nothing",
-            "for 30 minutes, and 5 more, records came and no label did",
+            f"for {bounds.labels_silent_seconds:g} s, and 5 minutes more, records came and no label did, which is none "
+            f"of the first {bounds.label_delay_seconds:g} s of a run without any label so far",
             "see whether whoever writes the labels is alive, and the topic or the file is the right one",
             hold="5m",
         ),

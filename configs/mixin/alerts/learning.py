@@ -51,10 +51,13 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
         ),
         Alert(
             "StreamkernelCalibrationOff",
-            f"streamkernel_calibration_error > {bounds.calibration_error:g}",
+            # Both begin anew with the process.
+            f"streamkernel_calibration_error > {bounds.calibration_error:g}\n"
+            f"  and streamkernel_loss_observations_total >= {bounds.calibration_records:g}",
             "warning",
             "the probabilities of {{ $labels.instance }} are {{ $value | humanizePercentage }} off",
-            f"for 30 minutes the expected calibration error is over {bounds.calibration_error:g}",
+            f"for 30 minutes the expected calibration error is over {bounds.calibration_error:g}, after "
+            f"{bounds.calibration_records:g} labelled records at least",
             "take no decisions by thresholds of probabilities until it is known why",
             hold="30m",
         ),

@@ -8,6 +8,15 @@ from configs.mixin.settings import AlertBounds
 __all__ = ["service_alerts"]
 
 _MODEL = "streamkernel_model_checkpoint_timestamp_seconds"
+# A newer model can be there only where something could be learnt: some run learns, or the service was given targets for
+# one that does not. These are in the journal of the labels where there is one, else they come with their records.
+_GIVEN = 'increase(streamkernel_journal_records_total{result="accepted",journal="%s"}[10m]) > 0'
+_LEARNABLE = f"""
+({_MODEL} and on () (sum(increase(streamkernel_records_learned_total[10m])) > 0)
+  or {_MODEL} and on (job, instance) ({_GIVEN % "labels"})
+  or {_MODEL} and on (job, instance) ({_GIVEN % "source"})
+    unless on (job, instance) streamkernel_journal_records_total{{journal="labels"}})
+"""
 
 
 def service_alerts(bounds: AlertBounds) -> list[Alert]:
@@ -24,12 +33,14 @@ def service_alerts(bounds: AlertBounds) -> list[Alert]:
         ),
         Alert(
             "StreamkernelModelStale",
-            f"time() - ({_MODEL} > 0) > {bounds.model_age_seconds:g}",
+            f"time() - ({_MODEL} > 0) > {bounds.model_age_seconds:g}\n  and {_LEARNABLE.strip()}",
             "warning",
             "{{ $labels.instance }} predicts with a model of {{ $value | humanizeDuration }} ago",
-            f"for 5 minutes the model has been older than {bounds.model_age_seconds:g} s",
+            f"for 10 minutes the model has been older than {bounds.model_age_seconds:g} s, though a run learnt or the "
+            "service was given records to learn from",
             "see whether the run that learns is alive and its checkpoints succeed",
-            hold="5m",
+            # As long as the increase looks back: when the last records come, a model that has them is not told of.
+            hold="10m",
         ),
         Alert(
             "StreamkernelModelReloadFails",

@@ -30,10 +30,13 @@ def window_alerts(bounds: AlertBounds) -> list[Alert]:
         ),
         Alert(
             "StreamkernelLongRefit",
-            f"streamkernel_window_refit_last_seconds > {bounds.refit_seconds:g}",
+            # The time of the last refit stands until there is another one.
+            f"streamkernel_window_refit_last_seconds > {bounds.refit_seconds:g}\n"
+            "  and increase(streamkernel_window_refits_total[1h]) > 0",
             "warning",
             "the last refit of {{ $labels.instance }} held up its stream for {{ $value | humanizeDuration }}",
-            f"the last refit took more than {bounds.refit_seconds:g} s, in which the stream waited",
+            f"the last refit took more than {bounds.refit_seconds:g} s, in which the stream waited, and was within the "
+            "last hour",
             "a smaller `window` or fewer `max_passes`; nothing where latency does not matter",
         ),
     ]

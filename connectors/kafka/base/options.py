@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from connectors.os_reason import os_reason
 from connectors.ports import ConnectorError
 
 __all__ = [
@@ -136,9 +137,7 @@ def check_tls(settings: Mapping[str, Any]) -> None:
         try:
             Path(settings[name]).read_bytes()
         except OSError as error:
-            raise ConnectorError(
-                f"options.{name}: {settings[name]}: cannot be read: {error.strerror or error}"
-            ) from None
+            raise ConnectorError(f"options.{name}: {settings[name]}: cannot be read: {os_reason(error)}") from None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for name in filter(settings.get, ("ssl_cafile", "ssl_certfile", "ssl_crlfile")):
         try:
@@ -154,4 +153,4 @@ def check_tls(settings: Mapping[str, Any]) -> None:
 
 
 def _reason(error: OSError) -> str:
-    return getattr(error, "reason", None) or error.strerror or str(error)
+    return getattr(error, "reason", None) or os_reason(error)

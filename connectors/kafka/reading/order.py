@@ -16,6 +16,7 @@ from pathlib import Path
 
 from connectors.kafka.reading.buffers import Buffers, PartitionBatch
 from connectors.kafka.reading.order_log import OrderEntry, OrderLog
+from connectors.os_reason import os_reason
 from connectors.ports import SourceError
 
 __all__ = ["ArrivalOrder", "LoggedOrder", "SingleOrder", "logged_order", "open_order"]
@@ -133,7 +134,7 @@ class LoggedOrder(ArrivalOrder):
             if not self._refused:
                 _log.error(
                     "%s cannot be written: %s; no record is taken until it can, for their order would be lost",
-                    *(self._file.path, error.strerror),
+                    *(self._file.path, os_reason(error)),
                 )
             self._refused, self._again = True, time.monotonic() + _RETRY_SECONDS
             return None
@@ -145,7 +146,7 @@ class LoggedOrder(ArrivalOrder):
         try:
             self._file.saved(positions)
         except OSError as error:
-            _log.warning("%s cannot be shortened: %s", self._file.path, error.strerror)
+            _log.warning("%s cannot be shortened: %s", self._file.path, os_reason(error))
 
     def close(self) -> None:
         self._file.close()
@@ -191,5 +192,5 @@ def open_order(
     try:
         replayed = log.open(positions, first)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {error.strerror}") from None
+        raise SourceError(f"{path}: cannot be written: {os_reason(error)}") from None
     return LoggedOrder(log, replayed, offsets)

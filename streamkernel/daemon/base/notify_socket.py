@@ -47,7 +47,7 @@ class NotifySocket:
         except (OSError, ValueError) as error:
             if not self._failed:
                 self._failed = True
-                _log.warning("the service manager cannot be told anything: NOTIFY_SOCKET=%r: %s", self._name, error)
+                _log.warning("the service manager cannot be told anything: NOTIFY_SOCKET=%.120r: %s", self._name, error)
             return False
         return True
 
@@ -70,7 +70,9 @@ def take_notify_socket(environment: MutableMapping[str, str]) -> NotifySocket | 
     if not name:
         return None
     if name[0] not in "/@":
-        _log.warning("the service manager is told nothing: NOTIFY_SOCKET=%r is neither a path nor begins with @", name)
+        _log.warning(
+            "the service manager is told nothing: NOTIFY_SOCKET=%.120r is neither a path nor begins with @", name
+        )
         return None
     return NotifySocket(name, _watchdog_seconds(given, pid))
 

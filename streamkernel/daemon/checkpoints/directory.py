@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from connectors.os_reason import os_reason
 from connectors.regular import make_folder, open_regular
 from streamkernel.daemon.base.errors import CheckpointError
 
@@ -136,11 +137,11 @@ class StateDirectory:
         except OSError as error:
             if before & ~wanted & _OTHERS_WRITE:
                 raise CheckpointError(
-                    f"{self.path}: others may write there, and that cannot be changed ({error.strerror}): "
+                    f"{self.path}: others may write there, and that cannot be changed ({os_reason(error)}): "
                     f"chmod it to {wanted:04o}"
                 ) from error
             _log.warning(
-                "%s: its permissions %04o cannot be made %04o: %s", *(self.path, before, wanted, error.strerror)
+                "%s: its permissions %04o cannot be made %04o: %s", *(self.path, before, wanted, os_reason(error))
             )
 
     def open(self, name: str, flags: int, *, alone: bool = False) -> int:
@@ -194,7 +195,7 @@ class StateDirectory:
         try:
             yield
         except OSError as error:
-            raise type(error)(error.errno, error.strerror, str(self.path / name)) from error
+            raise type(error)(error.errno, os_reason(error), str(self.path / name)) from error
 
     def __enter__(self) -> Self:
         return self

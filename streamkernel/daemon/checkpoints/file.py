@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from connectors.os_reason import os_reason
 from connectors.regular import IrregularFileError, open_regular
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, NewerFormatError, UnfitError
@@ -59,9 +60,9 @@ def read(path: Path) -> Checkpoint:
     try:
         descriptor = open_regular(path, os.O_RDONLY)
     except IrregularFileError as error:
-        raise CheckpointError(f"{path}: {error.strerror}") from None
+        raise CheckpointError(f"{path}: {os_reason(error)}") from None
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
+        raise CheckpointError(f"{path}: cannot be read: {os_reason(error)}") from error
     return read_open(descriptor, path)
 
 
@@ -71,7 +72,7 @@ def read_open(descriptor: int, path: Path) -> Checkpoint:
         try:
             return _read(file, path)
         except OSError as error:
-            raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
+            raise CheckpointError(f"{path}: cannot be read: {os_reason(error)}") from error
 
 
 def _read(file: BinaryIO, path: Path) -> Checkpoint:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
+from connectors.os_reason import os_reason
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
 from streamkernel.daemon.checkpoints.file import Checkpoint, read
 from streamkernel.daemon.checkpoints.store import CheckpointStore, checkpoint_files
@@ -183,4 +184,4 @@ class CheckpointReader(Generic[Used]):
         advice = ""
         if isinstance(error, PermissionError):
             advice = ": be in the group of the directory, and let the run that learns have checkpoint.mode 0640"
-        return CheckpointError(f"{self.path}: cannot be read: {error.strerror}{advice}")
+        return CheckpointError(f"{self.path}: cannot be read: {os_reason(error)}{advice}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from connectors.os_reason import os_reason
 from connectors.regular import IrregularFileError
 from streamkernel.daemon.base import crash
 from streamkernel.daemon.base.errors import CheckpointError, UnfitError
@@ -269,11 +270,11 @@ class CheckpointStore:
         try:
             descriptor = files.open(name, os.O_RDONLY)
         except IrregularFileError as error:
-            raise CheckpointError(f"{path}: {error.strerror}") from None
+            raise CheckpointError(f"{path}: {os_reason(error)}") from None
         except OSError as error:
             # A file that may not be opened is no broken file; one on a failing disk is.
             kind = CheckpointError if error.errno == errno.EIO else _ClosedError
-            raise kind(f"{path}: cannot be read: {error.strerror}") from error
+            raise kind(f"{path}: cannot be read: {os_reason(error)}") from error
         checkpoint = read_open(descriptor, path)
         if checkpoint.number != number:
             raise CheckpointError(f"{path}: holds checkpoint {checkpoint.number}, so the file was renamed or copied")
@@ -285,7 +286,7 @@ class CheckpointStore:
                 self.files.remove(_file_name(number))
             except OSError as error:
                 # The new checkpoint is durable: an old file too many is no reason to call it failed.
-                _log.warning("%s: cannot be removed: %s", self.directory / _file_name(number), error.strerror)
+                _log.warning("%s: cannot be removed: %s", self.directory / _file_name(number), os_reason(error))
 
 
 def checkpoint_files(directory: Path) -> list[Path]:

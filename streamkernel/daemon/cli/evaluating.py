@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from connectors.os_reason import os_reason
 from streamkernel.daemon.cli.configured import SetOption, prepare
 from streamkernel.daemon.cli.printing import to_json
 
@@ -126,4 +127,4 @@ def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise DaemonError(f"{file}: cannot be written: {error.strerror}") from None
+        raise DaemonError(f"{file}: cannot be written: {os_reason(error)}") from None

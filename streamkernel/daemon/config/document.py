@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from connectors.os_reason import os_reason
 from streamkernel.daemon.config.overrides import Override, override
 from streamkernel.daemon.config.problems import ConfigError, dotted
 from streamkernel.daemon.config.secrets import Redactor, secrets
@@ -116,7 +117,7 @@ def read(path: Path, environment: Mapping[str, str] = os.environ, overrides: Seq
     try:
         text = (sys.stdin.buffer.read() if standard else path.read_bytes()).decode("utf-8-sig")
     except OSError as error:
-        raise ConfigError([f"{name}: cannot be read: {error.strerror}"]) from None
+        raise ConfigError([f"{name}: cannot be read: {os_reason(error)}"]) from None
     except UnicodeDecodeError as error:
         raise ConfigError([f"{name}: is not UTF-8 text (byte {error.start})"]) from None
     return parse(text, name, environment, overrides)

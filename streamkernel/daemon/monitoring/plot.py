@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from connectors.os_reason import os_reason
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.line_styles import LIGHT_COLOURS, line_style
@@ -85,7 +86,7 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
         try:
             path.write_bytes(picture.getvalue())
         except OSError as error:
-            raise DaemonError(f"{path}: cannot be written: {error.strerror}") from None
+            raise DaemonError(f"{path}: cannot be written: {os_reason(error)}") from None
 
 
 def _draw(axes: Axes, panel: Panel) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from connectors.os_reason import reason_and_file
 from connectors.ports import OutageError, SinkError
 from streamkernel.daemon.base.errors import CheckpointError
 from streamkernel.daemon.base.retry import Backoff, may_pass
@@ -143,6 +144,4 @@ class CheckpointSchedule:
 
 def reason(error: OSError | SinkError) -> str:
     """Return what failed without the number of the error."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
+    return reason_and_file(error) if isinstance(error, OSError) else str(error)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from connectors.journal.lines import JournalEntry
 from connectors.journal.writer import JournalWriter
+from connectors.os_reason import os_reason
 from streamkernel.daemon.base import crash
 
 __all__ = ["GroupCommit", "JournalError", "JournalFullError"]
@@ -130,7 +131,7 @@ class GroupCommit:
             made = self._writer.append([one.entries for one in group])
         except OSError as error:
             self._failed(error)
-            answers = [JournalError(f"the journal cannot be written: {error.strerror}")] * len(group)
+            answers = [JournalError(f"the journal cannot be written: {os_reason(error)}")] * len(group)
         except Exception as error:  # whatever it is: without this thread no request would ever be answered again
             _log.exception("the journal cannot be written")
             self.trouble = f"the journal cannot be written: {type(error).__name__}"
@@ -156,7 +157,7 @@ class GroupCommit:
             self.n_repeated += len(answer) - sum(answer)
 
     def _failed(self, error: OSError) -> None:
-        self.trouble = f"{self._writer.folder}: the journal cannot be written: {error.strerror}"
+        self.trouble = f"{self._writer.folder}: the journal cannot be written: {os_reason(error)}"
         if not self._logged or time.monotonic() - self._logged > _LOG_SECONDS:
             self._logged = time.monotonic()
             _log.error("%s; requests that need it are answered with 503", self.trouble)
