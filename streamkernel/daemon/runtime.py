@@ -68,7 +68,7 @@ def run(
     listener = listener or LifecycleListener()
     with contextlib.ExitStack() as stack:
         stopped = stack.enter_context(listener.signals())
-        health = Health()
+        health = Health(obstacle=lambda: _obstacle(plan))
         stack.enter_context(Notifier(health, stopped))
         # The directory comes first: a second daemon is turned away before it touches anything.
         store = _take_store(plan, fresh, listener, stopped, stack)
@@ -90,7 +90,6 @@ def run(
             refused=label_advice(plan),
             last=None if board is None else board.letters,
         )
-        health.obstacle = lambda: _obstacle(plan)
         markers = parts.open_markers(plan, store, stack)
         if store is not None and not start.resumed:
             try_model(plan)

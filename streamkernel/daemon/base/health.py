@@ -63,8 +63,11 @@ class Health:
         """
         if trouble := self.trouble():
             return "trouble", trouble
+        obstacle = self.obstacle()
         if not self.ready:
-            return "not ready", None
-        if obstacle := self.obstacle():
-            return "obstacle", obstacle
-        return "ready", None
+            return "not ready", obstacle
+        return ("obstacle", obstacle) if obstacle else ("ready", None)
+
+    def unready(self) -> str | None:
+        """Return why the daemon takes no records, as the readiness probe has it; None where it does."""
+        return self.obstacle() or (None if self.ready else "not ready")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
+from connectors.os_reason import os_reason
 from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.endpoints import EndpointConfig
 from streamkernel.daemon.serving.answers import answers_of
@@ -80,7 +81,7 @@ class Server:
             listening = bind(settings.host, settings.port)
         except OSError as error:
             raise ServerError(
-                f"cannot serve {what.removeprefix('the ')} on {settings.host}:{settings.port}: {error.strerror}; "
+                f"cannot serve {what.removeprefix('the ')} on {settings.host}:{settings.port}: {os_reason(error)}; "
                 f"set {section}.port to another one"
             ) from error
         self.port: int = listening.getsockname()[1]
@@ -95,7 +96,7 @@ class Server:
                 self._server = ServerProcess(listening, given, answers_of(metrics, health))
             except OSError as error:
                 listening.close()
-                raise ServerError(f"cannot start the process that serves {what}: {error.strerror}") from error
+                raise ServerError(f"cannot start the process that serves {what}: {os_reason(error)}") from error
             return
         # Now, not above: whoever serves in another process, or not at all, does without the time these take to import.
         from streamkernel.daemon.serving.application import make_application

@@ -125,9 +125,7 @@ class _Routes:
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK, trouble or "ok")
 
     async def readyz(self, request: Request) -> Response:  # noqa: ARG002
-        obstacle = "not ready"
-        if self._health.ready:
-            obstacle = await self._probes.run(lambda: self._health.obstacle() or "")
+        obstacle = await self._probes.run(lambda: self._health.unready())
         return _text(HTTPStatus.SERVICE_UNAVAILABLE if obstacle else HTTPStatus.OK, obstacle or "ready")
 
 

@@ -107,7 +107,7 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:  # no descriptors, no memory
-                _log.warning("%s cannot accept connections for now: %s", self._what, error.strerror)
+                _log.warning("%s cannot accept connections for now: %s", self._what, error.strerror or error)
                 self._loop.remove_reader(self._listening)
                 self._pause = self._loop.call_later(_PAUSE_SECONDS, self.start)
                 return

@@ -142,7 +142,7 @@ class DaemonProxy:
             ready, _, obstacle = self._health.get()
         except NoStatusError as error:
             return str(error)
-        return obstacle if ready else "not ready"
+        return Health(ready, lambda: obstacle).unready()
 
     def _to_json(self, since: float, partition: int | None) -> bytes | None:
         if partition is not None:

@@ -93,7 +93,7 @@ def read_asks(stream: IO[bytes]) -> Iterator[Ask | LogLine]:
     while (line := stream.readline(_LONGEST_LINE)).endswith(b"\n"):
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         match message:
             case {"name": str(name), "version": int(version)}:
