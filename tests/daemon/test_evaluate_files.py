@@ -58,6 +58,19 @@ def test_an_evaluation_that_is_stopped_says_so(
     assert f"by {number.name} before the end of the source" in page.text
 
 
+def test_a_run_that_fails_does_not_cost_the_one_before(small: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = {"kind": "csv", "path": "gone.csv", "target": "y"}
+    small.configure(source=gone, model=MODEL).rename(small.folder / "gone.yaml")
+    files = ["--json", "figures.json", "--html", "report.html"]
+    assert main(["evaluate", "first.yaml", "gone.yaml", "second.yaml", *files]) == 1
+    told = capsys.readouterr()
+    assert "not all was evaluated: gone failed, second was not begun" in told.err
+    assert told.err.endswith("gone.csv: there is no such file\n")
+    assert "accuracy" in told.out
+    assert list(json.loads((small.folder / "figures.json").read_text())) == ["first"]
+    assert "Evaluation of first" in (small.folder / "report.html").read_text("utf-8")
+
+
 def test_one_that_came_to_its_end_says_so(small: Home) -> None:
     assert main(["evaluate", "first.yaml", "--json", "figures.json"]) == 0
     assert json.loads((small.folder / "figures.json").read_text())["first"]["stopped"] is None

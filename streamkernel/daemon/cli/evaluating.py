@@ -55,21 +55,32 @@ def evaluate(
     }
     _check_files(files, plans)
     evaluations: dict[str, Evaluation] = {}
-    missing = []
+    missing, failure = [], None
     with StopSignals() as stopped:
         for name, plan in zip(_names(plans), plans, strict=True):
-            if stopped():
+            if stopped() or failure is not None:
                 missing.append(f"{name} was not begun")
                 continue
             start_logging(plan.config.log, plan.redact)
-            evaluation = evaluate_plan(plan, stopped)
+            try:
+                evaluation = evaluate_plan(plan, stopped)
+            except Exception as error:
+                if not evaluations:
+                    raise
+                failure = error  # what the runs before it took hours for is written all the same
+                missing.append(f"{name} failed")
+                continue
             evaluations |= evaluation.by_model(name)
             if evaluation.stopped is not None:
                 missing.append(f"{name} was stopped after {evaluation.records[-1]:,} records")
     if missing:
-        _log.warning("%s came before all was evaluated: %s", stopped.name, ", ".join(missing))
+        _log.warning("not all was evaluated: %s%s", f"{stopped.name} came, " if stopped() else "", ", ".join(missing))
     failures = _write_files(files, evaluations)
     Console().print(summary_table({name: evaluation.view for name, evaluation in evaluations.items()}))
+    if failure is not None:
+        for text in failures:
+            _log.error("%s", text)
+        raise failure
     if failures:
         raise DaemonError("; ".join(failures))
     if missing and stopped.name is not None:  # what was asked for is not all there
