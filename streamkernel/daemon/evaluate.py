@@ -105,6 +105,9 @@ def evaluate(plan: Plan, stopped: StopSignals) -> Evaluation:
             if why == "exhausted":
                 verify_ending(processor)
             evaluation = recorder.finish()
+    if why == "stopped":
+        for one in (evaluation, *evaluation.others.values()):
+            one.stopped = stopped.name
     _describe(evaluation, plan, processor)
     if not evaluation.records or all(math.isnan(loss) for loss in evaluation.loss):
         _log.warning("%s: no record had a label, there is nothing to judge", plan.path)

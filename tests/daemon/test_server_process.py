@@ -202,9 +202,7 @@ class TestEnds:
 class TestDaemon:
     def start(self, home: Home, launcher: Launcher, **environment: str) -> tuple[Any, int, int]:
         write_stream(home.folder / "stream.csv", 300)
-        home.configure(
-            source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}, metrics={"port": 0}
-        )
+        home.configure(source={"kind": "csv", "path": "stream.csv", "target": "y", "follow": True}, metrics={"port": 0})
         daemon = launcher.start(home, "run", "config.yaml", **environment)
         port = int(daemon.wait_for(r"serving metrics at http://127\.0\.0\.1:(\d+)/")[1])
         daemon.wait_for("reading csv file")

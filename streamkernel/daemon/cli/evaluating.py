@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import itertools
+import logging
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from connectors.os_reason import os_reason
 from streamkernel.daemon.cli.configured import SetOption, prepare
 from streamkernel.daemon.cli.printing import to_json
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from streamkernel.daemon.monitoring.evaluation import Evaluation
 
 __all__ = ["evaluate"]
+
+_log = logging.getLogger(__name__)
 
 
 def evaluate(
@@ -36,6 +39,7 @@ def evaluate(
     """Validate progressively on a source that ends: predict, then learn, write nothing."""
     from rich.console import Console
 
+    from streamkernel.daemon.base.errors import DaemonError
     from streamkernel.daemon.evaluate import evaluate as evaluate_plan
     from streamkernel.daemon.monitoring.log import start_logging
     from streamkernel.daemon.monitoring.summary import summary_table
@@ -51,19 +55,54 @@ def evaluate(
     }
     _check_files(files, plans)
     evaluations: dict[str, Evaluation] = {}
+    missing, failure = [], None
     with StopSignals() as stopped:
         for name, plan in zip(_names(plans), plans, strict=True):
-            if not stopped():
-                start_logging(plan.config.log, plan.redact)
-                evaluations |= evaluate_plan(plan, stopped).by_model(name)
+            if stopped() or failure is not None:
+                missing.append(f"{name} was not begun")
+                continue
+            start_logging(plan.config.log, plan.redact)
+            try:
+                evaluation = evaluate_plan(plan, stopped)
+            except Exception as error:
+                if not evaluations:
+                    raise
+                failure = error  # what the runs before it took hours for is written all the same
+                missing.append(f"{name} failed")
+                continue
+            evaluations |= evaluation.by_model(name)
+            if evaluation.stopped is not None:
+                missing.append(f"{name} was stopped after {evaluation.records[-1]:,} records")
+    if missing:
+        _log.warning("not all was evaluated: %s%s", f"{stopped.name} came, " if stopped() else "", ", ".join(missing))
+    failures = _write_files(files, evaluations)
     Console().print(summary_table({name: evaluation.view for name, evaluation in evaluations.items()}))
+    if failure is not None:
+        for text in failures:
+            _log.error("%s", text)
+        raise failure
+    if failures:
+        raise DaemonError("; ".join(failures))
+    if missing and stopped.name is not None:  # what was asked for is not all there
+        raise typer.Exit(128 + signal.Signals[stopped.name])
+
+
+def _write_files(files: Mapping[str, Path], evaluations: Mapping[str, Evaluation]) -> list[str]:
+    """Write all files that can be, for an evaluation may have taken hours; return a sentence for each other one."""
+    from streamkernel.daemon.base.errors import DaemonError
+
     write: dict[str, Callable[[Mapping[str, Evaluation], Path], None]] = {
         "--json": _write_figures,
         "--plot": _draw,
         "--html": _write_report,
     }
+    failures = []
     for option, file in files.items():
-        write[option](evaluations, file)
+        try:
+            write[option](evaluations, file)
+        except DaemonError as error:
+            failures.append(str(error))
+    return failures
 
 
 def _names(plans: Sequence[Plan]) -> list[str]:
@@ -87,11 +126,18 @@ def _check_files(files: Mapping[str, Path], plans: Sequence[Plan]) -> None:
         if (obstacle := _obstacle(file)) is not None:
             raise DaemonError(f"{file}: cannot be written: {os.strerror(obstacle)}")
     for (before, one), (option, other) in itertools.combinations(files.items(), 2):
-        if os.path.realpath(one) == os.path.realpath(other):
+        if _is_same(one, other):
             raise ConfigError([f"{option}: must differ from {before}, they are the same file"])
     for plan, (option, file) in itertools.product(plans, files.items()):
         if (key := overwritten(plan.config, plan.path, file)) is not None:
             raise ConfigError([f"{option}: must differ from {key} of {plan.path}, they are the same file"])
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return whether two names are of one file, by a link of either kind or another spelling."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return one.is_file() and other.is_file() and one.samefile(other)
 
 
 def _obstacle(file: Path) -> int | None:
@@ -122,9 +168,6 @@ def _write_report(evaluations: Mapping[str, Evaluation], file: Path) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    from streamkernel.daemon.base.errors import DaemonError
+    from streamkernel.daemon.monitoring.whole_file import write_whole
 
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DaemonError(f"{file}: cannot be written: {os_reason(error)}") from None
+    write_whole(file, text.encode())

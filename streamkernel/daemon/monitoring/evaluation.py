@@ -24,6 +24,7 @@ class Evaluation:
     drifts: list[int] = field(default_factory=list)  # after how many records a drift was detected
     relearnings: list[int] = field(default_factory=list)  # after how many another metric was in force
     about: Mapping[str, str] = field(default_factory=dict)  # what was evaluated, fit to be shown
+    stopped: str | None = None  # the signal that ended it before its source did
     pipeline: str = ""  # the model as River draws it, as HTML
 
     def add(self, records: int, loss: float, growth: Mapping[str, int], rolling: Mapping[str, float]) -> None:
@@ -74,7 +75,7 @@ class Evaluation:
         if self.rolling:
             curve["rolling"] = self.rolling
         curve |= {"drifts": self.drifts, "metric_relearnings": self.relearnings}
-        return {**self.view.to_json(), "curve": curve}
+        return {**self.view.to_json(), "stopped": self.stopped, "curve": curve}
 
     def _curves(self) -> list[list[Any]]:
         return [self.records, self.loss, self.features, *self.rolling.values()]

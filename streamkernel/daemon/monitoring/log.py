@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import warnings
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import streamkernel
 from streamkernel.daemon.config.schema import LogConfig
 from streamkernel.daemon.config.secrets import Redactor
 from streamkernel.daemon.monitoring.visible import visible
 
 __all__ = ["start_logging"]
+
+_PACKAGE = Path(streamkernel.__file__).parent
 
 
 class _Formatter(logging.Formatter):
@@ -49,6 +54,19 @@ class _StandardError(logging.Handler):
             self.handleError(record)
 
 
+def _warning_text(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,  # noqa: ARG001
+) -> str:
+    """Return a warning for the log: its sentence, and where it arose if that is no code of ours; no line of code."""
+    if Path(filename).is_relative_to(_PACKAGE):
+        return str(message)
+    return f"{filename}:{lineno}: {category.__name__}: {message}"
+
+
 def start_logging(settings: LogConfig, redact: Redactor, partition: int | None = None) -> None:
     """Send all log records, and Python's warnings, to standard error, without the secrets that `redact` takes out.
 
@@ -60,3 +78,4 @@ def start_logging(settings: LogConfig, redact: Redactor, partition: int | None =
     root.handlers[:] = [handler]
     root.setLevel(settings.level.upper())
     logging.captureWarnings(True)
+    warnings.formatwarning = _warning_text

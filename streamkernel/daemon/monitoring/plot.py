@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from connectors.os_reason import os_reason
 from streamkernel.daemon.base.errors import DaemonError
 from streamkernel.daemon.monitoring.evaluation import Evaluation
 from streamkernel.daemon.monitoring.line_styles import LIGHT_COLOURS, line_style
 from streamkernel.daemon.monitoring.panels import Curve, Panel, panels_of
+from streamkernel.daemon.monitoring.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,10 +83,7 @@ def plot(evaluations: Mapping[str, Evaluation], path: Path) -> None:
         )
         picture = io.BytesIO()  # a pipe cannot be sought in, as the writer of PNG does
         drawing.savefig(picture, format="png")
-        try:
-            path.write_bytes(picture.getvalue())
-        except OSError as error:
-            raise DaemonError(f"{path}: cannot be written: {os_reason(error)}") from None
+    write_whole(path, picture.getvalue())
 
 
 def _draw(axes: Axes, panel: Panel) -> None:

@@ -112,7 +112,7 @@ class Watch:
             self._line_at = max(2 * taken, _FIRST_LINE)
             self._line_after = self._turned + _LINE_SECONDS
             features = f", {view.growth['features']:,} features" if view.growth else ""
-            _log.info("%s records: progressive loss %.4g%s", f"{view.account['consumed']:,}", view.loss, features)
+            _log.info("%s%s", view.phrase(), features)
 
     def trouble(self) -> str | None:
         """Say what is wrong, for the health probe: the loop must turn, even where no record comes.

@@ -39,6 +39,8 @@ def report(evaluations: Mapping[str, Evaluation], when: datetime) -> str:
     """
     named = ", ".join(evaluations) if 0 < len(evaluations) <= _MOST_NAMED else f"{len(evaluations):,} runs"
     title = f"Evaluation of {named}"
+    if any(one.stopped for one in evaluations.values()):
+        title += ", stopped before the end"
     last = max((one.records[-1] for one in evaluations.values() if one.records), default=0)
     records = scale_of([0, last or 1], most_ticks=4)
     charts = "\n".join(chart(panel, records) for panel in panels_of(evaluations, all_metrics=True))
@@ -123,6 +125,8 @@ def _run(place: int, name: str, evaluation: Evaluation) -> str:
 
 
 def _changes(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    if evaluation.stopped is not None:
+        yield "stopped", f"by {evaluation.stopped} before the end of the source"
     for what, marks in (("drift detected", evaluation.drifts), ("metric learnt", evaluation.relearnings)):
         if marks:
             more = f" and {len(marks) - _MOST_MARKS:,} more" if len(marks) > _MOST_MARKS else ""
