@@ -4,6 +4,7 @@ What has to be compared runs in short turns on a processor that nobody else has 
 treats all alike, and the start of the processes is not part of it. Linux only: it reads /proc.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -67,6 +70,13 @@ class WatchedDaemon:
         threading.Thread(target=self._process.stderr.read, daemon=True).start()  # so that it never waits for us
         found = re.search(r"serving metrics at http://127\.0\.0\.1:(\d+)/", log)
         return None if found is None else int(found[1])
+
+    def wait_for_answers(self) -> None:
+        """Wait until the server answers: its process is started together with the daemon."""
+        while True:
+            with contextlib.suppress(urllib.error.HTTPError):
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz").close()
+                return
 
     def __enter__(self) -> Self:
         return self

@@ -68,7 +68,7 @@ def stream_alerts(bounds: AlertBounds) -> list[Alert]:
             "warning",
             "{{ $labels.instance }} ignores {{ $value | humanize }} inputs a record, for they are past its limits",
             f"for 30 minutes more than {bounds.ignored_inputs_a_record:g} inputs a record are past a limit and ignored",
-            "the log names such an input once: leave out the column that identifies records",
+            "the log says once that inputs are ignored: leave out the column that identifies records",
             hold="30m",
         ),
         Alert(

@@ -103,8 +103,7 @@ class Server:
         from streamkernel.daemon.serving.background import BackgroundServer
 
         application = make_application(settings, metrics, health, limits.workers, endpoints, section)
-        paced = isinstance(metrics, PublishedMetrics)
-        self._server = BackgroundServer(application, listening, context, limits, what, paced=paced)
+        self._server = BackgroundServer(application, listening, context, limits, what)
 
     def close(self) -> None:
         """Stop serving; closing twice does nothing."""

@@ -16,7 +16,6 @@ from uvicorn.server import ServerState
 from streamkernel.daemon.serving.limits import HttpLimits
 from streamkernel.daemon.serving.listener import Listener
 from streamkernel.daemon.serving.log import limited_logger
-from streamkernel.daemon.serving.pacing import PacedSelector
 from streamkernel.daemon.serving.protocol import BoundedProtocol
 
 __all__ = ["BackgroundServer"]
@@ -26,8 +25,6 @@ _log = limited_logger(__name__)
 
 class BackgroundServer:
     """HTTP server in a thread of its own, on a listening socket that it closes at the end; with a context, over TLS.
-
-    Where it is paced it spares another thread of this process, which learns, however many clients there are.
 
     It is uvicorn's protocol without uvicorn's server, which bounds neither connections nor TLS handshakes, takes the
     signals for itself and looks every tenth of a second whether it is to stop.
@@ -40,7 +37,6 @@ class BackgroundServer:
         context: ssl.SSLContext | None,
         limits: HttpLimits,
         what: str = "the metrics",
-        paced: bool = False,
     ) -> None:
         self._limits = limits
         self._what = what
@@ -62,7 +58,7 @@ class BackgroundServer:
             timeout_keep_alive=int(limits.receive_seconds) + 1,
         )
         self._config.load()  # here, where a failure is raised to whoever starts the server
-        self._loop = asyncio.SelectorEventLoop(PacedSelector()) if paced else asyncio.new_event_loop()
+        self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._note)
         self._stopping = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
