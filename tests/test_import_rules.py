@@ -1,6 +1,8 @@
 """Who may import whom: data flows one way through the house."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -231,3 +233,15 @@ def test_the_public_names():
 if __name__ == "__main__":
     for one in STACKS:
         print(f"{one}\n\n{_picture(one)}\n")
+
+
+def test_estimators_are_imported_once_one_is_asked_for():
+    program = """
+import sys, streamkernel
+assert not {"numpy", "numba", "river"} & sys.modules.keys()
+assert set(streamkernel.__all__) <= set(dir(streamkernel))
+assert not hasattr(streamkernel, "Nothing")
+from streamkernel import *
+assert KernelClassifier is streamkernel.KernelClassifier
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -22,6 +22,7 @@ def logged() -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     with warnings.catch_warnings():
         warnings.simplefilter("always")
+        logging.captureWarnings(False)  # which a test before this one may have left on, for another context
         start_logging(LogConfig(), Redactor({"password": "hush"}))
         yield
     logging.captureWarnings(False)
