@@ -56,3 +56,12 @@ def test_a_quick_run_has_all_models_and_clients(tmp_path) -> None:  # type: igno
         assert all(re.fullmatch(r"\d\.\d{3} \(.*\)", cell) for cell in row[3:5]), row
     assert all(float(cell) > 0 for row in scrapes for cell in row[3:])
     assert [row[0] for row in refused] == list(monitoring.CONNECTIONS)[1:]
+
+
+@pytest.mark.long
+def test_a_quick_count_has_all_parts(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    run_quickly("monitoring_counted", "--out", tmp_path)
+    text = (tmp_path / "monitoring-counted.md").read_text()
+    shares = [float(share) for share in re.findall(r"([\d.]+)% \|$", text, re.MULTILINE)]
+    assert len(shares) == 5
+    assert shares[-1] == pytest.approx(sum(shares[:-1]), abs=0.05)

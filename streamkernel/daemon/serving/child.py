@@ -7,12 +7,13 @@ import logging
 import signal
 import socket
 import threading
+from collections.abc import Callable
 
 from streamkernel.daemon.serving.application import make_application
 from streamkernel.daemon.serving.background import BackgroundServer
 from streamkernel.daemon.serving.certificate import tls_context
 from streamkernel.daemon.serving.proxy import DaemonProxy
-from streamkernel.daemon.serving.wire import Ask, LogLine, ServerSettings, ask_line, read_frame
+from streamkernel.daemon.serving.wire import LogLine, ServerSettings, ask_line, read_frame
 
 __all__ = ["main"]
 
@@ -28,14 +29,14 @@ def main(listening: int, parent: int) -> None:
     connection = socket.socket(fileno=parent)
     answers = connection.makefile("rb")
     settings: ServerSettings = read_frame(answers)
-    _start_logging(connection, settings.log_level)
     sending = threading.Lock()
 
-    def ask(question: Ask) -> None:
-        with sending:
-            connection.sendall(ask_line(question))
+    def send(line: bytes) -> None:
+        with sending:  # whole lines, also where the other process reads late
+            connection.sendall(line)
 
-    proxy = DaemonProxy(settings, ask)
+    _start_logging(send, settings.log_level)
+    proxy = DaemonProxy(settings, lambda question: send(ask_line(question)))
     endpoint = settings.endpoint
     server = BackgroundServer(
         make_application(endpoint, proxy, proxy.health, settings.limits.workers, (), settings.section),
@@ -54,19 +55,19 @@ def main(listening: int, parent: int) -> None:
 class _ToParent(logging.Handler):
     """Sends what is to be logged to the process that started this one, which has the log."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, send: Callable[[bytes], None]) -> None:
         super().__init__()
-        self._connection = connection
+        self._send = send
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._connection.sendall(LogLine(record.levelno, self.format(record)).to_line())
+            self._send(LogLine(record.levelno, self.format(record)).to_line())
         except OSError:
             self.handleError(record)
 
 
-def _start_logging(connection: socket.socket, level: int) -> None:
+def _start_logging(send: Callable[[bytes], None], level: int) -> None:
     root = logging.getLogger()
-    root.handlers[:] = [_ToParent(connection)]
+    root.handlers[:] = [_ToParent(send)]
     root.setLevel(level)
     logging.captureWarnings(True)
