@@ -92,8 +92,8 @@ def main() -> None:
             [
                 "# What being watched costs, counted",
                 f"`python -m benchmarks.monitoring_counted` on {machine()}; `KernelClassifier(max_features={FEATURES}, "
-                f"precondition=False)`, {n_records:,} records at {view.rate:,.0f} a second, scraped every second, and a "
-                "page that polls. Shares of the processor's time of the daemon.",
+                f"precondition=False)`, {n_records:,} records at {view.rate:,.0f} a second, scraped every second, and "
+                "a page that polls. Shares of the processor's time of the daemon.",
                 table(["what", "share"], [*rows, ["all", f"{sum(watched.spent.values()) / total:.2%}"]]),
             ]
         ),
