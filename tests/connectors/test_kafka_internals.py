@@ -41,14 +41,14 @@ RELIED_UPON: dict[Any, str] = {
     ClusterMetadata: "available_partitions_for_topic bootstrap_brokers broker_metadata brokers cluster_id config "
     "is_bootstrap need_update partitions_for_topic request_update set_topics topic_id unauthorized_topics",
     # connectors/kafka/reading: bounds, batches within limits, and what was being unpacked when that failed.
-    KafkaConsumer: "_coordinator _fetcher _subscription config DEFAULT_CONFIG highwater position",
+    KafkaConsumer: "_cluster _coordinator _fetcher _subscription config DEFAULT_CONFIG highwater position",
     Fetcher: "PartitionRecords end_offsets",
     Fetcher.PartitionRecords: "_unpack_records fetch_offset next_fetch_offset topic_partition",
     MemoryRecords: "next_batch",
     DefaultRecordBatch: "_buffer _decompressed _next_record_index _num_records _pos base_offset compression_type magic "
     "next_offset size_in_bytes is_control_batch is_transactional last_offset producer_id records_count validate_crc",
     LegacyRecordBatch: "_decompress _buffer _read_key_value base_offset compression_type magic size_in_bytes",
-    # connectors/kafka/group: a member that has begun to join.
+    # connectors/kafka/group: a member that knows its topic, and has begun to join.
     ConsumerCoordinator: "_join_task need_rejoin",
     # connectors/kafka/writing: a producer that goes on as an earlier one.
     KafkaProducer: "_closed _sender _transaction_manager config DEFAULT_CONFIG",

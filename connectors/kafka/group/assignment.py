@@ -14,11 +14,13 @@ __all__ = ["Assignment", "HeldPartitions"]
 class HeldPartitions(NamedTuple):
     """The partitions that a member holds now, and those it lost since it was asked before.
 
-    What is lost was taken without a word in time: others may have it already, and it may have come back since.
+    What is lost was taken without a word in time: others may have it already, and it may have come back since. A
+    member that is `joined` is in the group and knows what is assigned to it, which may be nothing.
     """
 
     held: frozenset[int]
     lost: frozenset[int]
+    joined: bool
 
 
 class Assignment:
@@ -29,13 +31,13 @@ class Assignment:
     >>> assignment = Assignment()
     >>> assignment.assign([0, 1])
     >>> assignment.turn(0.0)
-    HeldPartitions(held=frozenset({0, 1}), lost=frozenset())
+    HeldPartitions(held=frozenset({0, 1}), lost=frozenset(), joined=True)
     >>> assignment.cut_off()
     >>> assignment.turn(0.0)
-    HeldPartitions(held=frozenset(), lost=frozenset({0, 1}))
+    HeldPartitions(held=frozenset(), lost=frozenset({0, 1}), joined=False)
     >>> assignment.reconnect()
     >>> assignment.turn(0.0)
-    HeldPartitions(held=frozenset({0, 1}), lost=frozenset())
+    HeldPartitions(held=frozenset({0, 1}), lost=frozenset(), joined=True)
 
     """
 
@@ -88,17 +90,12 @@ class Assignment:
             if self._failure is not None:
                 raise self._failure
             lost, self._lost = self._lost, frozenset()
-            return HeldPartitions(self._held(), lost)
+            return HeldPartitions(self._held(), lost, self._assigned is not None and self.in_reach)
 
     def assigned(self) -> frozenset[int]:
         """Return the partitions that the group last assigned."""
         with self._changed:
             return self._assigned or frozenset()
-
-    @property
-    def joined(self) -> bool:
-        """Whether the member is in the group and knows what is assigned, which may be nothing."""
-        return self._assigned is not None and self.in_reach
 
     def _held(self) -> frozenset[int]:
         return (self._assigned or frozenset()) if self.in_reach else frozenset()

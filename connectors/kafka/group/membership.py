@@ -110,11 +110,6 @@ class Membership:
         self._offsets.put(offsets)
 
     @property
-    def joined(self) -> bool:
-        """Whether the group is in reach, and has assigned partitions to this member, or none."""
-        return self._assignment.joined
-
-    @property
     def health_problem(self) -> str | None:
         """Why the group is out of reach, one sentence; None where it is in reach."""
         reason = self._outage.reason
@@ -190,7 +185,7 @@ class Membership:
             "auto_offset_reset": "earliest",
         }
         consumer, network = connect(KafkaConsumer, settings, attempt)
-        _finish_joining(consumer)
+        _join_in_order(consumer, self.topic)
         return consumer, network
 
     def _take_part(self, consumer: Any, network: NetworkClient) -> None:
@@ -244,16 +239,24 @@ class Membership:
         self._assignment.fail(SourceError(f"{self.describe()}: {reason}"))
 
 
-def _finish_joining(consumer: Any) -> None:
-    """Make a client that has begun to join the group take up the answer.
+def _join_in_order(consumer: Any, topic: str) -> None:
+    """Make a client join the group once it knows the topic, and take up the answer.
 
-    Where partitions were added, kafka-python (3.0) holds the matter to be settled once it has asked. If the answer
-    comes after the end of a poll, nobody takes it up, no heartbeat is sent any more, and the group puts the member out
-    without its noticing.
+    kafka-python (3.0) asks to join before it has heard which partitions there are: if it leads the group, it assigns
+    none to anybody, and does it over when it knows. And where partitions were added, it holds the matter to be settled
+    once it has asked: if the answer comes after the end of a poll, nobody takes it up, no heartbeat is sent any more,
+    and the group puts the member out without its noticing.
     """
-    coordinator = consumer._coordinator
+    coordinator, cluster = consumer._coordinator, consumer._cluster
     need_rejoin = coordinator.need_rejoin
-    coordinator.need_rejoin = lambda: need_rejoin() or coordinator._join_task is not None
+    known = False
+
+    def must_join() -> bool:
+        nonlocal known
+        known = known or bool(cluster.partitions_for_topic(topic))
+        return known and (need_rejoin() or coordinator._join_task is not None)
+
+    coordinator.need_rejoin = must_join
 
 
 class _AssignmentListener(ConsumerRebalanceListener):  # type: ignore[misc]

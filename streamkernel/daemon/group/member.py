@@ -107,7 +107,7 @@ class _Member:
 
     def turn(self) -> None:
         """Wait for news from the group for a moment, and see that everybody works on what is ours."""
-        held, lost = self._membership.turn(_TURN_SECONDS)
+        held, lost, joined = self._membership.turn(_TURN_SECONDS)
         if held and not self._begun:
             note_first_partitions(self._directory, self._membership.partitions)
             self._begun = True
@@ -116,7 +116,7 @@ class _Member:
             self._tell(held)
             self._supervisor.assign(held)
         self._membership.commit(self._supervisor.poll())
-        self._health.ready = self._membership.joined and self._supervisor.reading
+        self._health.ready = joined and self._supervisor.reading
         self._turned = time.monotonic()
 
     def leave(self) -> None:
