@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import signal
@@ -15,6 +14,7 @@ from types import FrameType
 from connectors.kafka.reading.source import KafkaSource
 from connectors.ports import Position
 from streamkernel.daemon.base.errors import DirectoryInUseError
+from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.checkpoints.store import CheckpointStore
 from streamkernel.daemon.config.document import parse
 from streamkernel.daemon.config.grouped import partition_document
@@ -27,11 +27,10 @@ from streamkernel.daemon.runtime import run
 from streamkernel.daemon.stream.stop import Stopped, StopSignals
 from streamkernel.daemon.wiring.plan import plan_of
 
-__all__ = ["PartitionListener", "PartitionSignals", "die_with", "run_partition"]
+__all__ = ["PartitionListener", "PartitionSignals", "run_partition"]
 
 _log = logging.getLogger(__name__)
 
-_PR_SET_PDEATHSIG = 1
 _LOCK_SECONDS = 0.5
 _FLUSH_SECONDS = 1.0
 
@@ -42,7 +41,7 @@ def run_partition(path: Path, partition: int, member: int) -> int:
     The text of the configuration comes on standard input, as the member read it when it started; the path is what to
     call it. Returned is the exit status: 0 when it was told to end, 1 for a failure, which the member is told of.
     """
-    die_with(member)
+    die_with(member)  # it would learn what the next owner of the partition learns too
     reporter = Reporter(_take_standard_output())
     try:
         document = partition_document(parse(sys.stdin.buffer.read().decode("utf-8-sig"), str(path)), partition)
@@ -113,17 +112,6 @@ class PartitionSignals(StopSignals):
 
     def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.name = signal.Signals(number).name
-
-
-def die_with(member: int) -> None:
-    """Let this process not outlive its member, which would learn what the next owner of the partition learns too.
-
-    Linux ends it with its member. Elsewhere it looks round itself, between two records.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != member:  # gone before it was said
-        os._exit(1)
 
 
 def _take_standard_output() -> int:

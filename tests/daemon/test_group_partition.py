@@ -35,8 +35,8 @@ time.sleep(600)
 """
 CHILD = """
 import sys, time
-from streamkernel.daemon import partition
-partition.die_with(int(sys.argv[1]))
+from streamkernel.daemon.base.parent_death import die_with
+die_with(int(sys.argv[1]))
 print("ready", flush=True)
 time.sleep(600)
 """

@@ -7,12 +7,14 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from tests.daemon.raw_http import get as request
 from tests.daemon.status import BoardedRun, letter
 from tests.daemon.test_published_metrics import OPEN_METRICS, registry
 
+TLS = Path(__file__).parent / "tls"
 OTHERS = frozenset({"/", "/api/status", "/metrics", "/healthz", "/readyz", "/nowhere", "/api/status?since=x"})
 
 
@@ -58,6 +61,14 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
+
+
+def is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -145,7 +156,7 @@ class TestAnswers:
 
 
 def _without_time(answer: bytes) -> bytes:
-    return re.sub(rb'"now": ?[0-9.]+', b"", re.sub(rb"\r\ncontent-length: \d+", b"", answer))
+    return re.sub(rb'"now": ?[0-9.]+|\r\ncontent-length: \d+|\r\ndate: [^\r]+', b"", answer)
 
 
 class TestEnds:
@@ -156,8 +167,49 @@ class TestEnds:
             os.kill(before, signal.SIGKILL)
             assert answers(server.port, "/readyz")
             assert process_of(server) != before
-        assert "the process that serves the metrics was killed by signal 9: it is started again" in caplog.text
+        assert "the process that serves the metrics was killed by signal 9: it is started again in 1 s" in caplog.text
         assert gone(process_of(server))
+
+    def test_one_whose_questions_cannot_be_answered_is_replaced(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        tell, failing = ServerProcess._told, [True]
+
+        def told(process: ServerProcess, ask: Ask) -> Told:
+            if failing and failing.pop():
+                raise MemoryError
+            return tell(process, ask)
+
+        monkeypatch.setattr(ServerProcess, "_told", told)
+        with apart(Health(ready=True)) as server:
+            before = process_of(server)
+            with suppress(OSError, IndexError):
+                exchange(server.port, request("/readyz"))
+            wait_until(lambda: process_of(server) != before)
+            assert answers(server.port, "/readyz")
+        assert "it is started again in 1 s" in caplog.text
+
+    def test_a_key_that_cannot_be_used_any_more_is_said_and_may_be_mended(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        files = {name: shutil.copy(TLS / f"{name}.pem", tmp_path) for name in ("certificate", "key")}
+        context = ssl.create_default_context(cafile=files["certificate"])
+        with apart(Health(ready=True), tls=files) as server:
+            Path(files["key"]).write_text("no key")
+            os.kill(process_of(server), signal.SIGKILL)
+            wait_until(lambda: "the metrics cannot be served: metrics.tls: " in caplog.text)
+            shutil.copy(TLS / "key.pem", files["key"])
+            with context.wrap_socket(connect(server.port), server_hostname="localhost") as connection:
+                assert connection.version() is not None
+
+    def test_modules_are_found_where_this_process_finds_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also in a folder with a colon; of what is no folder at all nobody takes note."""
+        monkeypatch.setattr(sys, "path", ["/with:a colon", *sys.path, 7])
+        with apart() as server:
+            assert answers(server.port)
+            environment = Path(f"/proc/{process_of(server)}/environ").read_bytes()
+            given = dict(one.split(b"=", 1) for one in environment.split(b"\0") if one)
+            assert json.loads(given[b"STREAMKERNEL_SYS_PATH"]) == sys.path[:-1]
 
     def test_signals_for_all_processes_of_a_service_do_not_end_it(self) -> None:
         with apart(Health(ready=True)) as server:
@@ -171,8 +223,7 @@ class TestEnds:
     def test_the_port_is_free_after_it(self) -> None:
         with apart() as server:
             assert answers(server.port)
-        with socket.create_server(("127.0.0.1", server.port)):
-            pass
+        assert is_free(server.port)
         server.close()  # again
 
     def test_one_that_is_closed_at_once(self) -> None:
@@ -214,8 +265,15 @@ class TestDaemon:
         daemon, port, server = self.start(home, launcher)
         daemon.signal(signal.SIGKILL)
         wait_until(lambda: gone(server))
-        with socket.create_server(("127.0.0.1", port)):
-            pass
+        wait_until(lambda: is_free(port))  # when its last thread has ended
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that is stopped stays")
+    def test_also_one_that_is_stopped(self, home: Home, launcher: Launcher) -> None:
+        daemon, port, server = self.start(home, launcher)
+        os.kill(server, signal.SIGSTOP)
+        daemon.signal(signal.SIGKILL)
+        wait_until(lambda: gone(server))
+        wait_until(lambda: is_free(port))  # when its last thread has ended
 
     def test_a_stopped_daemon_is_not_called_well(self, home: Home, launcher: Launcher) -> None:
         daemon, port, _ = self.start(home, launcher)
@@ -256,7 +314,17 @@ class TestWire:
 
     @pytest.mark.parametrize(
         "line",
-        [b"[]", b"{}", b'{"name": 1, "version": 1}', b'{"level": true, "text": null}', b"1", b'"', b"[" * 50_000],
+        [
+            b"[]",
+            b"{}",
+            b'{"level": true, "text": "one"}',
+            b'{"level": 1e9, "text": ""}',
+            b'{"name": 1, "version": 1}',
+            b'{"level": true, "text": null}',
+            b"1",
+            b'"',
+            b"[" * 50_000,
+        ],
     )
     def test_what_is_no_question_is_the_end(self, line: bytes) -> None:
         assert list(read_asks(io.BytesIO(line + b"\n" + ask_line(Ask("health", 1))))) == []

@@ -26,8 +26,8 @@ from tests.kafka.cluster import Cluster
 _MAIN = """
 import os, sys
 from streamkernel.daemon import cli
-from streamkernel.daemon import partition
-partition.die_with(os.getppid())
+from streamkernel.daemon.base.parent_death import die_with
+die_with(os.getppid())
 sys.exit(cli.main())
 """
 _ROOT = Path(__file__).parents[2]

@@ -9,24 +9,32 @@ import socket
 import threading
 from collections.abc import Callable
 
+from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.serving.application import make_application
 from streamkernel.daemon.serving.background import BackgroundServer
-from streamkernel.daemon.serving.certificate import tls_context
+from streamkernel.daemon.serving.certificate import CertificateError, tls_context
 from streamkernel.daemon.serving.proxy import DaemonProxy
 from streamkernel.daemon.serving.wire import LogLine, ServerSettings, ask_line, read_frame
 
 __all__ = ["main"]
 
+_log = logging.getLogger(__name__)
 
-def main(listening: int, parent: int) -> None:
+
+def main(listening: int, connection: int, parent: int) -> None:
     """Serve on a listening socket, and ask the process that started this one by another; both are descriptors.
 
     It ends when that process closes the connection or is gone, and by none of the signals that all processes of a
     service are sent at once: until the other one has ended, its probes are answered.
     """
+    die_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    connection = socket.socket(fileno=parent)
+    with contextlib.suppress(EOFError, ConnectionError):  # the other process is gone
+        _serve(socket.socket(fileno=listening), socket.socket(fileno=connection))
+
+
+def _serve(listening: socket.socket, connection: socket.socket) -> None:
     answers = connection.makefile("rb")
     settings: ServerSettings = read_frame(answers)
     sending = threading.Lock()
@@ -37,19 +45,28 @@ def main(listening: int, parent: int) -> None:
 
     _start_logging(send, settings.log_level)
     proxy = DaemonProxy(settings, lambda question: send(ask_line(question)))
+    try:
+        server = _start_server(listening, settings, proxy)
+    except (CertificateError, OSError) as error:
+        _log.error("%s cannot be served: %s", settings.what, error)
+        return
+    try:
+        while True:
+            proxy.take(read_frame(answers))
+    finally:
+        proxy.end()
+        server.close()
+
+
+def _start_server(listening: socket.socket, settings: ServerSettings, proxy: DaemonProxy) -> BackgroundServer:
     endpoint = settings.endpoint
-    server = BackgroundServer(
+    return BackgroundServer(
         make_application(endpoint, proxy, proxy.health, settings.limits.workers, (), settings.section),
-        socket.socket(fileno=listening),
+        listening,
         None if endpoint.tls is None else tls_context(endpoint.tls, settings.section),
         settings.limits,
         settings.what,
     )
-    with contextlib.suppress(EOFError, ConnectionError):
-        while True:
-            proxy.take(read_frame(answers))
-    proxy.end()
-    server.close()
 
 
 class _ToParent(logging.Handler):

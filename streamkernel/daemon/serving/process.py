@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import socket
@@ -25,10 +26,11 @@ _END_SECONDS = 3.0
 # One that ran for so long did not die of how it was started.
 _WELL_SECONDS = 60.0
 # Of the environment; the rest, in which secrets may be, is not for a process that strangers talk to.
-_KEPT_VARIABLES = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"}
-# Python itself looks at no variable and not in the working directory, where any file may have the name of a module;
-# where this process finds its modules, that one does.
-_FIND_MODULES = "import os, sys; sys.path[:] = os.environ['PYTHONPATH'].split(os.pathsep)"
+_KEPT_VARIABLES = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "TMPDIR", "TZ", "VIRTUAL_ENV"}
+# It finds its modules where this process does, and not in its working directory, where any file may have the name of
+# one. Not by PYTHONPATH, which cannot have a folder with a colon.
+_PATH_VARIABLE = "STREAMKERNEL_SYS_PATH"
+_FIND_MODULES = f"import json, os, sys; sys.path[:] = json.loads(os.environ['{_PATH_VARIABLE}'])"
 
 
 class ServerProcess:
@@ -83,16 +85,22 @@ class ServerProcess:
         backoff = Backoff()
         while True:
             started = time.monotonic()
-            self._answer()
+            try:
+                self._answer()
+            except Exception as error:  # whatever it sent: the next one is answered
+                _log.debug("%s: what its server asked cannot be answered", self._settings.what, exc_info=error)
             status = self._child.wait(_END_SECONDS)
+            if self._closing.is_set():
+                return
             if time.monotonic() - started > _WELL_SECONDS:
                 backoff.succeeded()
-            if self._closing.wait(backoff.failed()):
-                return
-            _log.warning("the process that serves %s %s: it is started again", self._settings.what, _ended(status))
-            while not self._started_again():
-                if self._closing.wait(backoff.failed()):
-                    return
+            pause = backoff.failed()
+            _log.warning(
+                "the process that serves %s %s: it is started again in %.0f s",
+                *(self._settings.what, _ended(status), pause),
+            )
+            while not self._closing.wait(pause) and not self._started_again():
+                pause = backoff.failed()
 
     def _answer(self) -> None:
         """Answer what the process asks, until it ends."""
@@ -108,12 +116,12 @@ class ServerProcess:
             return Told(ask.name, *self._answers[ask.name](ask.version))
         except Exception as error:
             _log.debug("%s is not known", ask.name, exc_info=error)
-            return Told(ask.name, ask.version, None, f"{type(error).__name__}: {error}")
+            return Told(ask.name, ask.version, None, type(error).__name__)  # its text is for the log, which redacts
 
     def _started_again(self) -> bool:
         try:
             child = _Process(self._listening, self._settings)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             _log.warning("the process that serves %s cannot be started: %s", self._settings.what, error)
             return False
         with self._lock:
@@ -129,11 +137,12 @@ class _Process:
     def __init__(self, listening: socket.socket, settings: ServerSettings) -> None:
         self._socket, theirs = socket.socketpair()
         descriptors = (listening.fileno(), theirs.fileno())
-        program = f"{_FIND_MODULES}; from {__package__} import child; child.main(*{descriptors})"
-        command = [sys.executable, "-I", *(["-B"] if sys.dont_write_bytecode else []), "-c", program]
+        program = f"{_FIND_MODULES}; from {__package__} import child; child.main(*{descriptors}, {os.getpid()})"
+        command = [sys.executable, "-P", "-s", *(["-B"] if sys.dont_write_bytecode else []), "-c", program]
         environment = {
             name: text for name, text in os.environ.items() if name in _KEPT_VARIABLES or name.startswith("LC_")
         }
+        path = json.dumps([part for part in sys.path if isinstance(part, str)])
         try:
             with theirs:
                 self._process = subprocess.Popen(
@@ -141,7 +150,7 @@ class _Process:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     pass_fds=descriptors,
-                    env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+                    env=environment | {_PATH_VARIABLE: path},
                     start_new_session=True,  # Ctrl-C is for the one that ends it
                 )
         except OSError:

@@ -21,6 +21,7 @@ __all__ = ["Ask", "LogLine", "ServerSettings", "Told", "ask_line", "frame", "rea
 
 _LENGTH = struct.Struct("!Q")
 _LONGEST_LINE = 1 << 16
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
 
 class ServerSettings(NamedTuple):
@@ -98,7 +99,7 @@ def read_asks(stream: IO[bytes]) -> Iterator[Ask | LogLine]:
         match message:
             case {"name": str(name), "version": int(version)}:
                 yield Ask(name, version)
-            case {"level": int(level), "text": str(text)}:
+            case {"level": int(level), "text": str(text)} if level in _LEVELS:
                 yield LogLine(level, text)
             case _:
                 return
