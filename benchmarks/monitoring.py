@@ -91,7 +91,8 @@ class Turns(NamedTuple):
 
 def in_turns(folder: Path, stream: Path, variants: Mapping[str, Variant], plan: "Plan") -> Turns:
     """Let a daemon of each variant have so many turns; every other time from the last to the first."""
-    size = len(stream.open("rb").readline())
+    with stream.open("rb") as lines:
+        size = stream.stat().st_size / sum(1 for _ in lines)
     turns = Turns({name: [] for name in variants}, {name: [] for name in variants})
     with contextlib.ExitStack() as stack:
         daemons = {}
