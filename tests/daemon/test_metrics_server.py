@@ -65,6 +65,11 @@ class TestServer:
                 urllib.request.urlopen(url.replace("https", "http") + "/healthz", timeout=30)
             assert get(f"{url}/healthz", context=context)[0] == 200
 
+    @pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1"])
+    def test_a_host_that_is_not_this_machine_is_one_line(self, host: str) -> None:
+        with pytest.raises(ServerError, match=r"; set metrics\.host to a name or an address of this machine$"):
+            Server(MetricsConfig(port=0, host=host), CollectorRegistry(), Health())
+
     def test_a_certificate_that_cannot_be_used_is_one_line(self) -> None:
         with pytest.raises(
             ServerError, match=r"metrics\.tls: nowhere\.pem and nothing\.pem cannot be used: No such file"

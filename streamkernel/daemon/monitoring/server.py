@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -80,9 +82,11 @@ class Server:
         try:
             listening = bind(settings.host, settings.port)
         except OSError as error:
+            no_host = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+            what_to_do = "host to a name or an address of this machine" if no_host else "port to another one"
             raise ServerError(
                 f"cannot serve {what.removeprefix('the ')} on {settings.host}:{settings.port}: {os_reason(error)}; "
-                f"set {section}.port to another one"
+                f"set {section}.{what_to_do}"
             ) from error
         self.port: int = listening.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from connectors.os_reason import os_reason
 from streamkernel.daemon.base.retry import Backoff
 from streamkernel.daemon.serving.answers import Answers
 from streamkernel.daemon.serving.wire import Ask, LogLine, ServerSettings, Told, frame, read_asks
@@ -121,8 +122,8 @@ class ServerProcess:
     def _started_again(self) -> bool:
         try:
             child = _Process(self._listening, self._settings)
-        except (OSError, MemoryError) as error:
-            _log.warning("the process that serves %s cannot be started: %s", self._settings.what, error)
+        except OSError as error:
+            _log.warning("the process that serves %s cannot be started: %s", self._settings.what, os_reason(error))
             return False
         with self._lock:
             self._child = child

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.stream.learner import Learner
 
 __all__ = ["DEATHS_BEFORE_ISOLATION", "kills"]
@@ -37,7 +39,7 @@ def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopp
     """
     context = multiprocessing.get_context("spawn")  # a fork would share the locks of threads it does not have
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_attempt, args=(theirs, learner, rows), daemon=True)
+    child = context.Process(target=_attempt, args=(theirs, os.getpid(), learner, rows), daemon=True)
     try:
         child.start()
     except Exception as error:  # a model that cannot be pickled cannot be tried
@@ -55,7 +57,10 @@ def kills(learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]], stopp
     return reached and child.exitcode not in (0, None) and child.exitcode not in _FROM_OUTSIDE
 
 
-def _attempt(connection: Connection, learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]]) -> None:
+def _attempt(
+    connection: Connection, parent: int, learner: Learner, rows: Sequence[tuple[Mapping[str, Any], Any]]
+) -> None:
+    die_with(parent)  # the record may keep it busy for ever
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(True)
     try:
