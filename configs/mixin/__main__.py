@@ -53,8 +53,11 @@ def main(arguments: list[str] | None = None) -> None:
     )
     for name, text in rendered(settings).items():
         path = options.output / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError as error:
+            parser.exit(1, f"{path} cannot be written: {error.strerror}: give another folder as --output\n")
 
 
 if __name__ == "__main__":

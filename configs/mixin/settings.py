@@ -38,8 +38,8 @@ class AlertBounds:
     relearnings_an_hour: float = _bound(3, "metrics relearnt an hour")
     not_finite: float = _bound(0, "predictions and losses in a quarter of an hour that were no finite numbers")
     calibration_error: float = _bound(0.1, "expected calibration error of the probabilities")
-    calibration_records: float = _bound(1000, "labelled records since the start, below which that error tells little")
     coverage_error: float = _bound(0.07, "distance of the coverage of the 90% interval from .9")
+    calibration_records: float = _bound(1000, "labelled records since the start, below which both tell little")
     labels_silent_seconds: float = _bound(
         1800, "time without a label, in seconds: longer than any pause that your labels make, as between daily files"
     )

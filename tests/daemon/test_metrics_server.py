@@ -65,6 +65,11 @@ class TestServer:
                 urllib.request.urlopen(url.replace("https", "http") + "/healthz", timeout=30)
             assert get(f"{url}/healthz", context=context)[0] == 200
 
+    def test_an_encrypted_key_is_one_line(self) -> None:
+        tls = {"certificate": str(TLS / "certificate.pem"), "key": str(TLS / "encrypted_key.pem")}
+        with pytest.raises(ServerError, match=r"cannot be used: the key is encrypted; give one without a passphrase"):
+            Server(MetricsConfig(port=0, tls=tls), CollectorRegistry(), Health())
+
     @pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1"])
     def test_a_host_that_is_not_this_machine_is_one_line(self, host: str) -> None:
         with pytest.raises(ServerError, match=r"; set metrics\.host to a name or an address of this machine$"):

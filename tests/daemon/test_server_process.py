@@ -207,6 +207,22 @@ class TestEnds:
             with context.wrap_socket(connect(server.port), server_hostname="localhost") as connection:
                 assert connection.version() is not None
 
+    def test_it_is_read_no_faster_than_it_has_reason_to_send(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("streamkernel.daemon.serving.process._MOST_A_SECOND", 5)
+        with apart() as server:
+            process = server._server
+            assert isinstance(process, ServerProcess)
+            begun = time.monotonic()
+            assert len(list(process._paced(iter([LogLine(30, "again")] * 6)))) == 6
+            assert time.monotonic() - begun >= 0.9
+
+    def test_what_an_administrator_allows_of_tls_is_handed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENSSL_CONF", "/nowhere/openssl.cnf")
+        with apart() as server:
+            assert answers(server.port)
+            environment = Path(f"/proc/{process_of(server)}/environ").read_bytes()
+            assert b"\0OPENSSL_CONF=/nowhere/openssl.cnf\0" in b"\0" + environment
+
     def test_modules_are_found_where_this_process_finds_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also in a folder with a colon; of what is no folder at all nobody takes note."""
         monkeypatch.setattr(sys, "path", ["/with:a colon", *sys.path, 7])
@@ -372,6 +388,19 @@ class TestProxy:
         published.publish()
         now[0] += 1.0
         assert b"weight 2.0" in made.answer(Scrape()).body
+
+    def test_who_comes_while_it_is_silent_does_not_wait_for_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(proxy, "_PATIENCE_SECONDS", 0.2)
+        asked: list[Ask] = []
+        made = proxy.DaemonProxy(
+            settings_of(MetricsConfig(port=0), HttpLimits(), "metrics", "the metrics", Health()), asked.append
+        )
+        for _ in range(200):  # 40 s, if each waited
+            with pytest.raises(NoStatusError, match="does not answer"):
+                made.answer(Scrape())
+        assert asked == [Ask("metrics", 0)]
+        made.take(Told("metrics", 1, ()))
+        assert made.answer(Scrape()).status == 200
 
     def test_a_status_without_a_snapshot_is_none(self) -> None:
         made, _, _ = self.proxy(Health(), PublishedMetrics(CollectorRegistry()))

@@ -91,9 +91,10 @@ def test_a_source_without_a_record_to_come_is_not_stalled(promtool: str, tmp_pat
     tried(promtool, tmp_path, WELL | fault | none_left, [firing(DURING)])
 
 
-def test_probabilities_that_few_records_judge_are_none_to_tell(promtool: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["StreamkernelCalibrationOff", "StreamkernelCoverageOff"])
+def test_what_few_records_say_is_nothing_to_tell(promtool: str, tmp_path: Path, name: str) -> None:
     """Four labels a minute are fewer than a thousand at the end of the fault."""
-    fault = next(fault for alert, fault in FAULTS if alert == "StreamkernelCalibrationOff")
+    fault = next(fault for alert, fault in FAULTS if alert == name)
     few = {series("streamkernel_loss_observations_total"): counter(4)}
     tried(promtool, tmp_path, WELL | fault | few, [firing(DURING)])
 

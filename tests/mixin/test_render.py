@@ -28,6 +28,15 @@ def alerts(text: str) -> dict[str, dict[str, Any]]:
     return {rule["alert"]: rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]}
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        main([f"--output={tmp_path / 'file'}"])
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("cannot be written: File exists: give another folder as --output")
+
+
 def test_the_command_writes_other_addresses_and_bounds(tmp_path: Path) -> None:
     main(
         [

@@ -63,11 +63,12 @@ def learning_alerts(bounds: AlertBounds) -> list[Alert]:
         ),
         Alert(
             "StreamkernelCoverageOff",
-            f'abs(streamkernel_interval_coverage{{level="0.9"}} - 0.9) > {bounds.coverage_error:g}',
+            f'abs(streamkernel_interval_coverage{{level="0.9"}} - 0.9) > {bounds.coverage_error:g}\n'
+            f"  and ignoring (level) streamkernel_loss_observations_total >= {bounds.calibration_records:g}",
             "warning",
             "the 90% interval of {{ $labels.instance }} is {{ $value | humanizePercentage }} off",
             f"for 30 minutes the share of targets within the 90% interval is more than {bounds.coverage_error:g} "
-            "from .9",
+            f"from .9, after {bounds.calibration_records:g} labelled records at least",
             "see whether it is too low: then the standard deviations are too small to rely on",
             hold="30m",
         ),

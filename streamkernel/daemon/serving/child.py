@@ -6,10 +6,10 @@ import contextlib
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 
-from streamkernel.daemon.base.parent_death import die_with
 from streamkernel.daemon.serving.application import make_application
 from streamkernel.daemon.serving.background import BackgroundServer
 from streamkernel.daemon.serving.certificate import CertificateError, tls_context
@@ -21,13 +21,12 @@ __all__ = ["main"]
 _log = logging.getLogger(__name__)
 
 
-def main(listening: int, connection: int, parent: int) -> None:
+def main(listening: int, connection: int) -> None:
     """Serve on a listening socket, and ask the process that started this one by another; both are descriptors.
 
     It ends when that process closes the connection or is gone, and by none of the signals that all processes of a
     service are sent at once: until the other one has ended, its probes are answered.
     """
-    die_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(EOFError, ConnectionError):  # the other process is gone
@@ -47,9 +46,10 @@ def _serve(listening: socket.socket, connection: socket.socket) -> None:
     proxy = DaemonProxy(settings, lambda question: send(ask_line(question)))
     try:
         server = _start_server(listening, settings, proxy)
-    except (CertificateError, OSError) as error:
-        _log.error("%s cannot be served: %s", settings.what, error)
-        return
+    except Exception as error:
+        reason = error if isinstance(error, CertificateError | OSError) else f"{type(error).__name__}: {error}"
+        _log.error("%s cannot be served: %s", settings.what, reason)
+        sys.exit(1)
     try:
         while True:
             proxy.take(read_frame(answers))

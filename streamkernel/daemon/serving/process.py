@@ -26,12 +26,27 @@ _log = logging.getLogger(__name__)
 _END_SECONDS = 3.0
 # One that ran for so long did not die of how it was started.
 _WELL_SECONDS = 60.0
+# It asks for three things, each at most every 50 ms, and logs each kind of line once a minute.
+_MOST_A_SECOND = 200
 # Of the environment; the rest, in which secrets may be, is not for a process that strangers talk to.
-_KEPT_VARIABLES = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "TMPDIR", "TZ", "VIRTUAL_ENV"}
-# It finds its modules where this process does, and not in its working directory, where any file may have the name of
-# one. Not by PYTHONPATH, which cannot have a folder with a colon.
+_KEPT_VARIABLES = {
+    *("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"),
+    *("OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_MODULES"),  # what an administrator allows
+    *(() if sys.flags.ignore_environment else ("PYTHONHOME",)),
+}
+# It finds its modules where this process does, and nowhere else: the same version of each. Not by PYTHONPATH, which
+# cannot have a folder with a colon.
 _PATH_VARIABLE = "STREAMKERNEL_SYS_PATH"
-_FIND_MODULES = f"import json, os, sys; sys.path[:] = json.loads(os.environ['{_PATH_VARIABLE}'])"
+# First of all it is tied to this process: to import the rest takes a while.
+_PROGRAM = f"""
+import json, os, sys
+sys.path[:] = json.loads(os.environ["{_PATH_VARIABLE}"])
+from streamkernel.daemon.base.parent_death import die_with
+listening, connection, parent = map(int, sys.argv[1:])
+die_with(parent)
+from {__package__}.child import main
+main(listening, connection)
+"""
 
 
 class ServerProcess:
@@ -106,11 +121,23 @@ class ServerProcess:
     def _answer(self) -> None:
         """Answer what the process asks, until it ends."""
         with contextlib.suppress(OSError):  # it is gone
-            for message in self._child.asks():
+            for message in self._paced(self._child.asks()):
                 if isinstance(message, LogLine):
                     _log.log(message.level, "%s", message.text)
                 elif message.name in self._answers:
                     self._child.send(self._told(message))
+
+    def _paced(self, messages: Iterator[Ask | LogLine]) -> Iterator[Ask | LogLine]:
+        """Read no more messages than it has reason to send: strangers talk to it, and may have taken it over."""
+        begun, n_read = time.monotonic(), 0
+        for message in messages:
+            now = time.monotonic()
+            if now - begun > 1.0:
+                begun, n_read = now, 0
+            n_read += 1
+            if n_read > _MOST_A_SECOND:
+                self._closing.wait(begun + 1.0 - now)
+            yield message
 
     def _told(self, ask: Ask) -> Told:
         try:
@@ -138,8 +165,8 @@ class _Process:
     def __init__(self, listening: socket.socket, settings: ServerSettings) -> None:
         self._socket, theirs = socket.socketpair()
         descriptors = (listening.fileno(), theirs.fileno())
-        program = f"{_FIND_MODULES}; from {__package__} import child; child.main(*{descriptors}, {os.getpid()})"
-        command = [sys.executable, "-P", "-s", *(["-B"] if sys.dont_write_bytecode else []), "-c", program]
+        command = [sys.executable, "-P", "-s", *(["-B"] if sys.dont_write_bytecode else []), "-c", _PROGRAM]
+        command += map(str, (*descriptors, os.getpid()))
         environment = {
             name: text for name, text in os.environ.items() if name in _KEPT_VARIABLES or name.startswith("LC_")
         }

@@ -33,7 +33,7 @@ class _Remote(Generic[T]):
         self._ask = ask
         self._clock = clock
         self._changed = threading.Condition()
-        self._asked = False  # and not yet answered
+        self._asked: float | None = None  # when, where it is not answered yet
         self._heard: float | None = None
         self._version = 0
         self._value: T | None = None
@@ -43,10 +43,13 @@ class _Remote(Generic[T]):
     def get(self) -> T:
         with self._changed:
             if self._heard is None or self._clock() - self._heard > _KEPT_SECONDS:
-                if not self._asked:
-                    self._asked = True
+                asked = self._asked
+                if asked is None:
+                    asked = self._asked = self._clock()
                     self._ask(Ask(self._name, self._version))
-                heard = self._changed.wait_for(lambda: not self._asked or self._ended, _PATIENCE_SECONDS)
+                # Whoever comes while the other is silent does not wait as long as the first.
+                patience = max(0.0, asked + _PATIENCE_SECONDS - self._clock())
+                heard = self._changed.wait_for(lambda: self._asked is None or self._ended, patience)
                 if not heard or self._ended:
                     raise NoStatusError(f"the process that learns {'has ended' if self._ended else _SILENT}")
             if self._failure is not None or self._value is None:
@@ -59,7 +62,7 @@ class _Remote(Generic[T]):
                 self._version, self._value = told.version, told.value
             self._failure = told.failure
             self._heard = self._clock()
-            self._asked = False
+            self._asked = None
             self._changed.notify_all()
 
     def end(self) -> None:
