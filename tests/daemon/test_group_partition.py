@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,8 +21,7 @@ from streamkernel.daemon.group.reports import Report, Reporter, ReportReader
 from streamkernel.daemon.monitoring.log import start_logging
 from streamkernel.daemon.partition import PartitionListener, PartitionSignals
 from streamkernel.daemon.stream.stop import Stopped
-
-_SECONDS = 60
+from tests.processes import alive, wait_until
 
 # A member that starts a child which would live for ever, and tells both numbers.
 MEMBER = """
@@ -42,30 +40,16 @@ time.sleep(600)
 """
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a child looks round between two records")
 def test_a_child_dies_with_its_member() -> None:
     member = subprocess.Popen([sys.executable, "-c", MEMBER, CHILD], stdout=subprocess.PIPE, text=True)
     assert member.stdout is not None
     child = int(member.stdout.readline())
-    assert runs(child)
+    assert alive(child)
     member.kill()
     member.wait()
     member.stdout.close()
-    wait_until(lambda: not runs(child))
+    wait_until(lambda: not alive(child))
 
 
 def test_a_child_whose_member_died_before_it_could_say_so_ends() -> None:

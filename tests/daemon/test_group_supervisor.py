@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,8 +20,7 @@ from streamkernel.daemon.group.member_status import MemberStatus
 from streamkernel.daemon.group.supervisor import Supervisor
 from streamkernel.daemon.wiring.plan import prepare
 from tests.daemon.conftest import Home
-
-_SECONDS = 60
+from tests.processes import wait_until
 
 # Reports that it reads, and ends in good order when it is told to.
 GOOD = """
@@ -79,13 +77,6 @@ def supervise(clock: Clock) -> Iterator[Callable[..., Supervisor]]:
         wait_until(
             lambda supervisor=supervisor: all(child.ended() is not None for child in supervisor.children.values())
         )
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def poll_until(supervisor: Supervisor, holds: Callable[[], bool]) -> dict[int, int]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import logging
 import os
 import re
 import shutil
@@ -14,54 +12,36 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter
 
-from streamkernel.daemon.base.health import Health, NoStatusError
-from streamkernel.daemon.base.status_snapshot import StatusHistory, StatusSnapshot
+from streamkernel.daemon.base.health import Health
 from streamkernel.daemon.config.schema import MetricsConfig
 from streamkernel.daemon.monitoring.server import Server, ServerError
 from streamkernel.daemon.serving import proxy
-from streamkernel.daemon.serving.answers import answers_of
-from streamkernel.daemon.serving.limits import HttpLimits
 from streamkernel.daemon.serving.process import ServerProcess
-from streamkernel.daemon.serving.published import PublishedMetrics, Scrape
-from streamkernel.daemon.serving.wire import Ask, LogLine, Told, ask_line, read_asks, settings_of
+from streamkernel.daemon.serving.published import PublishedMetrics
+from streamkernel.daemon.serving.wire import Ask, LogLine, Told
 from tests.daemon.conftest import Home, Launcher, write_stream
 from tests.daemon.endpoint import get, values_of
-from tests.daemon.raw_http import PATIENCE, answers, connect, exchange, status
+from tests.daemon.raw_http import answers, connect, exchange, status
 from tests.daemon.raw_http import get as request
 from tests.daemon.status import BoardedRun, letter
 from tests.daemon.test_published_metrics import OPEN_METRICS, registry
+from tests.processes import alive, wait_until
 
 TLS = Path(__file__).parent / "tls"
 OTHERS = frozenset({"/", "/api/status", "/metrics", "/healthz", "/readyz", "/nowhere", "/api/status?since=x"})
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def process_of(server: Server) -> int:
     assert isinstance(server._server, ServerProcess)
     return server._server.pid
-
-
-def gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def is_free(port: int) -> bool:
@@ -173,7 +153,7 @@ class TestEnds:
             assert answers(server.port, "/readyz")
             assert process_of(server) != before
         assert "the process that serves the metrics was killed by signal 9: it is started again in 1 s" in caplog.text
-        assert gone(process_of(server))
+        assert not alive(process_of(server))
 
     def test_one_whose_questions_cannot_be_answered_is_replaced(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -256,7 +236,7 @@ class TestEnds:
         with apart() as server:
             assert answers(server.port)
             os.kill(process_of(server), signal.SIGSTOP)
-        assert gone(process_of(server))
+        assert not alive(process_of(server))
 
     def test_no_process_can_be_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
@@ -285,7 +265,7 @@ class TestDaemon:
     def test_a_killed_daemon_takes_its_server_along(self, home: Home, launcher: Launcher) -> None:
         daemon, port, server = self.start(home, launcher)
         daemon.signal(signal.SIGKILL)
-        wait_until(lambda: gone(server))
+        wait_until(lambda: not alive(server))
         wait_until(lambda: is_free(port))  # when its last thread has ended
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that is stopped stays")
@@ -293,7 +273,7 @@ class TestDaemon:
         daemon, port, server = self.start(home, launcher)
         os.kill(server, signal.SIGSTOP)
         daemon.signal(signal.SIGKILL)
-        wait_until(lambda: gone(server))
+        wait_until(lambda: not alive(server))
         wait_until(lambda: is_free(port))  # when its last thread has ended
 
     def test_a_stopped_daemon_is_not_called_well(self, home: Home, launcher: Launcher) -> None:
@@ -319,107 +299,4 @@ class TestDaemon:
         assert not [name for name in ("numpy", "llvmlite", "scipy", "river") if f"/{name}" in mapped]
         daemon.signal(signal.SIGINT)
         assert daemon.wait().returncode == 0
-        assert gone(server)
-
-
-class TestWire:
-    @given(st.lists(st.tuples(st.sampled_from(["health", "metrics", "\ud800"]), st.integers(0, 2**70))))
-    def test_asks_come_as_they_were_sent(self, sent: list[tuple[str, int]]) -> None:
-        asks = [Ask(*one) for one in sent]
-        assert list(read_asks(io.BytesIO(b"".join(map(ask_line, asks))))) == asks
-
-    @given(st.binary(max_size=300), st.binary(max_size=300))
-    def test_hostile_bytes_are_the_end(self, before: bytes, after: bytes) -> None:
-        lines = before + b"\n" + ask_line(Ask("health", 1)) + after
-        assert all(isinstance(one, Ask | LogLine) for one in read_asks(io.BytesIO(lines)))
-
-    @pytest.mark.parametrize(
-        "line",
-        [
-            b"[]",
-            b"{}",
-            b'{"level": true, "text": "one"}',
-            b'{"level": 1e9, "text": ""}',
-            b'{"name": 1, "version": 1}',
-            b'{"level": true, "text": null}',
-            b"1",
-            b'"',
-            b"[" * 50_000,
-        ],
-    )
-    def test_what_is_no_question_is_the_end(self, line: bytes) -> None:
-        assert list(read_asks(io.BytesIO(line + b"\n" + ask_line(Ask("health", 1))))) == []
-
-    def test_a_long_text_is_cut_to_a_line(self) -> None:
-        (found,) = read_asks(io.BytesIO(LogLine(logging.WARNING, "\U0001f600" * 100_000).to_line()))
-        assert isinstance(found, LogLine)
-        assert len(found.text) == 4096
-
-
-class TestProxy:
-    """The process that learns is asked once for all who ask in a moment, and sends what is new alone."""
-
-    def proxy(self, health: Health, metrics: PublishedMetrics) -> tuple[proxy.DaemonProxy, list[Ask], list[float]]:
-        asked: list[Ask] = []
-        now = [100.0]
-        told = answers_of(metrics, health)
-
-        def ask(question: Ask) -> None:
-            asked.append(question)
-            made.take(Told(question.name, *told[question.name](question.version)))
-
-        made = proxy.DaemonProxy(
-            settings_of(MetricsConfig(port=0), HttpLimits(), "metrics", "the metrics", health), ask, lambda: now[0]
-        )
-        return made, asked, now
-
-    def test_a_flood_of_scrapes_asks_seldom(self) -> None:
-        live = CollectorRegistry()
-        gauge = Gauge("weight", "A weight.", registry=live)
-        published = PublishedMetrics(live)
-        made, asked, now = self.proxy(Health(), published)
-        for _ in range(1000):
-            assert b"weight 0.0" in made.answer(Scrape()).body
-        assert asked == [Ask("metrics", 0)]
-        now[0] += 1.0
-        made.answer(Scrape())
-        assert asked[1:] == [Ask("metrics", 1)]
-        gauge.set(2.0)
-        published.publish()
-        now[0] += 1.0
-        assert b"weight 2.0" in made.answer(Scrape()).body
-
-    def test_who_comes_while_it_is_silent_does_not_wait_for_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(proxy, "_PATIENCE_SECONDS", 0.2)
-        asked: list[Ask] = []
-        made = proxy.DaemonProxy(
-            settings_of(MetricsConfig(port=0), HttpLimits(), "metrics", "the metrics", Health()), asked.append
-        )
-        for _ in range(200):  # 40 s, if each waited
-            with pytest.raises(NoStatusError, match="does not answer"):
-                made.answer(Scrape())
-        assert asked == [Ask("metrics", 0)]
-        made.take(Told("metrics", 1, ()))
-        assert made.answer(Scrape()).status == 200
-
-    def test_a_status_without_a_snapshot_is_none(self) -> None:
-        made, _, _ = self.proxy(Health(), PublishedMetrics(CollectorRegistry()))
-        assert made.health.status is None
-
-    def test_who_waits_when_the_other_process_ends_is_told(self) -> None:
-        made = proxy.DaemonProxy(
-            settings_of(MetricsConfig(port=0), HttpLimits(), "metrics", "the metrics", Health()), lambda _: None
-        )
-        made.end()
-        with pytest.raises(NoStatusError, match="has ended"):
-            made.answer(Scrape())
-        assert made.health.trouble() == "the process that learns has ended"
-
-    @given(st.floats(allow_nan=True), st.text(), st.lists(st.floats(), max_size=5))
-    def test_the_status_is_json_whatever_it_says(self, now: float, detail: str, values: list[float]) -> None:
-        history = StatusHistory(5.0, [float(at) for at in range(len(values))], {"loss": values})
-        body = StatusSnapshot(b'{"version":1}', history).to_json(1.5, ("trouble", detail), -1.0)
-        found = json.loads(body, parse_constant=lambda name: pytest.fail(name))
-        assert found["state"]["detail"] == detail
-        assert len(found["history"]["series"]["loss"]) == len(values)
-        assert now != now or found["now"] == 1.5
+        assert not alive(server)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import random
 import signal
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 from tests.daemon.conftest import Home, Launcher, Running, home, homes, launcher  # noqa: F401
-
-SECONDS = 60
+from tests.processes import wait_until
 
 
 def rings(count: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -38,13 +35,6 @@ def predicted(where: Home) -> list[tuple[int, int]]:
     return [
         (line["position"]["partition"], line["position"]["offset"]) for line in where.lines("out/predictions.jsonl")
     ]
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def learnt(where: Home, count: int) -> None:

@@ -8,10 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from streamkernel.daemon.monitoring.describe import describe
 from streamkernel.daemon.runtime import run
 from streamkernel.daemon.wiring.plan import prepare
 from tests.kafka.cluster import Cluster
+from tests.processes import wait_until
 
 # Tests that are killed leave no member behind, as a member leaves no child.
 _MAIN = """
@@ -44,21 +44,6 @@ def rows(count: int, start: int = 0) -> list[Row]:
         a, b = (i * 7919 % 2003) / 1001 - 1, (i * 104_729 % 1999) / 999 - 1
         found.append({"a": a, "b": b, "y": "in" if (a * a + b * b < 0.8) != (i % 23 == 0) else "out"})
     return found
-
-
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.05)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 class Member:

@@ -22,8 +22,9 @@ from streamkernel.daemon import cli
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.listeners import GUEST
-from tests.kafka.members import Group, Member, alive, rows, wait_until
+from tests.kafka.members import Group, Member, rows
 from tests.kafka.producing import produce
+from tests.processes import alive, wait_until
 
 MakeGroup = Callable[..., Group]
 

@@ -16,8 +16,9 @@ import yaml
 from tests.daemon.conftest import Home, Launcher
 from tests.daemon.refits import refitted
 from tests.kafka.cluster import Cluster
-from tests.kafka.members import Group, Member, alive, rows, wait_until
+from tests.kafka.members import Group, Member, rows
 from tests.kafka.producing import consume, produce
+from tests.processes import alive, wait_until
 
 MakeTopic = Callable[..., str]
 

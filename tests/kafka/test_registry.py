@@ -15,8 +15,9 @@ import yaml
 
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.cluster import Cluster
-from tests.kafka.learning import configure, rings, stop, wait_until
+from tests.kafka.learning import configure, rings, stop
 from tests.kafka.producing import consume, produce
+from tests.processes import wait_until
 from tests.registry.needs import needed
 from tests.registry.schemas import avro_value, record
 from tests.registry.server import RegistryServer, base64_descriptor

@@ -12,8 +12,9 @@ import pytest
 from tests.daemon.conftest import Home, Launcher
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
-from tests.kafka.learning import configure, learnt, predicted, rings, stop, wait_until
+from tests.kafka.learning import configure, learnt, predicted, rings, stop
 from tests.kafka.producing import produce
+from tests.processes import wait_until
 
 Topics = Callable[..., str]
 
