@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
-import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.growth.bandwidth import occupied
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
@@ -23,6 +22,37 @@ from streamkernel.state import Array
 
 #: How fast the largest gradient seen is forgotten, a step.
 GRADIENT_MEMORY = 0.999
+
+
+class StepRecords(Protocol):
+    """The labelled records of a step, as far as the choice of its block asks for them."""
+
+    @property
+    def size(self) -> int:
+        """B."""
+
+    @property
+    def rows(self) -> Array:
+        """Their scaled rows, shape (B, d), or those of a sample."""
+
+    @property
+    def keys(self) -> Array:
+        """The keys of the inputs, uint64 of shape (d,)."""
+
+    @property
+    def mean_gradient(self) -> Array:
+        """gbar, the mean of the gradients times the weights, float64 of shape (K,)."""
+
+    @property
+    def largest_gradient(self) -> float:
+        """The largest norm of a gradient times its weight."""
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight."""
+
+    def largest_eigenvalue(self, block: int) -> float:
+        """That of the mean of w phi phi^T of a block's features."""
 
 
 class BlockChoice:
@@ -73,17 +103,15 @@ class BlockChoice:
         """The largest k(x, x), by which scores are larger than those of the same machine with k / kappa."""
         return self._feature_scale.kappa
 
-    def choose(self, t: int, X: Array, keys: Array, weights: Array, g: Array, gbar: Array) -> BlockUpdate:
+    def choose(self, t: int, records: StepRecords) -> BlockUpdate:
         """Ask the policy which block to update.
 
         Parameters
         ----------
         t
             The number of the update, from 0.
-        X, keys, weights
-            The mini-batch, shape (B, d), the keys of its inputs and its weights.
-        g, gbar
-            The gradients times the weights, float64 of shape (B, K), and their mean.
+        records
+            The mini-batch.
 
         Raises
         ------
@@ -93,18 +121,18 @@ class BlockChoice:
         """
         history, expansion, scale = self._history, self._expansion, self._feature_scale
         if not scale.is_measured:
-            scale.measure(expansion, X, keys)
-        gamma = self._step_size(X, keys)
-        M, largest_weight = self._gradient_bound(g, weights)
-        FB = expansion.block_size * self._batch_size
-        longest = self._longest(X, keys, weights)
+            scale.measure(expansion, records.rows, records.keys)
+        gamma = self._step_size(records)
+        M, largest_weight = self._gradient_bound(records)
+        FB = expansion.block_size * records.size
+        longest = self._longest(records)
         update = self._growth.choose(
             GrowthContext(
                 t=t,
                 gamma=gamma,
                 n_blocks=expansion.n_blocks,
                 full=self._max_blocks is not None and expansion.n_blocks >= self._max_blocks,
-                mean_gradient=gbar,
+                mean_gradient=records.mean_gradient,
                 beta=history.beta,
                 variance=M**2 / (scale.noise * FB),
                 class_variance=largest_weight**2 / (scale.noise * FB),
@@ -119,46 +147,44 @@ class BlockChoice:
         known = self._step is not None or (scale.is_bounded and not self._preconditioned)
         return update if known else no_longer(update, longest(update.block))
 
-    def _step_size(self, X: Array, keys: Array) -> float:
+    def _step_size(self, records: StepRecords) -> float:
         """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""
         history, expansion, loss = self._history, self._expansion, self._targets.loss
         if self._step is not None:
             return scheduled_step(self._step, history.t)
         if self._preconditioned:
-            history.gamma_0 = history.gamma_0 or preconditioned_step(self._batch_size, gradient_bound(loss) is not None)
-            return default_step(history.gamma_0, history.t, PRECONDITIONED_HALVING)
+            of_its_size = preconditioned_step(records.size, gradient_bound(loss) is not None)
+            history.gamma_0 = history.gamma_0 or of_its_size
+            # Rows given at once may be more than the first ones, which say nothing of how closely these are fitted.
+            gamma_0 = history.gamma_0 if records.size == self._batch_size else of_its_size
+            return default_step(gamma_0, history.t, PRECONDITIONED_HALVING)
         if not history.gamma_0:
-            kernel, rows = expansion.kernel.on_rows(X, keys)
+            kernel, rows = expansion.kernel.on_rows(records.rows, records.keys)
             rows, scale = occupied(rows), self._feature_scale
             K = kernel_matrix(kernel, rows, rows, expansion.bandwidth)
             L, F = curvature(loss), expansion.block_size
-            history.gamma_0 = first_step(K, L, F, scale.kappa, scale.feature_bound)
+            history.gamma_0 = first_step(K, L, F, scale.kappa, scale.feature_bound, records.size)
         return default_step(history.gamma_0, history.t, HALVING)
 
-    def _gradient_bound(self, g: Array, weights: Array) -> tuple[float, float]:
+    def _gradient_bound(self, records: StepRecords) -> tuple[float, float]:
         """M, which bounds the gradients times the weights, and the largest weight, at least 1."""
-        M, largest_weight = gradient_bound(self._targets.loss), float(max(1.0, weights.max()))
+        M, largest_weight = gradient_bound(self._targets.loss), max(1.0, records.largest_weight)
         if M is not None:
             return M * largest_weight, largest_weight
-        norm = float(np.sqrt(np.einsum("ik,ik->i", g, g).max()))
         history = self._history
-        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, norm)
+        history.largest_gradient = max(GRADIENT_MEMORY * history.largest_gradient, records.largest_gradient)
         return history.largest_gradient, largest_weight
 
-    def _longest(self, X: Array, keys: Array, weights: Array) -> Callable[[int], float]:
+    def _longest(self, records: StepRecords) -> Callable[[int], float]:
         """The longest step that a block's features allow, by its number."""
-        expansion, loss = self._expansion, self._targets.loss
+        loss = self._targets.loss
         if self._preconditioned:
             return lambda _: LONGEST
         if self._feature_scale.is_bounded and gradient_bound(loss) is not None:
             return lambda _: math.inf
 
         def longest(block: int) -> float:
-            phi = expansion.features(block, X, keys).astype(np.float64)
-            phi *= np.sqrt(weights)[:, None]
-            B, F = len(X), expansion.block_size
-            gram = phi @ phi.T if B <= 2 * F else phi.T @ phi
-            largest = float(largest_eigenvalue(gram / B))
+            largest = records.largest_eigenvalue(block)
             return 1 / (curvature(loss) * largest) if largest else math.inf
 
         return longest

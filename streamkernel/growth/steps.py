@@ -18,7 +18,12 @@ LARGEST_STEP = 1e30
 
 
 def first_step(
-    kernel_matrix: Array, curvature: float, block_size: int, kappa: float = 1.0, feature_bound: float = 1.0
+    kernel_matrix: Array,
+    curvature: float,
+    block_size: int,
+    kappa: float = 1.0,
+    feature_bound: float = 1.0,
+    batch_size: int | None = None,
 ) -> float:
     """gamma_0 = 1 / (L (lambda_1 + phi / F + kappa / B)), where kappa and phi are 1 of most kernels.
 
@@ -34,6 +39,8 @@ def first_step(
         The largest k(x, x). Defaults to 1.
     feature_bound
         phi, the largest sum of the squares of one draw's features. Defaults to 1.
+    batch_size
+        B, where the matrix is that of a sample of the first mini-batch; None (the default): of all of it.
 
     Examples
     --------
@@ -42,8 +49,9 @@ def first_step(
     0.6666666666666666
 
     """
-    B = len(kernel_matrix)
-    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / B) + feature_bound / block_size + kappa / B)))
+    n = len(kernel_matrix)
+    B = n if batch_size is None else batch_size
+    return float(1 / (curvature * (largest_eigenvalue(kernel_matrix / n) + feature_bound / block_size + kappa / B)))
 
 
 def default_step(gamma_0: float, t: int, halving: int = HALVING) -> float:

@@ -1,12 +1,13 @@
 """A step of the algorithm on a full mini-batch: one block after the other gets the gradient that is left."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamkernel.compute.cholesky import add_products
-from streamkernel.compute.features import column_means, mean_outer
+from streamkernel.compute.features import column_means, largest_eigenvalue, mean_outer
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth.base import BlockUpdate
@@ -19,6 +20,51 @@ from streamkernel.losses import curvature
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Targets
 from streamkernel.state import Array
+
+
+@dataclass(frozen=True)
+class MiniBatchRecords:
+    """A mini-batch as the choice of a block sees it.
+
+    Attributes
+    ----------
+    expansion
+        The machine's.
+    rows, keys, weights
+        The scaled rows, shape (B, d), the keys of the inputs and the records' weights.
+    weighted, mean_gradient
+        The gradients times the weights, float64 of shape (B, K), and their mean.
+
+    """
+
+    expansion: Expansion
+    rows: Array
+    keys: Array
+    weights: Array
+    weighted: Array
+    mean_gradient: Array
+
+    @property
+    def size(self) -> int:
+        """B."""
+        return len(self.rows)
+
+    @property
+    def largest_gradient(self) -> float:
+        """The largest norm of a gradient times its weight."""
+        return float(np.sqrt(np.einsum("ik,ik->i", self.weighted, self.weighted).max()))
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight."""
+        return float(self.weights.max())
+
+    def largest_eigenvalue(self, block: int) -> float:
+        """That of the mean of w phi phi^T of a block's features."""
+        phi = self.expansion.features(block, self.rows, self.keys).astype(np.float64)
+        phi *= np.sqrt(self.weights)[:, None]
+        gram = phi @ phi.T if len(phi) <= 2 * self.expansion.block_size else phi.T @ phi
+        return float(largest_eigenvalue(gram / len(phi)))
 
 
 class BlockUpdates:
@@ -88,7 +134,7 @@ class BlockUpdates:
             weighted = g * batch.w[:, None]
             gbar = column_means(weighted)
             t = self._history.t * self.blocks_per_step + number
-            update = self._choice.choose(t, X, keys, batch.w, weighted, gbar)
+            update = self._choice.choose(t, MiniBatchRecords(self._expansion, X, keys, batch.w, weighted, gbar))
             # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever, and say
             # nothing.
             pulls = bool(weighted.any())
