@@ -16,7 +16,7 @@ LAYERS = [
     {"records", "kernels"},
     {"expansion"},
     {"adaptive", "growth"},
-    {"gaussian_process", "window"},
+    {"batch", "gaussian_process", "window"},
     {"estimators"},
     {"daemon", "__main__"},
 ]

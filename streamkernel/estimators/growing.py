@@ -2,12 +2,16 @@
 
 import math
 import secrets
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.estimators.base import StreamEstimator
+from streamkernel.batch.chunk import BatchChunk
+from streamkernel.batch.growing import learn_batch
+from streamkernel.batch.rows import LocalRows
+from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.growth_figures import GrowthFigures
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
@@ -16,7 +20,9 @@ from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
+from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
+from streamkernel.records.target_list import target_list
 from streamkernel.records.targets import Targets
 from streamkernel.state import excerpt
 
@@ -105,6 +111,65 @@ class KernelMachine(StreamEstimator, GrowthFigures):
             blocks_per_step,
             self.average,
         )
+
+    def batch_step(self, X: Any, y: Any, w: Sequence[float] | None = None) -> AdvanceResult:
+        """Predict the rows of a data frame or array, then take one step of the algorithm on all that are labelled.
+
+        The mini-batch is what is given, whatever `batch_size` says: its size counts in step size and inequality (9).
+        The order of its rows changes nothing but rounding. What depends on an order where records come one by one is
+        taken from a sample of at most 2,048 rows, those with the smallest hashes: moments of inputs and targets, a
+        bandwidth that is left to the data, and the first step size. Rows are scaled by the moments before the batch,
+        those of the first one by its own; new columns and labels are added in the order of their keys. While a
+        bandwidth that is left to the data waits for its first 200 records, a smaller batch is learnt record by record.
+
+        Parameters
+        ----------
+        X
+            Any eager data frame that narwhals knows (pandas, polars, pyarrow), or an array, of shape (n, d), as for
+            `learn_many`.
+        y
+            n targets; None, null or missing is predicted only.
+        w
+            n weights. All 1 by default.
+
+        Returns
+        -------
+        The predictions of all rows, each made before the step, and the losses they had.
+
+        Raises
+        ------
+        ValueError
+            A row cannot be used. Nothing of the batch is learnt then.
+        NotFiniteError
+            Kernel, loss, step schedule or policy gave what is not finite. Nothing of the batch is learnt then.
+        TypeError
+            X or y is no frame, series, array or list.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from streamkernel import KernelRegressor
+        >>> X = np.random.default_rng(1).normal(size=(4000, 2))
+        >>> y = np.sin(X[:, 0]) * X[:, 1]
+        >>> model = KernelRegressor(seed=1)
+        >>> first, second = (model.batch_step(X[:2000], y[:2000]), model.batch_step(X[2000:], y[2000:]))
+        >>> bool(second.losses.mean() < first.losses.mean() / 2), model.n_steps, model.last_batch_size
+        (True, 2, 2000)
+
+        References
+        ----------
+        [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithm 1 on a mini-batch.
+
+        """
+        frame = Frame(X)
+        before = self.__getstate__()
+        rows = LocalRows([BatchChunk(frame, target_list(y), w)])
+        try:
+            learn_batch(self._machine, rows)
+        except BaseException:
+            self.__setstate__(before)
+            raise
+        return self._outcome(rows.scored[0].result)
 
     def _schedule(self) -> Scheduler | None:
         """The schedule of step sizes; None for the default rule of the machine."""

@@ -25,6 +25,14 @@ class GrowthFigures:
         return self._machine.history.t
 
     @property
+    def last_batch_size(self) -> int:
+        """Records of the last mini-batch: those given to the last `batch_step`, else `batch_size`; 0 before the first.
+
+        Nor is it kept by states from before version 7, which do not say.
+        """
+        return self._machine.history.last_batch_size
+
+    @property
     def n_grown(self) -> int:
         """Updates that made a new block; a step has `blocks_per_step` of them."""
         return self._machine.history.n_grown

@@ -236,6 +236,27 @@ class KernelNoveltyDetector(KernelMachine, NumberExplainer, base.AnomalyDetector
         frame = Frame(X)
         self._machine.learn(frame, [True] * len(frame), w)
 
+    def batch_step(self, X: Any, y: Any = None, w: Sequence[float] | None = None) -> AdvanceResult:
+        """Score the rows of a data frame or array, then take one step on them; see `KernelClassifier.batch_step`.
+
+        Parameters
+        ----------
+        X
+            A frame or an array of shape (n, d), as for `learn_many`.
+        y
+            None for each row that is to be scored only; None (the default) learns all.
+        w
+            n weights. All 1 by default.
+
+        Raises
+        ------
+        ValueError
+            A row cannot be used. Nothing of the batch is learnt then.
+
+        """
+        frame = Frame(X)
+        return super().batch_step(X, [True] * len(frame) if y is None else y, w)
+
     def loss_of(self, y: Any, score: float, unit: float | None = None) -> float:  # noqa: ARG002 - there is no label
         """Compute the model's own loss of a score, max(0, score) - nu tau.
 

@@ -12,8 +12,8 @@ from streamkernel.fields import array, number, state_mismatch, whole
 from streamkernel.state import Array, State, excerpt
 
 #: The version written, and those that are read.
-VERSION = 6
-READ = (2, 3, 4, 5, 6)
+VERSION = 7
+READ = (2, 3, 4, 5, 6, 7)
 
 #: Field of version 3 -> field of version 4.
 _RENAMED = {f"rehearsal_{name}": f"warm_up_{name}" for name in ("values", "targets", "weights")}
@@ -47,7 +47,9 @@ def upgraded(state: State, given: dict[str, Any]) -> State:
         state = _from_3(state)
     if version <= 4:
         state = _from_4(state, given)
-    return _from_5(state, given) if version <= 5 else state
+    if version <= 5:
+        state = _from_5(state, given)
+    return _from_6(state) if version <= 6 else state
 
 
 def _from_2(state: State) -> State:
@@ -81,7 +83,12 @@ def _from_4(state: State, given: dict[str, Any]) -> State:
 
 def _from_5(state: State, given: dict[str, Any]) -> State:
     """Version 5 had no stacks of the adaptive machines' experts."""
-    return {**(from_version_5(state, given) if _is_adaptive(state, given) else state), "version": VERSION}
+    return {**(from_version_5(state, given) if _is_adaptive(state, given) else state), "version": 6}
+
+
+def _from_6(state: State) -> State:
+    """Version 6 did not say of how many records the last step of a growing machine was."""
+    return {**state, **({"last_batch_size": 0} if "n_grown" in state else {}), "version": VERSION}
 
 
 def _is_adaptive(state: State, given: dict[str, Any]) -> bool:

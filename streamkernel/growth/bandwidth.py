@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from streamkernel.expansion.expansion import Expansion
 from streamkernel.kernels import Kernel
 from streamkernel.records.input_scaler import SCALED_LIMIT
 from streamkernel.state import Array
@@ -17,6 +18,12 @@ def usual(X: Array) -> Array:
     """Without the rows that hold an outlier, a value clipped at the limit, unless they are half of all."""
     kept = X[np.abs(X).max(axis=1, initial=0.0) < SCALED_LIMIT]
     return kept if 2 * len(kept) > len(X) else X
+
+
+def begin_expansion(expansion: Expansion, X: Array, keys: Array) -> None:
+    """Fix what the first scaled rows (n, d) of the inputs of some keys decide about an expansion."""
+    kernel, rows = expansion.kernel.on_rows(X, keys)
+    expansion.begin(rows, first_bandwidth(kernel, occupied(rows)))
 
 
 def first_bandwidth(kernel: Kernel, X: Array) -> float:

@@ -25,6 +25,8 @@ class StepHistory:
         The first step size; 0 before the first mini-batch.
     largest_gradient
         A decaying maximum of |g|, the bound M for losses that have none.
+    last_batch_size
+        Records of the last step; 0 before the first.
     n_grown, n_reused
         Updates that made a block, and that touched an old one.
     last_margin
@@ -46,6 +48,7 @@ class StepHistory:
     def forget(self) -> None:
         """Begin anew."""
         self.t = 0
+        self.last_batch_size = 0
         self.gamma_0 = 0.0
         self.largest_gradient = 0.0
         self.n_grown = 0
@@ -86,6 +89,11 @@ class StepHistory:
             if not math.isnan(margin):
                 self.last_margin = margin
 
+    def end_step(self, size: int) -> None:
+        """Count a step of so many records."""
+        self.t += 1
+        self.last_batch_size = size
+
     def state(self) -> State:
         """The fields of the state."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
@@ -100,6 +108,7 @@ class StepHistory:
         """Take the fields that `state` gave; ValueError where they do not fit."""
         checked(state, self.rules)
         self.t, self.n_grown, self.n_reused = (whole(state, name) for name in ("t", "n_grown", "n_reused"))
+        self.last_batch_size = whole(state, "last_batch_size")
         self.gamma_0 = number(state, "gamma_0")
         self.largest_gradient = number(state, "largest_gradient")
         unknown = "last_margin" in state and state["last_margin"] is None
@@ -107,4 +116,4 @@ class StepHistory:
         self._beta = array(state, "beta", np.float64, self.n_grown if self.keeps_beta else 0, None)
 
 
-_SCALARS = ("t", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")
+_SCALARS = ("t", "last_batch_size", "gamma_0", "largest_gradient", "n_grown", "n_reused", "last_margin")

@@ -15,7 +15,7 @@ from streamkernel.expansion.average import AveragedSolution
 from streamkernel.expansion.expansion import LARGEST_COEFFICIENT, Expansion
 from streamkernel.fields import state_mismatch, whole
 from streamkernel.growth import Growth
-from streamkernel.growth.bandwidth import first_bandwidth, occupied, usual
+from streamkernel.growth.bandwidth import begin_expansion
 from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.fast_path import GrowingFastPath
 from streamkernel.growth.feature_scale import FeatureScale
@@ -25,7 +25,6 @@ from streamkernel.growth.own_loss import is_own, warn_of_losses
 from streamkernel.growth.record_window import RecordWindow
 from streamkernel.growth.updates import BlockUpdates
 from streamkernel.growth.warm_up_buffer import WarmUpBuffer
-from streamkernel.kernels.drawing import median_bandwidth
 from streamkernel.records.batches import BatchEncoder, Records
 from streamkernel.records.classes import Classes
 from streamkernel.records.inputs import Inputs
@@ -61,9 +60,10 @@ class Machine:
 
     Attributes
     ----------
+    warm_up
+        The first records, until they fix a bandwidth left to the data; then, and where it is not, None.
     window
-        The last labelled records, whose owner solves the coefficients now and then; None of a machine that is not
-        refitted.
+        The last labelled records, whose owner solves the coefficients now and then; None where nobody does.
 
     """
 
@@ -93,7 +93,7 @@ class Machine:
         self._average = AveragedSolution(expansion) if average else None
         self.n_records = 0
         self._encoder = BatchEncoder(inputs, targets)
-        self._warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
+        self.warm_up = WarmUpBuffer() if expansion.kernel.bandwidth is None else None
         self._batch = MiniBatch(batch_size, expansion.dtype)
         self._fast_path = GrowingFastPath(inputs)
         self._has_own_loss = is_own(targets.loss)
@@ -102,7 +102,7 @@ class Machine:
     @property
     def is_ready(self) -> bool:
         """Whether there are coefficients that stay: the bandwidth is fixed, and a step was taken."""
-        return self._warm_up is None and self.expansion.n_blocks > 0
+        return self.warm_up is None and self.expansion.n_blocks > 0
 
     @property
     def solution(self) -> Expansion:
@@ -149,8 +149,7 @@ class Machine:
     def learn(self, xs: Records, ys: Sequence[Any], ws: Sequence[float] | None = None) -> None:
         """Learn records as `advance` does, without predictions."""
         for rows, targets, weights in self._encoder.take(xs, ys, ws):
-            self._pass(rows, targets, weights, predict=False)
-            self.n_records += sum(y is not None for y in targets)
+            self.learn_rows(rows, targets, weights)
 
     def predict_one(self, x: Mapping[Any, Any]) -> Array:
         """f(x) of a record, (1, K), with the bits that `advance` has; nothing is changed."""
@@ -172,7 +171,7 @@ class Machine:
 
     def state(self) -> State:
         """The fields of the state."""
-        warm_up = self._warm_up
+        warm_up = self.warm_up
         return {
             "n_records": self.n_records,
             **self.inputs.state(),
@@ -207,8 +206,8 @@ class Machine:
         if isinstance(self.targets, Classes) and not np.isin(self._batch.y, np.arange(self.targets.n_outputs)).all():
             raise state_mismatch("batch_targets")
         warms_up = any(name.startswith("warm_up_") for name in state)
-        self._warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
-        if self._warm_up is not None and None in self._warm_up.targets:
+        self.warm_up = WarmUpBuffer.from_state(state, len(self.inputs)) if warms_up else None
+        if self.warm_up is not None and None in self.warm_up.targets:
             raise state_mismatch("warm_up_targets")
         if self.window is not None:
             self.window.load_state(state, len(self.inputs))
@@ -224,10 +223,22 @@ class Machine:
         if self._average is not None:
             self._average.begin_at_last()
 
+    def learn_rows(self, rows: Rows, targets: Sequence[Any], weights: Array) -> None:
+        """Learn encoded records as `learn` does."""
+        self._pass(rows, targets, weights, predict=False)
+        self.n_records += sum(y is not None for y in targets)
+
+    def end_batch(self, n: int) -> None:
+        """Count a batch of n records, of which a step was taken: whatever was known of scores is past."""
+        self.n_records += n
+        self._batch.forget_scores()
+        if self._average is not None:
+            self._average.take(self.history.t)
+
     def learn_plain(self, x: Mapping[Any, Any], y: Any) -> bool:
         """Learn a record of known numbers and a known label, of weight 1; False, and nothing is done, of another."""
         value = self.targets.known(y)
-        if value is None or self._warm_up is not None or not (fast_path := self._open_fast_path()).takes(x):
+        if value is None or self.warm_up is not None or not (fast_path := self._open_fast_path()).takes(x):
             return False
         y = self.targets.admit_known(value)
         self._batch.append_one(fast_path.values, fast_path.scaling, y)
@@ -252,11 +263,8 @@ class Machine:
         parts = []
         start, done = 0, 0
         while start < len(targets):
-            room = self._batch.room
-            if self._warm_up is not None:
-                room = min(room, self._warm_up.room)
-            if self.window is not None:
-                room = min(room, self.window.room)
+            waiting = self._batch, self.warm_up, self.window
+            room = min(part.room for part in waiting if part is not None)
             stop = int(so_far.searchsorted(done + room)) + 1
             segment = slice(start, min(stop, len(targets)))
             part = self._pass_segment(rows.part(segment), targets[segment], weights[segment], learnt[segment], predict)
@@ -277,16 +285,16 @@ class Machine:
             # Gradients are taken at the last solution.
             at_last = None if scores is None or self._average is not None else scores[learnt]
             self._batch.append(kept, encoded.y[learnt], weights[learnt], at_last)
-            if self._warm_up is not None:
-                self._warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
+            if self.warm_up is not None:
+                self.warm_up.append(rows.values[learnt], [y for y in targets if y is not None], weights[learnt])
             if self.window is not None:
                 n_inputs = int(rows.n_known[learnt][-1])
                 known = [y for y in targets if y is not None]
                 self.window.append(rows.values[learnt], n_inputs, known, encoded.y[learnt], weights[learnt])
         if not self._batch.room:
             self._take_step()
-        if self._warm_up is not None and not self._warm_up.room:
-            self._begin_anew(self._warm_up)
+        if self.warm_up is not None and not self.warm_up.room:
+            self.begin_anew()
         if self.window is not None and self.window.is_due:
             self.window.refit()
         return None if scores is None else (encoded, scores)
@@ -307,26 +315,24 @@ class Machine:
         batch, history, expansion = self._batch, self.history, self.expansion
         X, keys = batch.rows(len(self.inputs)), self.inputs.columns.keys
         if not expansion.n_blocks:
-            kernel, rows = expansion.kernel.on_rows(X, keys)
-            expansion.begin(rows, first_bandwidth(kernel, occupied(rows)))
+            begin_expansion(expansion, X, keys)
         scores = batch.scores
         if scores is None:
             scores = expansion.scores(X, keys, _NO_KEYS)
-        K = self.targets.n_outputs
-        scores = padded(scores, K)
-        self.updates.take_step(batch, X, keys, scores)
+        self.updates.take_step(batch, X, keys, padded(scores, self.targets.n_outputs))
         if self._average is not None:
             self._average.take(history.t)
 
-    def _begin_anew(self, warm_up: WarmUpBuffer) -> None:
-        """Fix the bandwidth by the records seen so far and learn them again, as a fresh machine would."""
-        values, targets, weights = warm_up.rows(len(self.inputs)), warm_up.targets, warm_up.weights
-        X = self.inputs.scaler.as_of_now(values)
-        if self.inputs.standardize:
-            X = usual(X)
-        kernel, X = self.expansion.kernel.on_rows(X, self.inputs.columns.keys)
-        bandwidth = median_bandwidth(kernel, occupied(X))
-        self._warm_up = None
+    def begin_anew(self, more: Array | None = None) -> None:
+        """Fix the bandwidth by the records that wait for it and learn them again, as a fresh machine would.
+
+        It is that of more encoded values, (n, d), too, which are not learnt.
+        """
+        warm_up = self.warm_up
+        assert warm_up is not None
+        bandwidth = warm_up.bandwidth(self.inputs, self.expansion.kernel, more)
+        values = warm_up.rows(len(self.inputs))
+        self.warm_up = None
         for part in (self.inputs, self.targets, self.expansion, self.history, self.feature_scale):
             part.forget()
         if self._average is not None:
@@ -335,7 +341,7 @@ class Machine:
         self.expansion.bandwidth = bandwidth
         window, self.window = self.window, None  # which has these records
         try:
-            self._pass(Rows.known(values), targets, np.array(weights), predict=False)
+            self._pass(Rows.known(values), warm_up.targets, np.array(warm_up.weights), predict=False)
         finally:
             self.window = window
 

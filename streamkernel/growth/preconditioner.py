@@ -14,7 +14,7 @@ from streamkernel.state import Array
 
 #: A step of 1 solves the ridge regression; a longer one leaves the mini-batch's gradients with their signs changed.
 LONGEST = 1.0
-_TOO_LARGE = "features are so large that a preconditioned step is not finite"
+TOO_LARGE = "features are so large that a preconditioned step is not finite"
 #: The first step of a mini-batch of one record. It grows as the root of their number: fewer are fitted too closely.
 STEP_OF_ONE = 0.035
 #: It is no longer than that, however large the mini-batch: of a loss with a bounded derivative, which curves less than
@@ -80,7 +80,7 @@ def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: flo
         return out
     if not math.isfinite(ridge):
         # By an infinite ridge the step would be 0, and the model would learn nothing without a word.
-        raise NotFiniteError(_TOO_LARGE)
+        raise NotFiniteError(TOO_LARGE)
     residuals = g * roots[:, None]
     if D <= B:
         mean_outer(phi, residuals * roots[:, None] * B, out)
@@ -91,7 +91,7 @@ def preconditioned_gradient(phi: Array, g: Array, weights: Array, curvature: flo
         _solve(np.ascontiguousarray(P.T), ridge, dual)
         mean_outer(phi, dual.T * roots[:, None] * B, out)
     if not np.isfinite(out).all():
-        raise NotFiniteError(_TOO_LARGE)
+        raise NotFiniteError(TOO_LARGE)
     out /= curvature
     return out
 

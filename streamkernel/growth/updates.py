@@ -15,7 +15,7 @@ from streamkernel.growth.choice import BlockChoice
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.minibatch import MiniBatch
 from streamkernel.growth.own_loss import is_own, require_finite_gradient
-from streamkernel.growth.preconditioner import preconditioned_gradient
+from streamkernel.growth.preconditioner import TOO_LARGE, preconditioned_gradient
 from streamkernel.losses import curvature
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.targets import Targets
@@ -99,9 +99,9 @@ class BlockUpdates:
         self.blocks_per_step = blocks_per_step
         self._expansion = expansion
         self._history = history
-        self._choice = choice
+        self.choice = choice
         self._targets: Any = targets
-        self._regularization = regularization
+        self.regularization = regularization
         self._has_own_loss = is_own(self._targets.loss)
         self._learning = targets if isinstance(targets, LearningTargets) else None
 
@@ -134,32 +134,39 @@ class BlockUpdates:
             weighted = g * batch.w[:, None]
             gbar = column_means(weighted)
             t = self._history.t * self.blocks_per_step + number
-            update = self._choice.choose(t, MiniBatchRecords(self._expansion, X, keys, batch.w, weighted, gbar))
+            update = self.choice.choose(t, MiniBatchRecords(self._expansion, X, keys, batch.w, weighted, gbar))
             # Where no record pulls (every margin of a hinge is held) a block of zeros would cost for ever, and say
             # nothing.
             pulls = bool(weighted.any())
             phi = self._expansion.features(update.block, X, keys) if pulls else None
-            # Beyond -1 coefficients would grow by what is to make them smaller.
-            shrink = max(1 - update.decay * self._regularization, -1.0)
+            shrink = self.shrink(update)
             self._expansion.decay(shrink)
             self._history.decay(shrink)
             if self._learning is not None:
-                self._learning.take_step(update.decay * self._choice.kappa, scores, batch.w)
+                self._learning.take_step(update.decay * self.choice.kappa, scores, batch.w)
             if phi is None:
                 break
-            delta = self._move(update, phi, g, batch.w, gbar)
+            delta = self.move(update, self._gradient(phi, g, batch.w), gbar)
             if number < self.blocks_per_step - 1:
                 scores *= shrink
                 add_products(phi.astype(np.float64), delta, scores)
-        self._history.t += 1
+        self._history.end_step(len(scores))
 
-    def _move(self, update: BlockUpdate, phi: Array, g: Array, weights: Array, gbar: Array) -> Array:
-        """Move a block's coefficients by float64 of shape (K, 2 F), which is returned."""
+    def shrink(self, update: BlockUpdate) -> float:
+        """What an update multiplies all coefficients by."""
+        # Beyond -1 coefficients would grow by what is to make them smaller.
+        return max(1 - update.decay * self.regularization, -1.0)
+
+    def _gradient(self, phi: Array, g: Array, weights: Array) -> Array:
+        """The gradient of a block's coefficients, float64 of shape (K, 2 F), or what is in its place."""
         if self.preconditioned:
-            G = self._preconditioned(phi, g, weights)
-        else:
-            G = np.empty((len(gbar), phi.shape[1]))
-            mean_outer(phi, g * weights[:, None], G)
+            return self._preconditioned(phi, g, weights)
+        G = np.empty((g.shape[1], phi.shape[1]))
+        mean_outer(phi, g * weights[:, None], G)
+        return G
+
+    def move(self, update: BlockUpdate, G: Array, gbar: Array) -> Array:
+        """Move a block's coefficients against the gradient G, and give by what, both float64 of shape (K, 2 F)."""
         size = np.broadcast_to(np.asarray(update.size), gbar.shape)
         delta = -size[:, None] * G
         is_new = update.block == self._expansion.n_blocks
@@ -171,8 +178,12 @@ class BlockUpdates:
         try:
             return preconditioned_gradient(phi, g, weights, curvature(self._targets.loss))
         except NotFiniteError as error:
-            kernel = type(self._expansion.kernel).__name__
-            raise NotFiniteError(
-                f"the kernel {kernel}: {error}: give smaller inputs, a smaller multiple of the kernel, or "
-                "precondition=False"
-            ) from error
+            raise NotFiniteError(self.too_large) from error
+
+    @property
+    def too_large(self) -> str:
+        """A sentence where features are so large that a preconditioned step is not finite."""
+        return (
+            f"the kernel {type(self._expansion.kernel).__name__}: {TOO_LARGE}: give smaller inputs, a smaller multiple "
+            "of the kernel, or precondition=False"
+        )

@@ -6,6 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamkernel.fields import Rules, all_from_zero, array, checked, none_infinite, state_mismatch, untagged
+from streamkernel.growth.bandwidth import occupied, usual
+from streamkernel.kernels import Kernel
+from streamkernel.kernels.drawing import median_bandwidth
+from streamkernel.records.inputs import Inputs
 from streamkernel.state import Array, State, tag
 
 #: Labelled records after which the bandwidth is fixed and the machine starts anew with them.
@@ -48,6 +52,15 @@ class WarmUpBuffer:
             out[at : at + len(part), : part.shape[1]] = part
             at += len(part)
         return out
+
+    def bandwidth(self, inputs: Inputs, kernel: Kernel, more: Array | None = None) -> float:
+        """The median bandwidth of the records, and of others of encoded values (n, d), until there are `WARM_UP`."""
+        values = self.rows(len(inputs))
+        X = inputs.scaler.as_of_now(values if more is None else np.concatenate([values, more])[:WARM_UP])
+        if inputs.standardize:
+            X = usual(X)
+        kernel, X = kernel.on_rows(X, inputs.columns.keys)
+        return median_bandwidth(kernel, occupied(X))
 
     def state(self, n_inputs: int) -> State:
         """The fields of the state."""

@@ -68,7 +68,7 @@ class BatchEncoder:
         if len(ys) != len(xs):
             raise ValueError(f"got {len(ys)} targets for {len(xs)} records: give one a record")
         targets, n_limited = self.targets.prepare(ys)
-        weights = _weights(ws, len(targets))
+        weights = weights_of(ws, len(targets))
         n_ignored_inputs = self.inputs.n_ignored
         for part, rows in self.encoded(xs, targets):
             yield rows, targets[part], weights[part]
@@ -114,7 +114,8 @@ def _slices(xs: Sequence[Mapping[Any, Any]]) -> Iterator[slice]:
     yield slice(start, len(xs))
 
 
-def _weights(ws: Sequence[float] | None, n: int) -> Array:
+def weights_of(ws: Sequence[float] | None, n: int) -> Array:
+    """n weights, float64, cut at `HEAVIEST`; None is 1 each. ValueError where one is no number from 0 up."""
     if ws is None:
         return np.ones(n)
     try:

@@ -19,6 +19,16 @@ from streamkernel.records.rows import Rows
 from streamkernel.state import Array, tag
 
 
+def check_columns(inputs: Inputs, columns: FrameColumns) -> None:
+    """Validate the contents of a frame: ValueError where a value cannot be an input."""
+    if columns.refused:
+        inputs.check([columns.refused])
+    if inputs.is_outside(columns.numbers):
+        assert inputs.domain is not None
+        row, column = np.argwhere(inputs.domain.outside(columns.numbers))[0].tolist()
+        inputs.check([{columns.names[column]: float(columns.numbers[row, column])}])
+
+
 class FrameEncoder:
     """The encoder of a frame: it finds the inputs' columns, and the rows at which new ones are added.
 
@@ -39,12 +49,7 @@ class FrameEncoder:
     """
 
     def __init__(self, inputs: Inputs, columns: FrameColumns, learn: Array) -> None:
-        if columns.refused:
-            inputs.check([columns.refused])
-        if inputs.is_outside(columns.numbers):
-            assert inputs.domain is not None
-            row, column = np.argwhere(inputs.domain.outside(columns.numbers))[0].tolist()
-            inputs.check([{columns.names[column]: float(columns.numbers[row, column])}])
+        check_columns(inputs, columns)
         self._inputs = inputs
         self._names, self._numbers, self._texts = columns.names, columns.numbers, columns.texts
         place = [inputs.columns.numbers.get(name, -1) for name in columns.names]

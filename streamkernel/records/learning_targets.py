@@ -8,9 +8,17 @@ from streamkernel.state import Array
 class LearningTargets(abc.ABC):
     """An encoder of targets with something of its own to learn from the scores of each mini-batch."""
 
-    @abc.abstractmethod
     def observe(self, y: Array, scores: Array, weights: Array) -> None:
-        """Take in a mini-batch before its step.
+        """Take in a mini-batch before its step; arguments as for `observed`."""
+        self.take_observed(len(y), self.observed(y, scores, weights))
+
+    def take_step(self, size: float, scores: Array, weights: Array) -> None:
+        """Take a step as `take_slope` does; arguments as for `slope`."""
+        self.take_slope(size * (self.slope(scores, weights) / len(scores)))
+
+    @abc.abstractmethod
+    def observed(self, y: Array, scores: Array, weights: Array) -> Array:
+        """What there is to be taken in of some rows, as sums over them, float64; nothing is changed.
 
         Parameters
         ----------
@@ -24,14 +32,28 @@ class LearningTargets(abc.ABC):
         """
 
     @abc.abstractmethod
-    def take_step(self, size: float, scores: Array, weights: Array) -> None:
-        """Take a gradient step of this size in whatever the loss depends on beside the scores.
+    def take_observed(self, n: int, sums: Array) -> None:
+        """Take in a mini-batch of n records, of which `observed` gave the sums, before its step."""
+
+    @abc.abstractmethod
+    def slope(self, scores: Array, weights: Array) -> float:
+        """The sum of the weighted derivatives of the loss by whatever it depends on beside the scores.
 
         Parameters
         ----------
-        size
-            The step size by which the coefficients decay in the same step, times the largest k(x, x).
         scores, weights
-            As for `observe`; of several blocks a step, the scores after those before.
+            As for `observed`; of several blocks a step, the scores after those before.
+
+        """
+
+    @abc.abstractmethod
+    def take_slope(self, step: float) -> None:
+        """Take a gradient step of this length in whatever the loss depends on beside the scores.
+
+        Parameters
+        ----------
+        step
+            The mean derivative times the step size by which the coefficients decay in the same step, times the largest
+            k(x, x).
 
         """

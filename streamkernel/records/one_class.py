@@ -61,12 +61,17 @@ class OneClass(LearningTargets):
     def gradient(self, y: Array, scores: Array) -> Array:  # noqa: ARG002 - there is no target
         return np.asarray(self.loss.gradient(self.threshold, scores[:, 0]), np.float64)[:, None]
 
-    def observe(self, y: Array, scores: Array, weights: Array) -> None:  # noqa: ARG002 - each record counts once
-        self.n_flagged += int((scores[:, 0] < self.threshold).sum())
+    def observed(self, y: Array, scores: Array, weights: Array) -> Array:  # noqa: ARG002 - each record counts once
+        return np.array([(scores[:, 0] < self.threshold).sum()], np.float64)
 
-    def take_step(self, size: float, scores: Array, weights: Array) -> None:
-        slopes = self.loss.threshold_gradient(self.threshold, scores[:, 0])
-        moved = self.threshold - size * float(np.mean(weights * slopes))
+    def take_observed(self, n: int, sums: Array) -> None:  # noqa: ARG002 - of whatever number
+        self.n_flagged += int(sums[0])
+
+    def slope(self, scores: Array, weights: Array) -> float:
+        return float(np.sum(weights * self.loss.threshold_gradient(self.threshold, scores[:, 0])))
+
+    def take_slope(self, step: float) -> None:
+        moved = self.threshold - step
         self.threshold = min(max(moved, -LARGEST_THRESHOLD), LARGEST_THRESHOLD)
 
     def novelty(self, encoded: Encoded, scores: Array) -> Array:

@@ -91,19 +91,27 @@ class TwoSamples(LearningTargets):
         slopes = np.asarray(self.loss.gradient(y, scores[:, 0]), np.float64)
         return np.asarray(slopes / self.shares[y.astype(np.int64)])[:, None]
 
-    def observe(self, y: Array, scores: Array, weights: Array) -> None:
-        self.counts *= self._memory ** len(y)
+    def observed(self, y: Array, scores: Array, weights: Array) -> Array:
+        sums = []
         clipped = self.log_ratios(scores)
         for side, values in enumerate((np.exp(clipped), clipped)):
             own = y == side
-            total = float(weights[own].sum())
+            sums += [own.sum(), weights[own].sum(), weights[own] @ (values[own] - self.means[side])]
+        return np.array(sums, np.float64)
+
+    def take_observed(self, n: int, sums: Array) -> None:
+        self.counts *= self._memory**n
+        for side, (count, total, delta) in enumerate(sums.reshape(2, 3).tolist()):
             self.counts[side] += total
             if total:
-                size = self.sizes[side] * self._memory ** int(own.sum()) + total
-                self.means[side] += float(weights[own] @ (values[own] - self.means[side])) / size
+                size = self.sizes[side] * self._memory ** int(count) + total
+                self.means[side] += delta / size
                 self.sizes[side] = size
 
-    def take_step(self, size: float, scores: Array, weights: Array) -> None:
+    def slope(self, scores: Array, weights: Array) -> float:  # noqa: ARG002 - nothing but f is learnt by steps
+        return 0.0
+
+    def take_slope(self, step: float) -> None:
         """Nothing but f is learnt by steps."""
 
     def log_ratios(self, scores: Array) -> Array:

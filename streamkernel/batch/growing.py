@@ -1,0 +1,196 @@
+"""The batch step of a growing machine: one step of DSG, UDSG or CDSG on all rows given.
+
+The first rows fix what a machine begins with, by a sample: the moments of inputs and targets, a bandwidth that is left
+to the data, the scale of features without a bound and the first step size. Every batch is scaled by the moments of
+those before it, into which its own sample is taken afterwards.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, score
+from streamkernel.batch.rows import BatchRows, ScoredBatch
+from streamkernel.batch.sample import BatchSample
+from streamkernel.batch.sums import BlockSums, GradientSums
+from streamkernel.compute.cholesky import factorise, solve
+from streamkernel.compute.features import largest_eigenvalue
+from streamkernel.finite import NotFiniteError
+from streamkernel.growth.bandwidth import begin_expansion
+from streamkernel.growth.machine import Machine
+from streamkernel.losses import curvature
+from streamkernel.records.classes import Classes
+from streamkernel.records.learning_targets import LearningTargets
+from streamkernel.records.numbers import Numbers
+from streamkernel.records.rows import Rows
+from streamkernel.records.two_sides import TwoSides
+from streamkernel.records.vocabulary import admissible, count_vocabulary, known_labels
+from streamkernel.state import Array
+
+#: Rows of the sample by which a kernel is measured: its matrix is of so many rows and columns.
+MEASURED = 512
+
+
+@dataclass(frozen=True)
+class _StepRecords:
+    """The rows of a batch as the choice of a block sees them."""
+
+    machine: Machine
+    batch: BatchRows
+    sums: GradientSums
+    sample: BatchSample
+
+    @property
+    def size(self) -> int:
+        return self.sums.n
+
+    @cached_property
+    def rows(self) -> Array:
+        return scaled(self.machine, self.sample.values[:MEASURED])
+
+    @property
+    def keys(self) -> Array:
+        return self.machine.inputs.columns.keys
+
+    @property
+    def mean_gradient(self) -> Array:
+        return self.sums.gradient / self.sums.n
+
+    @property
+    def largest_gradient(self) -> float:
+        return self.sums.gradient_norm
+
+    @property
+    def largest_weight(self) -> float:
+        return self.sums.weight
+
+    def largest_eigenvalue(self, block: int) -> float:
+        gram = self.batch.reduce(GramPass(block)).gram
+        return float(largest_eigenvalue(_whole(gram) / self.sums.n))
+
+
+def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
+    """Take one step on the rows of a batch, and give what is known of them.
+
+    A machine that has yet to choose its bandwidth, and is given fewer rows than that takes, learns them one by one.
+
+    Raises
+    ------
+    NotFiniteError
+        Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
+
+    """
+    scored = batch.score(machine, score)
+    n_columns = len(machine.inputs)
+    columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
+    machine.inputs.add(columns)
+    if columns or labels:
+        machine.targets.admit(machine.targets.prepare(labels)[0])
+        scored = batch.score(machine, score)
+    sample = scored.sample
+    if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
+        machine.learn_rows(Rows.known(sample.values), sample.targets, sample.weights)
+    elif sample.targets:
+        begins = _begin(machine, sample)
+        if not begins and columns:
+            _take_moments(machine, sample, slice(n_columns, None))
+        if begins or columns:
+            scored = batch.score(machine, score)
+        _take_step(machine, batch, scored)
+        if not begins:
+            _take_moments(machine, sample, slice(n_columns))
+            _take_targets(machine, sample)
+    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary)
+    machine.targets.n_limited += scored.n_clipped
+    return scored
+
+
+def scaled(machine: Machine, values: Array) -> Array:
+    """Encoded values scaled as of now, of the expansion's dtype."""
+    return np.ascontiguousarray(machine.inputs.scaler.as_of_now(values).astype(machine.expansion.dtype))
+
+
+def _begin(machine: Machine, sample: BatchSample) -> bool:
+    """Fix what the first rows decide; False where that was done."""
+    expansion = machine.expansion
+    if machine.warm_up is None and expansion.n_blocks:
+        return False
+    _take_moments(machine, sample, slice(None))
+    if machine.warm_up is not None:
+        targets = machine.targets
+        labels = list(known_labels(targets)) if isinstance(targets, Classes | TwoSides) else []
+        machine.begin_anew(sample.values)
+        targets.admit(labels)
+        _take_moments(machine, sample, slice(None))
+    _take_targets(machine, sample)
+    if not expansion.n_blocks:
+        begin_expansion(expansion, scaled(machine, sample.values), machine.inputs.columns.keys)
+    return True
+
+
+def _take_moments(machine: Machine, sample: BatchSample, columns: slice) -> None:
+    """Take the values of a sample into the moments of some columns."""
+    scaler = machine.inputs.scaler
+    before = scaler.moments.copy()
+    scaler.scale(Rows.known(sample.values), np.ones(len(sample.values), np.bool_), np.dtype(np.float64))
+    before[columns] = scaler.moments[columns]
+    scaler.moments[:] = before
+
+
+def _take_targets(machine: Machine, sample: BatchSample) -> None:
+    """Take the targets of a sample into the moments of numbers."""
+    if isinstance(machine.targets, Numbers):
+        machine.targets.admit(sample.targets)
+
+
+def _take_step(machine: Machine, batch: BatchRows, scored: ScoredBatch) -> None:
+    updates, history, expansion, targets = machine.updates, machine.history, machine.expansion, machine.targets
+    K = targets.n_outputs
+    sums: GradientSums = scored.sums
+    expansion.widen(K)
+    history.widen(K)
+    learning = targets if isinstance(targets, LearningTargets) else None
+    if learning is not None:
+        learning.take_observed(sums.n, sums.observed)
+    moves: list[Move] = []
+    for number in range(updates.blocks_per_step):
+        if moves or learning is not None:
+            sums = batch.reduce(GradientPass(targets, tuple(moves)))
+        records = _StepRecords(machine, batch, sums, scored.sample)
+        update = updates.choice.choose(history.t * updates.blocks_per_step + number, records)
+        shrink = updates.shrink(update)
+        found = None
+        if sums.n_pulling:
+            found = batch.reduce(BlockPass(update.block, targets, tuple(moves), updates.preconditioned))
+        expansion.decay(shrink)
+        history.decay(shrink)
+        if learning is not None:
+            learning.take_slope(update.decay * updates.choice.kappa * (sums.slope / sums.n))
+        if found is None:
+            break
+        G = _solution(machine, found) if updates.preconditioned else found.gradient / sums.n
+        moves.append(Move(update.block, shrink, updates.move(update, G, records.mean_gradient)))
+    history.end_step(sums.n)
+    machine.end_batch(sums.n)
+
+
+def _solution(machine: Machine, sums: BlockSums) -> Array:
+    """(Phi^T W Phi + r I)^-1 Phi^T W g / L of a block, as `preconditioned_gradient` has it, (K, D)."""
+    ridge = sums.squares / sums.weight if sums.weight else 0.0
+    if not ridge:
+        return np.zeros_like(sums.gradient)
+    if math.isfinite(ridge):
+        C, x = sums.gram.copy(), sums.gradient.copy()
+        np.fill_diagonal(C, C.diagonal() + ridge)
+        factorise(C)
+        solve(C, x)
+        if np.isfinite(x).all():
+            return np.asarray(x / curvature(machine.targets.loss))
+    raise NotFiniteError(machine.updates.too_large)
+
+
+def _whole(upper: Array) -> Array:
+    """A symmetric matrix by its upper triangle."""
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)

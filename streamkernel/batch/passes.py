@@ -1,0 +1,225 @@
+"""The passes of a batch step over rows, as functions of a model as it was sent out and of rows: nothing is changed.
+
+They run where the rows are. What they give adds up, so that no pass depends on how the rows are parted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamkernel.batch.chunk import BatchChunk, EncodedChunk, encode
+from streamkernel.batch.sums import BlockSums, GradientSums, Sums
+from streamkernel.compute.cholesky import add_gram, add_products
+from streamkernel.compute.features import mean_outer
+from streamkernel.growth.machine import Machine
+from streamkernel.growth.own_loss import is_own, require_finite_gradient
+from streamkernel.records.classes import Classes
+from streamkernel.records.learning_targets import LearningTargets
+from streamkernel.records.results import BatchResult, padded
+from streamkernel.records.targets import Encoded, Targets
+from streamkernel.state import Array
+
+#: Rows whose features are in memory at once.
+AT_ONCE = 4096
+_NO_KEYS = np.zeros(0, np.uint64)
+
+
+class ScoredRows(NamedTuple):
+    """Learnt rows with the scores they had before the step.
+
+    Attributes
+    ----------
+    X
+        Scaled rows, shape (n, d), of the expansion's dtype.
+    y, w
+        Encoded targets and weights, float64 of shape (n,).
+    scores
+        f(x), float64 of shape (n, K).
+
+    """
+
+    X: Array
+    y: Array
+    w: Array
+    scores: Array
+
+
+class ScoredChunk(NamedTuple):
+    """A chunk as a model saw it before the step.
+
+    Attributes
+    ----------
+    encoded
+        All rows as numbers.
+    result
+        The predictions of all rows.
+    rows
+        What is kept of the learnt rows for later passes; None where there are none.
+    sums
+        What the model asks of the learnt rows.
+
+    """
+
+    encoded: EncodedChunk
+    result: BatchResult
+    rows: ScoredRows | None
+    sums: Sums
+
+
+class Move(NamedTuple):
+    """What became of a block in this step, of which the scores of its rows follow.
+
+    Attributes
+    ----------
+    block
+        Its number.
+    shrink
+        What all coefficients were multiplied by before.
+    delta
+        What was added to its coefficients, float64 of shape (K, D).
+
+    """
+
+    block: int
+    shrink: float
+    delta: Array
+
+
+def score(machine: Machine, chunk: BatchChunk) -> ScoredChunk:
+    """Encode and predict a chunk, and take the sums of its gradients."""
+    inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
+    encoded = encode(inputs, targets, chunk)
+    X = np.ascontiguousarray(inputs.scaler.as_of_now(encoded.values).astype(expansion.dtype))
+    keys, K, learnt = inputs.columns.keys, targets.n_outputs, encoded.learnt
+    scores = padded(machine.solution.scores(X, keys, _NO_KEYS), K)
+    # Gradients are taken at the last solution.
+    is_last = machine.solution is expansion
+    at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
+    of_targets = Encoded(encoded.y, _known_before(machine, len(X)))
+    losses = targets.losses(of_targets, scores)
+    rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
+    return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, GradientPass(targets)(machine, rows))
+
+
+def _known_before(machine: Machine, n: int) -> Array:
+    """What was known of targets before the batch, (n, 2), as `Encoded.before` has it."""
+    if not machine.expansion.n_blocks:
+        return np.zeros((n, 2))
+    before = machine.targets.admit([None] * n).before
+    if isinstance(machine.targets, Classes):  # of which some may have come with this batch
+        before[:, 0] = machine.expansion.n_outputs
+    return before
+
+
+@dataclass(frozen=True)
+class GradientPass:
+    """The gradients of rows after some moves of this step.
+
+    Attributes
+    ----------
+    targets
+        As they are by now.
+    moves
+        What became of blocks in this step so far.
+
+    """
+
+    targets: Targets
+    moves: tuple[Move, ...] = ()
+
+    def __call__(self, machine: Machine, rows: ScoredRows) -> GradientSums:
+        scores = moved(machine, rows, self.moves)
+        targets: Any = self.targets
+        g, w = weighted(targets, rows, scores)
+        norms = np.sqrt(np.einsum("ik,ik->i", g, g))
+        learning = targets if isinstance(targets, LearningTargets) else None
+        return GradientSums(
+            len(w),
+            g.sum(axis=0),
+            int(g.any(axis=1).sum()),
+            float(norms.max(initial=0.0)),
+            float(w.max(initial=0.0)),
+            np.zeros(0) if learning is None else learning.observed(rows.y, scores, w),
+            0.0 if learning is None else learning.slope(scores, w),
+        )
+
+
+@dataclass(frozen=True)
+class BlockPass:
+    """The gradient of a block's coefficients, and what else a step of them needs.
+
+    Attributes
+    ----------
+    block
+        Its number.
+    targets, moves
+        As `GradientPass` has them.
+    with_gram
+        Whether the step is preconditioned.
+
+    """
+
+    block: int
+    targets: Targets
+    moves: tuple[Move, ...]
+    with_gram: bool
+
+    def __call__(self, machine: Machine, rows: ScoredRows) -> BlockSums:
+        expansion, keys = machine.expansion, machine.inputs.columns.keys
+        g, w = weighted(self.targets, rows, moved(machine, rows, self.moves))
+        D = expansion.width
+        gradient, part = np.zeros((g.shape[1], D)), np.empty((g.shape[1], D))
+        gram = np.zeros((D, D) if self.with_gram else (0, 0))
+        squares = 0.0
+        for some in _slices(len(w)):
+            phi = expansion.features(self.block, rows.X[some], keys)
+            mean_outer(phi, g[some] * len(phi), part)
+            gradient += part
+            if self.with_gram:
+                P = phi * np.sqrt(w[some])[:, None]
+                add_gram(P, 0, len(P), 0, 1.0, gram)
+                squares += float(np.einsum("ij,ij->", P, P))
+        return BlockSums(gradient, gram, squares, float(w.sum()))
+
+
+@dataclass(frozen=True)
+class GramPass:
+    """The second moments of a block's features, of which the longest step follows that they allow."""
+
+    block: int
+
+    def __call__(self, machine: Machine, rows: ScoredRows) -> BlockSums:
+        expansion, keys = machine.expansion, machine.inputs.columns.keys
+        D = expansion.width
+        gram = np.zeros((D, D))
+        for some in _slices(len(rows.w)):
+            P = expansion.features(self.block, rows.X[some], keys) * np.sqrt(rows.w[some])[:, None]
+            add_gram(P, 0, len(P), 0, 1.0, gram)
+        return BlockSums(np.zeros((0, D)), gram, float(np.trace(gram)), float(rows.w.sum()))
+
+
+def moved(machine: Machine, rows: ScoredRows, moves: Sequence[Move]) -> Array:
+    """The scores of rows after some moves, float64 of shape (n, K)."""
+    if not moves:
+        return rows.scores
+    scores = rows.scores.copy()
+    for move in moves:
+        scores *= move.shrink
+        for some in _slices(len(scores)):
+            phi = machine.expansion.features(move.block, rows.X[some], machine.inputs.columns.keys)
+            add_products(phi.astype(np.float64), move.delta, scores[some])
+    return scores
+
+
+def weighted(targets: Any, rows: ScoredRows, scores: Array) -> tuple[Array, Array]:
+    """The gradients times the weights, (n, K), and the weights; NotFiniteError where a user's loss gives none."""
+    g = targets.gradient(rows.y, scores)
+    if is_own(targets.loss):
+        require_finite_gradient(targets.loss, g, rows.y, scores)
+    return g * rows.w[:, None], rows.w
+
+
+def _slices(n: int) -> list[slice]:
+    return [slice(start, start + AT_ONCE) for start in range(0, n, AT_ONCE)]

@@ -1,0 +1,82 @@
+"""Sums over the learnt rows of a batch, of which a step is made; those of its parts add up in float64."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Self
+
+import numpy as np
+
+from streamkernel.state import Array
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over rows: each field is a number or an array that adds up, or of which the largest counts."""
+
+    #: The fields of which the largest counts.
+    largest: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def total(cls, parts: Sequence[Self]) -> Self:
+        """The sums over the rows of all parts, of which there is at least one, added in this order."""
+        total = {field.name: getattr(parts[0], field.name) for field in fields(cls)}
+        for part in parts[1:]:
+            for name, value in total.items():
+                other = getattr(part, name)
+                total[name] = np.maximum(value, other) if name in cls.largest else value + other
+        return cls(**total)
+
+
+@dataclass(frozen=True)
+class GradientSums(Sums):
+    """What a step asks of the gradients g_i of its records, with weights w_i.
+
+    Attributes
+    ----------
+    n
+        The records.
+    gradient
+        sum_i w_i g_i, float64 of shape (K,).
+    n_pulling
+        Records with w_i g_i that is not 0.
+    gradient_norm
+        The largest |w_i g_i|.
+    weight
+        The largest w_i.
+    observed, slope
+        What an encoder of targets that learns from scores asks for.
+
+    """
+
+    largest: ClassVar[frozenset[str]] = frozenset({"gradient_norm", "weight"})
+
+    n: int
+    gradient: Array
+    n_pulling: int
+    gradient_norm: float
+    weight: float
+    observed: Array
+    slope: float
+
+
+@dataclass(frozen=True)
+class BlockSums(Sums):
+    """What a step asks of the features phi_i of a block.
+
+    Attributes
+    ----------
+    gradient
+        sum_i w_i g_i phi_i^T, float64 of shape (K, D).
+    gram
+        sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle; (0, 0) where it is not asked for.
+    squares
+        sum_i w_i |phi_i|^2.
+    weight
+        sum_i w_i.
+
+    """
+
+    gradient: Array
+    gram: Array
+    squares: float
+    weight: float

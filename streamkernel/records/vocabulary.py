@@ -1,0 +1,198 @@
+"""The vocabulary of a batch: the inputs, values and labels that its rows bring and a model does not know yet.
+
+Vocabularies of parts of a batch merge in any order, and new columns and labels are added in the order of their keys:
+however the rows are parted, the model comes to know the same.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from streamkernel.input_keys import key_of
+from streamkernel.records.classes import Classes
+from streamkernel.records.frames import FrameColumns
+from streamkernel.records.inputs import Inputs
+from streamkernel.records.targets import Targets
+from streamkernel.records.two_sides import TwoSides
+from streamkernel.state import Array, tag, untag
+
+_WithLabels = Classes | TwoSides
+
+
+@dataclass
+class TextCounts:
+    """The learnt values of one string input.
+
+    Attributes
+    ----------
+    n_known, n_unknown
+        Rows with a value that has an indicator, and without one.
+    values
+        Distinct values without an indicator, of many those with the smallest keys.
+
+    """
+
+    n_known: int = 0
+    n_unknown: int = 0
+    values: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Vocabulary:
+    """What the learnt rows of a batch bring.
+
+    Attributes
+    ----------
+    numbers
+        Rows with each number that has no column, by its name.
+    texts
+        The values of each string input, by its name.
+    labels
+        Labels that are not known, of many those whose tags come first.
+    n_unknown_labels
+        Rows with such a label.
+
+    """
+
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    texts: dict[Hashable, TextCounts] = field(default_factory=dict)
+    labels: set[Hashable] = field(default_factory=set)
+    n_unknown_labels: int = 0
+
+    def merge(self, other: "Vocabulary", inputs: Inputs, targets: Targets) -> None:
+        """Take in the vocabulary of other rows."""
+        for name, n in other.numbers.items():
+            self.numbers[name] = self.numbers.get(name, 0) + n
+        for name, theirs in other.texts.items():
+            own = self.texts.setdefault(name, TextCounts())
+            own.n_known += theirs.n_known
+            own.n_unknown += theirs.n_unknown
+            own.values = _fewest_values(name, own.values | theirs.values, inputs.max_inputs)
+        self.labels = _fewest_labels(self.labels | other.labels, targets)
+        self.n_unknown_labels += other.n_unknown_labels
+
+
+def vocabulary(inputs: Inputs, targets: Targets, columns: FrameColumns, ys: list[Any]) -> Vocabulary:
+    """The vocabulary of the rows of a frame.
+
+    Parameters
+    ----------
+    inputs, targets
+        Those of a model, which are not changed.
+    columns
+        The contents of the frame.
+    ys
+        Targets as plain values; a row whose target is None brings nothing.
+
+    """
+    found = Vocabulary()
+    learnt = np.array([y is not None for y in ys], np.bool_)
+    for j, name in enumerate(columns.names):
+        if name not in inputs.columns.numbers and (n := int((~np.isnan(columns.numbers[learnt, j])).sum())):
+            found.numbers[name] = n
+    for text in columns.texts:
+        codes = text.codes[learnt]
+        counts = np.bincount(codes[codes >= 0], minlength=len(text.values))
+        known = inputs.columns.indicators.get(text.name, {})
+        is_known = np.array([value in known for value in text.values], np.bool_)
+        new = {text.values[code] for code in np.flatnonzero((counts > 0) & ~is_known).tolist()}
+        new = _fewest_values(text.name, new, inputs.max_inputs)
+        found.texts[text.name] = TextCounts(int(counts[is_known].sum()), int(counts[~is_known].sum()), new)
+    if isinstance(targets, _WithLabels):
+        unknown = unknown_labels(targets, ys)
+        found.labels = _fewest_labels(unknown, targets)
+        found.n_unknown_labels = sum(y in unknown for y in ys) if unknown else 0
+    return found
+
+
+def unknown_labels(targets: _WithLabels, ys: Iterable[Any]) -> set[Hashable]:
+    """The labels among plain values, None left out, that have no column or side."""
+    known = set(known_labels(targets))
+    return {y for y in set(ys) if y is not None and y not in known}
+
+
+def known_labels(targets: _WithLabels) -> dict[Hashable, float]:
+    """The column or side of each label that was seen."""
+    if isinstance(targets, TwoSides):
+        return {label: float(side) for side, label in enumerate(targets.labels) if targets.seen[side]}
+    return {label: float(column) for column, label in enumerate(targets.labels)}
+
+
+def admissible(inputs: Inputs, targets: Targets, found: Vocabulary) -> tuple[list[list[Any]], list[Hashable]]:
+    """The columns and labels of a vocabulary that there is room for, each in the order of their keys.
+
+    Of two inputs of one key the first by name has it, and one whose key another input has is ignored. How many values
+    of a string input there is room for depends on its repetitions before the batch.
+    """
+    by_key: dict[int, list[Any]] = {}
+    for tagged in _tagged(found):
+        key = key_of(tagged)
+        if not inputs.columns.is_taken(key) and (key not in by_key or repr(tagged) < repr(by_key[key])):
+            by_key[key] = tagged
+    columns: list[list[Any]] = []
+    n_values = {name: len(inputs.columns.indicators.get(name, ())) for name in found.texts}
+    for key in sorted(by_key):
+        if len(columns) == inputs.room:
+            break
+        kind, tagged_name, *_ = by_key[key]
+        if kind == "indicator":
+            name = untag(tagged_name)
+            if not inputs.repeats.has_room(name, n_values[name]):
+                continue
+            n_values[name] += 1
+        columns.append(by_key[key])
+    labels = sorted(found.labels, key=lambda label: repr(tag(label)))
+    if isinstance(targets, Classes):
+        labels = labels[: max(targets.max_classes - len(targets.labels), 0)]
+    return columns, labels
+
+
+def count_vocabulary(inputs: Inputs, targets: Targets, found: Vocabulary) -> None:
+    """Count repetitions, and the inputs and labels of a batch that there was no room for."""
+    inputs.n_ignored += sum(found.numbers.values())
+    for name, text in found.texts.items():
+        if text.n_known:
+            inputs.repeats.add(name, text.n_known)
+        n_values = len(inputs.columns.indicators.get(name, ()))
+        if text.n_unknown and inputs.repeats.has_room(name, n_values):
+            inputs.n_ignored += text.n_unknown
+        elif text.n_unknown:
+            inputs.repeats.note_without(name, n_values)
+    if found.n_unknown_labels:
+        targets.n_limited += found.n_unknown_labels
+
+
+def _tagged(found: Vocabulary) -> Iterable[list[Any]]:
+    for name in found.numbers:
+        yield ["number", tag(name)]
+    for name, text in found.texts.items():
+        for value in text.values:
+            yield ["indicator", tag(name), value]
+
+
+def _fewest_values(name: Hashable, values: set[str], most: int) -> set[str]:
+    if len(values) <= most:
+        return values
+    return set(sorted(values, key=lambda value: key_of(["indicator", tag(name), value]))[:most])
+
+
+def _fewest_labels(labels: set[Hashable], targets: Targets) -> set[Hashable]:
+    most = targets.max_classes if isinstance(targets, Classes) else 3  # of two sides a third is refused
+    return labels if len(labels) <= most else set(sorted(labels, key=lambda label: repr(tag(label)))[:most])
+
+
+def known_values(inputs: Inputs, columns: FrameColumns) -> Array:
+    """The values of the rows of a frame in the inputs' columns, float64 of shape (n, d); NaN where not observed."""
+    values = np.full((len(columns.numbers), len(inputs)), np.nan)
+    for j, name in enumerate(columns.names):
+        place = inputs.columns.numbers.get(name)
+        if place is not None:
+            values[:, place] = columns.numbers[:, j]
+    for text in columns.texts:
+        known = inputs.columns.indicators.get(text.name, {})
+        places = np.array([*(known.get(value, -1) for value in text.values), -1])[text.codes]
+        rows = np.flatnonzero(places >= 0)
+        values[rows, places[rows]] = 1.0
+    return values
