@@ -18,7 +18,7 @@ LAYERS = [
     {"adaptive", "growth"},
     {"batch", "gaussian_process", "window"},
     {"estimators"},
-    {"daemon", "__main__"},
+    {"daemon", "spark", "__main__"},
 ]
 # The two machines stand side by side: neither knows the other. Nor does what they read know what they learn on.
 APART = ({"adaptive"}, {"growth"}), ({"records"}, {"kernels", "expansion"})

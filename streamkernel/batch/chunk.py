@@ -36,6 +36,11 @@ class BatchChunk(NamedTuple):
     y: list[Any]
     w: Any
 
+    @classmethod
+    def empty(cls) -> "BatchChunk":
+        """A chunk of no rows."""
+        return cls(Frame(np.zeros((0, 0))), [], None)
+
 
 @dataclass(frozen=True)
 class EncodedChunk:

@@ -1,0 +1,129 @@
+"""The books of a query: what a model has learnt of it, kept with the model in a checkpoint of the daemon's format."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+from streamkernel.daemon.base.counts import RecordCounts
+from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.checkpoints.file import Checkpoint
+from streamkernel.daemon.checkpoints.payload import dump_with_digest, load_model
+from streamkernel.daemon.checkpoints.schema import check_header
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.recovery.description import describe_model
+from streamkernel.daemon.recovery.header import check_versions, versions
+from streamkernel.estimators.base import StreamEstimator
+from streamkernel.representation import lines
+from streamkernel.spark.progress import StreamProgress
+from streamkernel.spark.tally import Tally
+
+__all__ = ["Books", "CheckpointBooks", "MemoryBooks"]
+
+
+class Books(Protocol):
+    """What a model has learnt of a query."""
+
+    progress: StreamProgress
+    #: Whether positions tell which records were learnt.
+    has_positions: bool
+
+    def enter(self, progress: StreamProgress, model: StreamEstimator, tally: Tally) -> None:
+        """Make it durable that a micro-batch was learnt, with the model as it is by now."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
+class MemoryBooks:
+    """Books that end with the process."""
+
+    has_positions = False
+
+    def __init__(self) -> None:
+        self.progress = StreamProgress()
+
+    def enter(self, progress: StreamProgress, model: StreamEstimator, tally: Tally) -> None:  # noqa: ARG002 - not kept
+        self.progress = progress
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class CheckpointBooks:
+    """Books in a directory of checkpoints, each of a model with the micro-batch that it learnt last.
+
+    Parameters
+    ----------
+    directory
+        For one query alone; a lock keeps any other out, on the same machine.
+    model
+        The model as its owner made it: it goes on with the state of the newest checkpoint, where there is one.
+    keep
+        How many checkpoints stay. Defaults to 3.
+
+    Raises
+    ------
+    CheckpointError, OSError
+        The directory is in use, or what is in it cannot be used.
+
+    """
+
+    has_positions = False
+
+    def __init__(self, directory: Path, model: StreamEstimator, keep: int = 3) -> None:
+        self.progress = StreamProgress()
+        self._counts = RecordCounts()
+        self._model = model
+        self._store = CheckpointStore(directory, keep)
+        self._store.lock()
+        try:
+            self._store.restore(self._restore, remedy="put a sound one back, or give another directory")
+        except BaseException:
+            self._store.close()
+            raise
+
+    def _restore(self, checkpoint: Checkpoint) -> bool:
+        header = checkpoint.header
+        check_header(header)
+        check_versions(header, "give another directory")
+        if header.get("models") or header.get("labels"):
+            raise UnfitError("holds several models or late labels, which are not learnt here: give another directory")
+        restored = load_model(checkpoint.payload, self._model.clone())
+        self._model.__setstate__(restored.__getstate__())
+        self._counts = RecordCounts(**header["account"])
+        self.progress = StreamProgress.from_json(header.get("spark"))
+        return True
+
+    def enter(self, progress: StreamProgress, model: StreamEstimator, tally: Tally) -> None:
+        payload, digest = dump_with_digest(model)
+        learnt = RecordCounts(tally.n, tally.n, tally.n_learnt, tally.n - tally.n_learnt)
+        counts = RecordCounts(**self._counts.to_json())
+        counts.add(learnt)
+        self._store.write(_header(model, digest, counts, progress), payload)
+        self._counts, self.progress = counts, progress
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _header(
+    model: StreamEstimator, digest: str | None, counts: RecordCounts, progress: StreamProgress
+) -> dict[str, Any]:
+    sections = {"model": [{type(model).__name__: lines(model)}], "source": {"kind": "spark"}}
+    return {
+        "written": time.time(),
+        "mode": "learn",
+        "account": counts.to_json(),
+        "recent_dead": [],
+        "positions": [],
+        "outputs": {},
+        "spark": progress.to_json(),
+        "config": sections,
+        "config_hash": hashlib.sha256(json.dumps(sections, sort_keys=True).encode()).hexdigest(),
+        "model": describe_model(model, digest),  # type: ignore[arg-type]  # an estimator is a model
+        "versions": versions(),
+    }
