@@ -66,7 +66,7 @@ class FrameColumns(NamedTuple):
 
 
 #: All names, those of the columns that are numbers throughout with their values, and the others as Python values.
-_Parts = tuple[list[Any], list[Any], Array, dict[Any, list[Any]]]
+FrameParts = tuple[list[Any], list[Any], Array, dict[Any, list[Any]]]
 
 
 class Frame:
@@ -108,7 +108,7 @@ class Frame:
             A column's name is of a type that no input's name may have.
 
         """
-        order, names, matrix, listed = self._parts() if self._array is None else _parts_of(self._array)
+        order, names, matrix, listed = self._parts()
         mixed = {name: _look_through(values) for name, values in listed.items()}
         held = [name for name, column in mixed.items() if column.numbers is not None]
         numbers = np.full((len(self), len(names) + len(held) + 1), np.nan)
@@ -151,7 +151,9 @@ class Frame:
         columns = dict(zip(labels, np.array(values.T, order="C"), strict=True))
         return to_native_frame(columns, like=self._frame)
 
-    def _parts(self) -> _Parts:
+    def _parts(self) -> FrameParts:
+        if self._array is not None:
+            return _parts_of(self._array)
         numeric = {_plain(name): type(dtype) in _MATRIX for name, dtype in self._frame.schema.items()}
         names = [name for name, plain in numeric.items() if plain]
         # By position: narwhals takes a name that is a number for one.
@@ -162,7 +164,7 @@ class Frame:
         return list(numeric), names, matrix, listed
 
 
-def _parts_of(array: Array) -> _Parts:
+def _parts_of(array: Array) -> FrameParts:
     order = list(range(array.shape[1]))
     if array.dtype.kind in "biuf":
         return order, [*order], array, {}

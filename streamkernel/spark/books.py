@@ -18,8 +18,8 @@ from streamkernel.daemon.recovery.description import describe_model
 from streamkernel.daemon.recovery.header import check_versions, versions
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.representation import lines
+from streamkernel.spark.partials import Partials
 from streamkernel.spark.progress import StreamProgress
-from streamkernel.spark.tally import Tally
 
 __all__ = ["Books", "CheckpointBooks", "MemoryBooks"]
 
@@ -31,7 +31,7 @@ class Books(Protocol):
     #: Whether positions tell which records were learnt.
     has_positions: bool
 
-    def enter(self, progress: StreamProgress, model: StreamEstimator, tally: Tally) -> None:
+    def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
         """Make it durable that a micro-batch was learnt, with the model as it is by now."""
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class MemoryBooks:
     def __init__(self) -> None:
         self.progress = StreamProgress()
 
-    def enter(self, progress: StreamProgress, model: StreamEstimator, tally: Tally) -> None:  # noqa: ARG002 - not kept
+    def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - not kept
         self.progress = progress
 
     def close(self) -> None:
@@ -81,7 +81,8 @@ class CheckpointBooks:
         self._store = CheckpointStore(directory, keep)
         self._store.lock()
         try:
-            self._store.restore(self._restore, remedy="put a sound one back, or give another directory")
+            if self._store.restore(self._restore, remedy="put a sound one back, or give another directory") is None:
+                self._write(model, self._counts, self.progress)  # a seed that was drawn must survive a kill
         except BaseException:
             self._store.close()
             raise
@@ -98,13 +99,17 @@ class CheckpointBooks:
         self.progress = StreamProgress.from_json(header.get("spark"))
         return True
 
-    def enter(self, progress: StreamProgress, model: StreamEstimator, tally: Tally) -> None:
-        payload, digest = dump_with_digest(model)
+    def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:
+        tally = partials.tally
         learnt = RecordCounts(tally.n, tally.n, tally.n_learnt, tally.n - tally.n_learnt)
         counts = RecordCounts(**self._counts.to_json())
         counts.add(learnt)
-        self._store.write(_header(model, digest, counts, progress), payload)
+        self._write(model, counts, progress)
         self._counts, self.progress = counts, progress
+
+    def _write(self, model: StreamEstimator, counts: RecordCounts, progress: StreamProgress) -> None:
+        payload, digest = dump_with_digest(model)
+        self._store.write(_header(model, digest, counts, progress), payload)
 
     def close(self) -> None:
         self._store.close()
@@ -121,7 +126,7 @@ def _header(
         "recent_dead": [],
         "positions": [],
         "outputs": {},
-        "spark": progress.to_json(),
+        **({"spark": progress.to_json()} if progress.query else {}),
         "config": sections,
         "config_hash": hashlib.sha256(json.dumps(sections, sort_keys=True).encode()).hexdigest(),
         "model": describe_model(model, digest),  # type: ignore[arg-type]  # an estimator is a model

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from streamkernel.batch.chunk import BatchChunk
 from streamkernel.records.frames import Frame
+from streamkernel.spark.partials import SourceChunk
 
 __all__ = ["ColumnRoles", "roles_of"]
 
@@ -42,7 +43,7 @@ class ColumnRoles:
         """All of them."""
         return [*self.inputs, *(name for name in (self.target, self.weight) if name is not None)]
 
-    def chunks(self, batches: Iterable[pa.RecordBatch], unsupervised: bool) -> Iterator[BatchChunk]:
+    def chunks(self, batches: Iterable[pa.RecordBatch], unsupervised: bool) -> Iterator[SourceChunk]:
         """The chunks of Arrow batches of these columns.
 
         Parameters
@@ -60,7 +61,7 @@ class ColumnRoles:
             if self.target is not None:
                 target = batch.column(self.target).to_pylist()
             weights = None if self.weight is None else batch.column(self.weight).to_pylist()
-            yield BatchChunk(Frame(inputs), target, weights)
+            yield SourceChunk(BatchChunk(Frame(inputs), target, weights))
 
 
 def roles_of(df: DataFrame, target: str | None, weight: str | None, inputs: Iterable[str] | None) -> ColumnRoles:

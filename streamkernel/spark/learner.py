@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 
 from streamkernel.batch.growing import learn_batch
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.spark.books import Books
+from streamkernel.spark.partials import Partials
+from streamkernel.spark.predictions import PredictionTopic
 from streamkernel.spark.progress import StreamProgress
 from streamkernel.spark.rows import Chunks, SparkRows
 from streamkernel.spark.tally import Tally
@@ -21,6 +25,9 @@ from streamkernel.spark.tally import Tally
 __all__ = ["BatchReport", "MicroBatches", "check_model", "learn_rows"]
 
 _log = logging.getLogger(__name__)
+
+#: How the last line of a traceback begins.
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception): ")
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,10 @@ def check_model(model: Any) -> None:
     )
 
 
-def learn_rows(model: KernelMachine, rows: SparkRows) -> Tally:
+def learn_rows(model: KernelMachine, rows: SparkRows, predictions: PredictionTopic | None = None) -> Partials:
     """Take a batch step on the rows of a data frame; where it fails the model is as it was.
+
+    Predictions are written to a topic, where one is given.
 
     Raises
     ------
@@ -83,13 +92,18 @@ def learn_rows(model: KernelMachine, rows: SparkRows) -> Tally:
     before = model.__getstate__()
     try:
         learn_batch(model._machine, rows)
+        if predictions is not None:
+            predictions.write(rows.lines)
+    except PythonException as error:  # of an executor, with all that it printed
+        model.__setstate__(before)
+        raise ValueError(_reason(error)) from error
     except BaseException:
         model.__setstate__(before)
         raise
     finally:
         rows.forget()
-    assert rows.tally is not None
-    return rows.tally
+    assert rows.partials is not None
+    return rows.partials
 
 
 class MicroBatches:
@@ -107,6 +121,13 @@ class MicroBatches:
         Makes of a micro-batch the data frame whose partitions `chunks` is given.
     watch
         Called with the report of each micro-batch that was learnt.
+    predictions
+        Where the predictions of each micro-batch are written before it is learnt; None: nowhere.
+
+    Attributes
+    ----------
+    failure
+        What ended it; None where nothing did.
 
     """
 
@@ -117,28 +138,44 @@ class MicroBatches:
         books: Books,
         select: Callable[[DataFrame], DataFrame],
         watch: Callable[[BatchReport], None] = lambda _: None,
+        predictions: PredictionTopic | None = None,
     ) -> None:
+        self._predictions = predictions
         self._model = model
         self._chunks = chunks
         self._books = books
         self._select = select
         self._watch = watch
+        self.failure: BaseException | None = None
 
     def __call__(self, df: DataFrame, batch: int) -> None:
+        try:
+            self._learn(df, batch)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _learn(self, df: DataFrame, batch: int) -> None:
         books, query = self._books, _query_of(df)
         if books.progress.is_learnt(query, batch, books.has_positions):
             _log.info("micro-batch %d of the query %s was learnt before", batch, query)
             return
         started = time.perf_counter()
         before = self._model.__getstate__()
-        rows = SparkRows(self._select(df), self._model, self._chunks)
-        tally = learn_rows(self._model, rows)
+        rows = SparkRows(self._select(df), self._model, self._chunks, self._predictions is not None)
+        partials = learn_rows(self._model, rows, self._predictions)
         try:
-            books.enter(StreamProgress(query, batch), self._model, tally)
+            books.enter(StreamProgress(query, batch), self._model, partials)
         except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved
             self._model.__setstate__(before)
             raise
-        self._watch(BatchReport(batch, tally, time.perf_counter() - started, rows.sent_bytes))
+        self._watch(BatchReport(batch, partials.tally, time.perf_counter() - started, rows.sent_bytes))
+
+
+def _reason(error: PythonException) -> str:
+    """The message of the exception that an executor raised, which ends its traceback."""
+    lines = [line for line in str(error).splitlines() if _RAISED.match(line)]
+    return _RAISED.sub("", lines[-1]) if lines else str(error)
 
 
 def _query_of(df: DataFrame) -> str:

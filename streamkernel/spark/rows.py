@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame
 
+from connectors.encode import to_json
+from connectors.ports import Record
 from streamkernel.batch.chunk import BatchChunk
-from streamkernel.batch.passes import ScoredRows
+from streamkernel.batch.passes import ScoredChunk, ScoredRows
 from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT
 from streamkernel.batch.sums import Sums
+from streamkernel.daemon.stream.lines import predictions
 from streamkernel.estimators.base import StreamEstimator
+from streamkernel.records.record_frame import RecordFrame
+from streamkernel.spark.partials import DeadRow, Partials, SourceChunk
 from streamkernel.spark.sent import Sent
 from streamkernel.spark.tally import Tally
 from streamkernel.spark.tree import SCHEMA, part, tree_reduce
 
 __all__ = ["SparkRows"]
 
-#: The rows kept of a chunk, or what is known of all rows of a partition.
-_SCORED = "place int, part binary, is_rows boolean"
+#: The rows kept of a chunk, what is known of all rows of a partition, or the line of a prediction.
+_SCORED = "place int, part binary, kind string"
 
 #: Makes chunks of the Arrow batches of a partition.
-Chunks = Callable[[Iterable[pa.RecordBatch]], Iterator[BatchChunk]]
+Chunks = Callable[[Iterable[pa.RecordBatch]], Iterator[SourceChunk]]
 
 
 class SparkRows:
@@ -39,46 +46,53 @@ class SparkRows:
         The estimator whose machine takes the step.
     chunks
         Makes chunks of a partition's Arrow batches.
+    writes_lines
+        Whether the executors make lines of the predictions.
 
     Attributes
     ----------
-    tally
-        What was predicted of the rows; None before they are scored, and where there are none.
+    partials
+        What is known of the rows; None before they are scored.
     sent_bytes
         The bytes of the model as it was sent to the executors last.
 
     """
 
-    def __init__(self, df: DataFrame, model: StreamEstimator, chunks: Chunks) -> None:
+    def __init__(self, df: DataFrame, model: StreamEstimator, chunks: Chunks, writes_lines: bool = False) -> None:
+        self._writes_lines = writes_lines
         self._df = df
         self._model = model
         self._chunks = chunks
         self._n = df.rdd.getNumPartitions()
         self._sent: Sent | None = None
         self._scored: DataFrame | None = None
-        self.tally: Tally | None = None
+        self.partials: Partials | None = None
         self.sent_bytes = 0
 
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
         self.forget()
         self._sent = Sent(self._df.sparkSession, (self._model, score))
         self.sent_bytes = self._sent.size
-        self._scored = self._df.mapInArrow(_Scorer(self._sent, self._chunks), _SCORED)
+        self._scored = self._df.mapInArrow(_Scorer(self._sent, self._chunks, self._writes_lines), _SCORED)
         self._scored.persist(StorageLevel.MEMORY_AND_DISK)
-        known = self._scored.where("not is_rows").select("place", "part")
+        known = self._scored.where("kind = 'partials'").select("place", "part")
         found = tree_reduce(known, self._n, _total_of(self._sent))
-        if found is None:  # no partition at all
-            found = _none_of(machine, self._model, score)
-        batch: ScoredBatch
-        batch, self.tally = found
-        return batch
+        partials: Partials = _none_of(machine, self._model, score) if found is None else found  # no partition at all
+        self.partials = partials
+        return partials.batch
 
     def reduce(self, function: Callable[[Any, ScoredRows], SumsT]) -> SumsT:
         assert self._scored is not None
         assert self._sent is not None
-        rows = self._scored.where("is_rows").select("place", "part")
+        rows = self._scored.where("kind = 'rows'").select("place", "part")
         sums: SumsT = tree_reduce(rows.mapInArrow(_Reducer(self._sent, function), SCHEMA), self._n, _total_of_sums)
         return sums
+
+    @property
+    def lines(self) -> DataFrame:
+        """The lines of the predictions, in the column `part`."""
+        assert self._scored is not None
+        return self._scored.where("kind = 'line'")
 
     def forget(self) -> None:
         """Release what the executors keep of the rows and the model."""
@@ -93,28 +107,49 @@ class SparkRows:
 class _Scorer:
     """Scores the chunks of a partition, and gives what is kept of each, and then what is known of all."""
 
-    def __init__(self, sent: Sent, chunks: Chunks) -> None:
+    def __init__(self, sent: Sent, chunks: Chunks, writes_lines: bool) -> None:
         self._sent = sent
         self._chunks = chunks
+        self._writes_lines = writes_lines
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         model, score = self._sent.get()
         machine, place = model._machine, _place()
-        known: list[tuple[ScoredBatch, Tally]] = []
-        for chunk in self._chunks(batches):
-            scored = score(machine, chunk)
-            if scored.rows is not None:
-                yield _flagged(part(place, tuple(scored.rows)), True)
-            known.append((ScoredBatch.of(machine, scored), Tally.of(model, scored)))
-            if len(known) == _AT_ONCE:
-                known = [_total(machine, known)]
-        if not known:
-            known = [_none_of(machine, model, score)]
-        yield _flagged(part(place, _total(machine, known)), False)
+        known = [_none_of(machine, model, score)]
+        for given in self._chunks(batches):
+            known.append(replace(known[0], dead=given.dead, n_skipped=given.n_skipped, ends=given.ends))
+            for scored, dead, records in _isolated(given.chunk, given.records, partial(score, machine)):
+                if scored is None:
+                    known.append(replace(known[0], dead=dead))
+                    continue
+                if scored.rows is not None:
+                    yield _of_kind(part(place, tuple(scored.rows)), "rows")
+                if self._writes_lines and records:
+                    yield _of_kind(_lines(place, predictions(records, model._outcome(scored.result))), "line")
+                known.append(Partials(ScoredBatch.of(machine, scored), Tally.of(model, scored)))
+            known = [known[0], Partials.total(machine, known)]
+        yield _of_kind(part(place, known[-1]), "partials")
 
 
-#: Chunks whose sums are held before they are added up.
-_AT_ONCE = 8
+def _isolated(
+    chunk: BatchChunk, records: Sequence[Record], score: Callable[[BatchChunk], ScoredChunk]
+) -> Iterator[tuple[ScoredChunk | None, tuple[DeadRow, ...], Sequence[Record]]]:
+    """Score a chunk; where a row is refused, the others in parts, and a dead row of each that cannot be used."""
+    try:
+        yield score(chunk), (), records
+    except ValueError as error:
+        if not records:
+            raise
+        if len(records) == 1:
+            position, following, raw = records[0].position, records[0].next, records[0].raw
+            yield None, (DeadRow(position, following, raw, "refused", str(error)),), ()
+            return
+    else:
+        return
+    half = len(records) // 2
+    for rows in (slice(half), slice(half, None)):
+        part_of = BatchChunk(RecordFrame([record.x for record in records[rows]]), chunk.y[rows], None)
+        yield from _isolated(part_of, records[rows], score)
 
 
 class _Reducer:
@@ -144,23 +179,24 @@ def _place() -> int:
     return place
 
 
-def _flagged(rows: pa.RecordBatch, is_rows: bool) -> pa.RecordBatch:
-    return rows.append_column("is_rows", pa.array([is_rows] * rows.num_rows, pa.bool_()))
+def _of_kind(rows: pa.RecordBatch, kind: str) -> pa.RecordBatch:
+    return rows.append_column("kind", pa.array([kind] * rows.num_rows, pa.string()))
 
 
-def _none_of(machine: BatchMachine, model: StreamEstimator, score: Score) -> tuple[ScoredBatch, Tally]:
+def _lines(place: int, lines: Sequence[dict[str, Any]]) -> pa.RecordBatch:
+    texts = [to_json(line) for line in lines]
+    return pa.record_batch({"place": pa.array([place] * len(texts), pa.int32()), "part": pa.array(texts, pa.binary())})
+
+
+def _none_of(machine: BatchMachine, model: StreamEstimator, score: Score) -> Partials:
     """What is known of no rows at all."""
     scored = score(machine, BatchChunk.empty())
-    return ScoredBatch.of(machine, scored), Tally.of(model, scored)
+    return Partials(ScoredBatch.of(machine, scored), Tally.of(model, scored))
 
 
-def _total(machine: BatchMachine, parts: Sequence[tuple[ScoredBatch, Tally]]) -> tuple[ScoredBatch, Tally]:
-    return ScoredBatch.total(machine, [batch for batch, _ in parts]), Tally.total([tally for _, tally in parts])
-
-
-def _total_of(sent: Sent) -> Callable[[Sequence[Any]], Any]:
-    def total(parts: Sequence[tuple[ScoredBatch, Tally]]) -> tuple[ScoredBatch, Tally]:
-        return _total(sent.get()[0]._machine, parts)
+def _total_of(sent: Sent) -> Callable[[Sequence[Partials]], Partials]:
+    def total(parts: Sequence[Partials]) -> Partials:
+        return Partials.total(sent.get()[0]._machine, parts)
 
     return total
 

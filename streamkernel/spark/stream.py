@@ -12,12 +12,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from streamkernel.batch.chunk import BatchChunk
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.spark.books import Books, CheckpointBooks, MemoryBooks
 from streamkernel.spark.frames import ColumnRoles, roles_of
 from streamkernel.spark.learner import BatchReport, MicroBatches, check_model, learn_rows
+from streamkernel.spark.partials import SourceChunk
 from streamkernel.spark.rows import SparkRows
 from streamkernel.spark.tally import Tally
 
@@ -61,7 +61,7 @@ def learn_batch_of(
 
     """
     roles, chunks = _prepare(df, model, target, weight, inputs)
-    return learn_rows(model, SparkRows(df.select(*roles.names), model, chunks))
+    return learn_rows(model, SparkRows(df.select(*roles.names), model, chunks)).tally
 
 
 def learn_stream(
@@ -142,7 +142,7 @@ class _FrameChunks:
         self._roles = roles
         self._unsupervised = unsupervised
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[BatchChunk]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
         return self._roles.chunks(batches, self._unsupervised)
 
 

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from streamkernel.daemon.cli.beginning import init, schema, warm_up
+from streamkernel.daemon.cli.distributed import spark
 from streamkernel.daemon.cli.evaluating import evaluate
 from streamkernel.daemon.cli.kept import inspect, migrate, promote, replay
 from streamkernel.daemon.cli.predicting import predict, serve
@@ -84,6 +85,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     evaluate,
     predict,
     serve,
+    spark,
     replay,
     promote,
     inspect,

@@ -1,0 +1,50 @@
+"""The command `spark`: a configuration as a job on Apache Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Annotated
+
+import typer
+
+from streamkernel.daemon.cli.configured import ConfigArgument, SetOption, prepare
+
+__all__ = ["spark"]
+
+
+def spark(
+    config: ConfigArgument,
+    checkpoint_location: Annotated[
+        str | None,
+        typer.Option(
+            help="Where Spark keeps its offsets and commits; by default the folder spark in checkpoint.directory.",
+            show_default=False,
+        ),
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option(help='The time from one micro-batch to the next, such as "10 seconds".', show_default=False),
+    ] = None,
+    max_per_batch: Annotated[
+        int | None, typer.Option(min=1, help="The most messages, or files, of a micro-batch.", show_default=False)
+    ] = None,
+    until_end: Annotated[
+        bool, typer.Option("--until-end", help="End when all is learnt that was there at the beginning.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Set old checkpoints aside and begin anew.")] = False,
+    settings: SetOption = None,
+) -> None:
+    """Learn on Apache Spark: a batch step for each micro-batch, on all executors."""
+    from rich.console import Console
+
+    from streamkernel.daemon.base.errors import DaemonError
+    from streamkernel.daemon.monitoring.summary import summary_table
+
+    plan = prepare(config, settings)
+    if importlib.util.find_spec("pyspark") is None:
+        raise DaemonError("Spark is not installed: pip install 'streamkernel[spark]'; it needs Java 17, too")
+    from streamkernel.spark.job import JobOptions, run_job
+
+    options = JobOptions(checkpoint_location, trigger, max_per_batch, until_end, fresh)
+    view = run_job(plan, options)
+    Console(stderr=True).print(summary_table({plan.path.stem: view}))

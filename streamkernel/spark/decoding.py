@@ -1,0 +1,205 @@
+"""Rows of Kafka and of files as a daemon's source decodes them, in the place where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from connectors.columns.rules import ColumnRules
+from connectors.columns.settings import InputSettings
+from connectors.files.rows import CsvRows
+from connectors.kafka.reading.buffers import PartitionBatch
+from connectors.kafka.reading.message_decoder import Include, MessageDecoder
+from connectors.objects import JsonObjects
+from connectors.ports import Position, Record
+from streamkernel.batch.chunk import BatchChunk
+from streamkernel.records.record_frame import RecordFrame
+from streamkernel.spark.partials import DeadRow, SourceChunk
+
+__all__ = ["CsvChunks", "JsonlChunks", "KafkaChunks", "RecordSettings"]
+
+
+@dataclass(frozen=True)
+class RecordSettings:
+    """How records are decoded, as the sections `source` and `limits` of a configuration say.
+
+    Attributes
+    ----------
+    target, target_type
+        The name of the target, or None, and what it is.
+    inputs
+        Which columns are inputs, and how they are read; None: all, each as it is.
+    max_string, max_record_bytes
+        The longest string, in characters, and the longest record, in bytes.
+    unsupervised
+        Whether a model learns records without a target.
+
+    """
+
+    target: str | None
+    target_type: str
+    inputs: InputSettings | None
+    max_string: int
+    max_record_bytes: int
+    unsupervised: bool
+
+    @property
+    def rules(self) -> ColumnRules | None:
+        """How columns are read; None: each as it is."""
+        return None if self.inputs is None else ColumnRules(self.inputs, self.max_string)
+
+    def chunk(self, records: Sequence[Record]) -> SourceChunk:
+        """The chunk of decoded records."""
+        usable = [record for record in records if record.fault is None and not record.blank]
+        dead = tuple(
+            DeadRow(record.position, record.next, record.raw, record.fault.reason, record.fault.detail)
+            for record in records
+            if record.fault is not None
+        )
+        ends: dict[int, Position] = {}
+        for record in records:
+            place = record.next
+            if place.partition not in ends or place.offset > ends[place.partition].offset:
+                ends[place.partition] = place
+        ys = [True] * len(usable) if self.unsupervised else [record.y for record in usable]
+        chunk = BatchChunk(RecordFrame([record.x for record in usable]), ys, None)
+        n_skipped = len(records) - len(usable) - len(dead)
+        return SourceChunk(chunk, usable, dead, n_skipped, ends)
+
+
+class _Message(NamedTuple):
+    """A message of Kafka as Spark gives it, by the names that a decoder asks for."""
+
+    offset: int
+    value: bytes | None
+    serialized_value_size: int
+    key: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    timestamp: int
+
+
+class KafkaChunks:
+    """Makes chunks of the messages of a topic.
+
+    Parameters
+    ----------
+    settings
+        How they are decoded.
+    stream
+        The identity of the topic, which their positions name.
+    positions
+        By partition, the offset before which all was learnt.
+    include
+        What of a message becomes inputs beside its value.
+
+    """
+
+    def __init__(
+        self, settings: RecordSettings, stream: str, positions: Mapping[int, int], include: Sequence[Include]
+    ) -> None:
+        self._settings = settings
+        self._stream = stream
+        self._positions = dict(positions)
+        self._include = tuple(include)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
+        settings = self._settings
+        values = JsonObjects(settings.target, settings.target_type, settings.max_string, settings.rules)
+        decoder = MessageDecoder(values, settings.max_record_bytes, self._include)
+        for batch in batches:
+            for partition, messages in self._by_partition(batch).items():
+                messages.sort(key=lambda message: message.offset)
+                end = messages[-1].offset + 1
+                found = decoder.records(self._stream, PartitionBatch(partition, messages[0].offset, end, messages))
+                yield settings.chunk(found)
+
+    def _by_partition(self, batch: pa.RecordBatch) -> dict[int, list[_Message]]:
+        found: dict[int, list[_Message]] = {}
+        for row in batch.to_pylist():
+            partition, offset, value = row["partition"], row["offset"], row["value"]
+            if offset < self._positions.get(partition, 0):
+                continue
+            size = -1 if value is None else len(value)
+            headers = [(one["key"], one["value"]) for one in row.get("headers") or ()]
+            message = _Message(offset, value, size, row.get("key"), headers, row.get("millis", -1))
+            found.setdefault(partition, []).append(message)
+        return found
+
+
+class JsonlChunks:
+    """Makes chunks of lines that are JSON objects; positions name their file, and no place in it."""
+
+    def __init__(self, settings: RecordSettings) -> None:
+        self._settings = settings
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
+        settings = self._settings
+        decoder = JsonObjects(settings.target, settings.target_type, settings.max_string, settings.rules)
+        for batch in batches:
+            for path, lines in _by_file(batch).items():
+                yield _of_lines(settings, decoder, path, lines)
+
+
+class CsvChunks:
+    """Makes chunks of lines of CSV files whose first line names the columns.
+
+    Parameters
+    ----------
+    settings
+        How they are decoded.
+    header
+        The first line, which each file has: with another one, the columns of its later parts would not be known.
+    columns, delimiter
+        The names of the columns, and what separates fields.
+
+    """
+
+    def __init__(self, settings: RecordSettings, header: str, columns: Sequence[str], delimiter: str) -> None:
+        self._settings = settings
+        self._header = header
+        self._columns = list(columns)
+        self._delimiter = delimiter
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SourceChunk]:
+        settings = self._settings
+        target = settings.target if settings.target in self._columns else None
+        decoder = CsvRows(
+            self._columns, target, settings.target_type, self._delimiter, "utf-8", settings.max_string, settings.rules
+        )
+        seen: set[str] = set()
+        for batch in batches:
+            firsts = dict(zip(batch.column("path").to_pylist(), batch.column("start").to_pylist(), strict=True))
+            for path, lines in _by_file(batch).items():
+                if path not in seen and firsts[path] == 0:
+                    if lines[0].removeprefix("\ufeff") != self._header:
+                        raise ValueError(
+                            f"{path}: its first line is {lines[0]:.80}, and that of the first file {self._header:.80}: "
+                            "all files of a Spark job have the same header"
+                        )
+                    lines = lines[1:]
+                seen.add(path)
+                yield _of_lines(settings, decoder, path, lines)
+
+
+def _by_file(batch: pa.RecordBatch) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path, value in zip(batch.column("path").to_pylist(), batch.column("value").to_pylist(), strict=True):
+        found.setdefault(path, []).append(value)
+    return found
+
+
+def _of_lines(settings: RecordSettings, decoder: Any, path: str, lines: Sequence[str]) -> SourceChunk:
+    place = Position(path, 0, 0)
+    raws = [line.encode() for line in lines]
+    most = settings.max_record_bytes
+    fits = [raw for raw in raws if len(raw) <= most]
+    chunk = settings.chunk(decoder.records(fits, [place] * len(fits), [place] * len(fits)))
+    too_long = tuple(
+        DeadRow(place, place, raw[:most], "too_long", f"{len(raw):,} bytes, more than max_record_bytes ({most:,})")
+        for raw in raws
+        if len(raw) > most
+    )
+    return SourceChunk(chunk.chunk, chunk.records, chunk.dead + too_long, chunk.n_skipped)

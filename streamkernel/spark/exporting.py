@@ -1,0 +1,96 @@
+"""What is shown of a job: the daemon's metrics and status, by the tallies of micro-batches."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.monitoring.exporter.exporter import Exporter
+from streamkernel.daemon.monitoring.growth import check_margin_of, growth_of
+from streamkernel.daemon.monitoring.view import View
+from streamkernel.daemon.recovery.schedule import SavedCheckpoint
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.spark.partials import Partials
+from streamkernel.spark.tally import Tally
+
+__all__ = ["JobMonitor"]
+
+_log = logging.getLogger(__name__)
+
+
+class JobMonitor:
+    """Keeps the metrics of a job current, by the names that the daemon's have.
+
+    The rolling metrics and the progressive loss are those of the last micro-batch that had labels.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    processor
+        The model and the counts.
+    exporter
+        The metrics; None where they are not served.
+
+    """
+
+    def __init__(self, plan: Plan, processor: Processor, exporter: Exporter | None) -> None:
+        self._plan = plan
+        self._processor = processor
+        self._exporter = exporter
+        self._before = processor.counts.consumed
+        self._total = self._last = Tally()
+        self._checkpoint = "none yet"
+        self._last_record = math.nan
+        self.clock = time.monotonic
+        self._start = self.clock()
+        self.view = View()
+        self.refresh()
+
+    def learnt(self, done: ChunkResult, letters: Sequence[ChunkResult], partials: Partials) -> None:
+        """Take note of a micro-batch: its counts, the results of its dead letters, and its tally."""
+        tally = partials.tally
+        self._total = Tally.total([self._total, tally])
+        if tally.n_learnt:
+            self._last = tally
+        self._last_record = time.time()
+        if self._exporter is not None:
+            done.losses = [tally.mean_loss] * tally.n_losses  # which are counted only
+            done.n_losses_not_finite = tally.n_not_finite
+            for one in (done, *letters):
+                self._exporter.chunk(one)
+        view = self.refresh()
+        _log.info("%s, %s features", view.phrase(), f"{view.growth.get('features', 0):,}")
+
+    def saved(self, saved: SavedCheckpoint) -> None:
+        """Take note of a checkpoint."""
+        self._checkpoint = saved.name
+        if self._exporter is not None:
+            self._exporter.saved(saved, time.time())
+
+    def refresh(self) -> View:
+        """Make a new view, and show it."""
+        processor, report = self._processor, self._plan.report
+        model = processor.learner.model
+        self.view = View(
+            account=processor.counts.to_json(),
+            taken=processor.counts.consumed - self._before,
+            seconds=self.clock() - self._start,
+            loss=self._last.mean_loss,
+            loss_sum=self._total.loss,
+            losses_not_finite=self._total.n_not_finite,
+            overall={name: self._total.metric(name) for name in report},
+            rolling={name: self._last.metric(name) for name in report},
+            growth=growth_of(model),
+            check_margin=check_margin_of(model),
+            checkpoint=self._checkpoint,
+        )
+        if self._exporter is not None:
+            self._exporter.refresh(self.view, self._last_record)
+            self._exporter.memory(model._raw_memory_usage)
+            self._exporter.publish()
+        return self.view

@@ -1,0 +1,99 @@
+"""Offsets: the topic's own identity and ends, and those that Spark's checkpoint location has committed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from connectors.kafka.base.options import client_settings
+from connectors.kafka.consumer.topic import KafkaTopic
+from streamkernel.daemon.base.errors import UnfitError
+from streamkernel.daemon.config.kafka import KafkaSourceConfig
+
+__all__ = ["check_ahead", "committed_offsets", "is_new", "topic_facts"]
+
+
+def topic_facts(source: KafkaSourceConfig) -> tuple[str, frozenset[int]]:
+    """The identity of a topic, ``"cluster/topic/number"``, and its partitions, asked of the cluster.
+
+    Raises
+    ------
+    ConnectorError
+        The cluster or the topic cannot be reached.
+
+    """
+    options = source.options.given()
+    options.pop("group_id", None)
+    settings = client_settings(source.bootstrap_servers, options)
+    topic = KafkaTopic(source.topic, {**settings, "enable_auto_commit": False, "auto_offset_reset": "none"})
+    try:
+        return topic.identity, topic.partitions
+    finally:
+        topic.close()
+
+
+def is_new(spark: SparkSession, location: str) -> bool:
+    """Whether no query has used a checkpoint location yet."""
+    return not _files(spark, f"{location}/metadata")
+
+
+def committed_offsets(spark: SparkSession, location: str, topic: str) -> dict[int, int]:
+    """Where the last micro-batch ended that Spark has committed, by partition of a topic; empty before the first."""
+    commits = [int(name) for name in _files(spark, f"{location}/commits") if name.isdigit()]
+    if not commits:
+        return {}
+    text = _read(spark, f"{location}/offsets/{max(commits)}")
+    for line in text.splitlines()[2:]:
+        offsets = json.loads(line) if line.startswith("{") else {}
+        if topic in offsets:
+            return {int(partition): int(offset) for partition, offset in offsets[topic].items()}
+    return {}
+
+
+def check_ahead(committed: Mapping[int, int], positions: Mapping[int, int], directory: str) -> None:
+    """Refuse a checkpoint location that has read further than the model has learnt.
+
+    Raises
+    ------
+    UnfitError
+        Naming the first such partition and the ways on.
+
+    """
+    for partition, end in sorted(committed.items()):
+        reached = positions.get(partition, 0)
+        if positions and end > reached:
+            raise UnfitError(
+                f"Spark's checkpoint location has read partition {partition} up to offset {end:,}, and the model in "
+                f"{directory} has learnt it up to {reached:,}: what is between would be lost; give the job another "
+                "checkpoint location, and it goes on where the model is"
+            )
+    if committed and not positions:
+        raise UnfitError(
+            f"Spark's checkpoint location has read up to {sum(committed.values()):,} offsets, and {directory} holds no "
+            "model that has learnt any: give back its checkpoints, or give the job another checkpoint location"
+        )
+
+
+def _path(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(name)
+    return path.getFileSystem(spark._jsc.hadoopConfiguration()), path
+
+
+def _files(spark: SparkSession, name: str) -> list[str]:
+    """The names of the files in a folder, or of a file itself; none where it is not there."""
+    system, path = _path(spark, name)
+    return [one.getPath().getName() for one in system.listStatus(path)] if system.exists(path) else []
+
+
+def _read(spark: SparkSession, name: str) -> str:
+    system, path = _path(spark, name)
+    jvm: Any = spark._jvm
+    stream = system.open(path)
+    try:
+        return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()

@@ -1,0 +1,106 @@
+"""The books of a job that a configuration describes: its checkpoints are those of the daemon, which may go on."""
+
+from __future__ import annotations
+
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+from streamkernel.daemon.config.plan import Plan
+from streamkernel.daemon.recovery.header import header
+from streamkernel.daemon.recovery.resume import Start
+from streamkernel.daemon.recovery.schedule import SavedCheckpoint
+from streamkernel.daemon.recovery.stored import dump_models
+from streamkernel.daemon.stream.chunk_result import ChunkResult
+from streamkernel.daemon.stream.loop import TooManyDeadLettersError
+from streamkernel.daemon.stream.processor import Processor
+from streamkernel.daemon.stream.sinks import Sinks
+from streamkernel.estimators.base import StreamEstimator
+from streamkernel.spark.exporting import JobMonitor
+from streamkernel.spark.partials import Partials
+from streamkernel.spark.progress import StreamProgress
+
+__all__ = ["PlanBooks"]
+
+
+class PlanBooks:
+    """Books in the checkpoint directory of a configuration.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    store
+        The locked directory.
+    start
+        What the job starts from; its positions are kept up to date.
+    processor
+        The model and the counts.
+    sinks
+        The open output of dead letters.
+    progress
+        The last micro-batch that was learnt.
+    has_positions
+        Whether positions tell which records were learnt.
+    monitor
+        Shows what became of each micro-batch.
+
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: CheckpointStore,
+        start: Start,
+        processor: Processor,
+        sinks: Sinks,
+        progress: StreamProgress,
+        has_positions: bool,
+        monitor: JobMonitor,
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._start = start
+        self._processor = processor
+        self._sinks = sinks
+        self._monitor = monitor
+        self.progress = progress
+        self.has_positions = has_positions
+
+    def enter(self, progress: StreamProgress, model: StreamEstimator, partials: Partials) -> None:  # noqa: ARG002 - the processor has it
+        processor, tally = self._processor, partials.tally
+        done = ChunkResult()
+        done.counts.consumed = tally.n + partials.n_skipped
+        done.counts.predicted, done.counts.learnt = tally.n, tally.n_learnt
+        done.counts.unlabelled = tally.n - tally.n_learnt
+        done.counts.skipped = partials.n_skipped
+        processor.counts.add(done.counts)
+        letters = [processor.quarantine(row.record, row.reason, row.detail) for row in partials.dead]
+        if processor.overrun:
+            raise TooManyDeadLettersError(
+                f"{len(letters):,} of the {tally.n + partials.n_skipped + len(letters):,} records of micro-batch "
+                f"{progress.batch} are dead letters, more than dead_letters.max_rate bears: the source is not what the "
+                "configuration says"
+            )
+        self._sinks.write(
+            {"dead_letters": [line for one in letters for line in one.letters]},
+            {"dead_letters": [place for one in letters for place in one.letter_origins]},
+        )
+        self._start.positions.update(partials.ends)
+        self.save(progress)
+        self._monitor.learnt(done, letters, partials)
+
+    def save(self, progress: StreamProgress) -> None:
+        """Write a checkpoint of the model as it is, with the last micro-batch that it learnt."""
+        started = self._monitor.clock()
+        marks = self._sinks.flush()
+        models = dump_models(self._processor, self._plan.config.imports)
+        replayed = self._start.replayed.to_json()
+        about = header(self._plan, self._processor, self._start.positions, marks, models, replayed=replayed)
+        if progress.query:
+            about["spark"] = progress.to_json()
+        path = self._store.write(about, models.payload)
+        self.progress = progress
+        self._monitor.saved(
+            SavedCheckpoint(path.name, path.stat().st_size, self._monitor.clock() - started, self._processor.taken)
+        )
+
+    def close(self) -> None:
+        """What is open belongs to the job."""
