@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from streamkernel.spark.learner import MicroBatches
 from streamkernel.spark.offsets import check_ahead, committed_offsets, is_new, topic_facts
 from streamkernel.spark.plan_books import PlanBooks
 from streamkernel.spark.predictions import PredictionTopic
-from streamkernel.spark.progress import StreamProgress
+from streamkernel.spark.progress import BatchOrderError, StreamProgress
 from streamkernel.spark.sources import StreamSource, source_of
 from streamkernel.spark.unsupported import unsupported
 
@@ -147,9 +148,9 @@ def _resume(plan: Plan, store: CheckpointStore) -> tuple[Start, StreamProgress]:
     """Go on from the newest checkpoint that can be used, or begin."""
 
     def use(checkpoint: Checkpoint) -> tuple[Start, StreamProgress]:
-        start = resume.restore(plan, checkpoint)
         progress = StreamProgress.from_json(checkpoint.header.get("spark"))
         of_files = not isinstance(plan.config.source, KafkaSourceConfig)
+        start = resume.restore(plan, checkpoint, by_spark=True)
         if of_files and not progress.query and start.counts.consumed:
             raise UnfitError(
                 "the checkpoint is that of the daemon, which reads files by their bytes, and Spark reads them whole: "
@@ -169,6 +170,9 @@ def _dead_letters(plan: Plan, start: Start, stack: contextlib.ExitStack) -> Sink
 
 
 def _session(plan: Plan) -> SparkSession:
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not by spark-submit, which knows the executors' interpreter
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     builder = SparkSession.builder.appName(f"streamkernel {plan.path.stem}")
     # Of what options say, Spark shows all whose name does not look like a secret.
     return builder.config(
@@ -229,6 +233,8 @@ def _wait(query: StreamingQuery, stopped: StopSignals, learn: MicroBatches) -> N
                 _log.info("%s came", stopped.name)
                 return
     except Exception as error:
+        if isinstance(learn.failure, ValueError | BatchOrderError):
+            raise DaemonError(str(learn.failure)) from learn.failure
         if learn.failure is not None:
             raise learn.failure from None
         raise DaemonError(f"the query ended: {str(error).splitlines()[0]}") from error

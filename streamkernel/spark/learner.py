@@ -13,6 +13,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 
 from streamkernel.batch.growing import learn_batch
+from streamkernel.daemon.base import crash
 from streamkernel.estimators.base import StreamEstimator
 from streamkernel.estimators.growing import KernelMachine
 from streamkernel.spark.books import Books
@@ -164,6 +165,7 @@ class MicroBatches:
         before = self._model.__getstate__()
         rows = SparkRows(self._select(df), self._model, self._chunks, self._predictions is not None)
         partials = learn_rows(self._model, rows, self._predictions)
+        crash.point("batch-learnt")
         try:
             books.enter(StreamProgress(query, batch), self._model, partials)
         except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved

@@ -215,8 +215,17 @@ def refuse_outputs(plan: Plan, start: Start) -> None:
             )
 
 
-def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
+def restore(plan: Plan, checkpoint: Checkpoint | None, by_spark: bool = False) -> Start:
     """Go on from a checkpoint, or begin where there is none; in mode predict without a model, which is not in it.
+
+    Parameters
+    ----------
+    plan
+        The configuration.
+    checkpoint
+        The checkpoint; None where there is none.
+    by_spark
+        Whether it is a Spark job that goes on, which knows of files that are read whole.
 
     Raises
     ------
@@ -233,6 +242,8 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
     check_header(header)
     check_mode(header, plan.config.mode)
     check_versions(header)
+    if not by_spark:
+        _refuse_whole_files(header)
     labels = header.get("labels")
     stored = stored_models(checkpoint)
     start = _nothing_taken(plan)
@@ -251,6 +262,15 @@ def restore(plan: Plan, checkpoint: Checkpoint | None) -> Start:
         if start.whole and start.join is not None:
             snapshot.restore(start.join, labels, stored.waiting)
     return start
+
+
+def _refuse_whole_files(header: Mapping[str, Any]) -> None:
+    """Refuse the checkpoint of a Spark job on files, which does not say how far each of them is learnt."""
+    if "spark" in header and not header["positions"]:
+        raise UnfitError(
+            "the checkpoint is that of a Spark job that read files whole, and has no positions in them: give this run "
+            "another checkpoint.directory, with initial_model to go on with the model"
+        )
 
 
 def _take_models(start: Start, plan: Plan, stored: StoredModels, header: Mapping[str, Any]) -> None:

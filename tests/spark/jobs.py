@@ -1,0 +1,109 @@
+"""Jobs as a user starts them: the command in a process of its own, and what its checkpoints hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from streamkernel.daemon.checkpoints.file import Checkpoint
+from streamkernel.daemon.checkpoints.store import CheckpointStore
+
+SECONDS = 240
+
+
+class Job:
+    """A configuration in a folder of its own, with the job that it describes.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    source, model
+        Sections of the configuration.
+    jars
+        What `spark.jars` is to be; empty: nothing.
+    others
+        Further sections.
+
+    """
+
+    def __init__(self, folder: Path, source: dict[str, Any], model: Any, jars: str = "", **others: Any) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.config = folder / "job.yaml"
+        self._jars = jars
+        sections = {
+            "source": source,
+            "model": model,
+            "checkpoint": {"directory": str(self.state)},
+            "metrics": None,
+            **others,
+        }
+        self.config.write_text(yaml.safe_dump(sections))
+
+    def start(self, *options: str, crash: str = "", command: str = "spark") -> subprocess.Popen[str]:
+        """Start it."""
+        submit = ["--master", "local[2]", "--driver-java-options", "-Djava.net.preferIPv4Stack=true"]
+        for name, value in {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}.items():
+            submit += ["--conf", f"{name}={value}"]
+        if self._jars:
+            submit += ["--jars", self._jars]
+        environment = {
+            **os.environ,
+            "STREAMKERNEL_CRASH": crash,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYSPARK_SUBMIT_ARGS": " ".join([*submit, "pyspark-shell"]),
+        }
+        arguments = [sys.executable, "-m", "streamkernel", command, str(self.config), *options]
+        return subprocess.Popen(
+            arguments, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def run(self, *options: str, crash: str = "", command: str = "spark") -> tuple[int, str]:
+        """Run it to its end; its exit status, and what it printed."""
+        process = self.start(*options, crash=crash, command=command)
+        try:
+            printed, _ = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return process.returncode, printed
+
+    def learn(self, *options: str) -> str:
+        """Learn what is there, and give what was printed."""
+        status, printed = self.run("--until-end", *options)
+        assert status == 0, printed
+        return printed
+
+    def checkpoint(self) -> Checkpoint:
+        """The newest checkpoint."""
+        found = CheckpointStore(self.state).newest()
+        assert found is not None
+        return found
+
+    @property
+    def account(self) -> dict[str, int]:
+        """The counts in the newest checkpoint."""
+        account: dict[str, int] = self.checkpoint().header["account"]
+        return account
+
+    @property
+    def digest(self) -> str:
+        """The digest of the model in it."""
+        return str(self.checkpoint().header["model"]["state_digest"])
+
+
+def write_lines(path: Path, frame: Any) -> None:
+    """Write records as JSON lines, under their name only when they are whole."""
+    rows = frame.to_dict("records")
+    text = "".join(json.dumps({k: v for k, v in row.items() if v == v}) + "\n" for row in rows)
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text(text)
+    hidden.rename(path)

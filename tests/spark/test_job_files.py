@@ -1,0 +1,84 @@
+"""The command `streamkernel spark` on files: counts, dead letters, restarts, kills and refusals."""
+
+import json
+import signal
+
+import pytest
+
+from tests.spark.jobs import Job, write_lines
+from tests.spark.streams import records
+
+MODEL = [{"streamkernel.KernelRegressor": {"seed": 1, "dtype": "float64"}}]
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        write_lines(tmp_path / "in" / f"{number}.jsonl", records(400, number))
+    source = {"kind": "jsonl", "path": str(tmp_path / "in"), "watch": True, "target": "y", "target_type": "float"}
+    return Job(tmp_path, source, MODEL, dead_letters={"kind": "jsonl", "path": str(tmp_path / "dead.jsonl")})
+
+
+def test_files_are_learnt_once_and_bad_lines_kept(job, tmp_path):
+    with (tmp_path / "in" / "0.jsonl").open("a") as file:
+        file.write('not json\n\n{"a": 1e999, "y": 1.0}\n{"a": 1, "y": "high"}\n')
+    job.learn()
+    account = {"consumed": 804, "predicted": 800, "learnt": 800, "unlabelled": 0, "skipped": 1, "dead": 3}
+    assert job.account == account
+    letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
+    assert sorted(letter["reason"] for letter in letters) == ["infinite", "not_json", "target"]
+    assert {letter["raw"] for letter in letters} >= {"not json"}
+    before = job.digest
+    job.learn()  # nothing new
+    assert (job.account, job.digest) == (account, before)
+    write_lines(tmp_path / "in" / "2.jsonl", records(300, 2))
+    job.learn()
+    assert job.account["learnt"] == 1100
+    assert job.checkpoint().header["spark"]["batch"] == 1
+
+
+@pytest.mark.parametrize("point", ["batch-learnt:2", "checkpoint-before-rename:3", "checkpoint-after-rename:3"])
+def test_a_driver_that_is_killed_counts_each_micro_batch_once(job, tmp_path, point):
+    """Between step and commit, and between our commit and Spark's."""
+    twin = tmp_path / "twin"
+    twin.mkdir()
+    source = {"kind": "jsonl", "path": str(tmp_path / "in"), "watch": True, "target": "y", "target_type": "float"}
+    whole = Job(twin, source, MODEL)
+    whole.learn("--max-per-batch", "1")
+    status, printed = job.run("--until-end", "--max-per-batch", "1", crash=point)
+    assert status == -signal.SIGKILL, printed
+    job.learn("--max-per-batch", "1")
+    assert job.account["learnt"] == 800
+    assert job.digest == whole.digest
+
+
+def test_another_checkpoint_location_would_learn_twice_and_is_refused(job):
+    job.learn()
+    status, printed = job.run("--until-end", "--checkpoint-location", f"file://{job.folder}/other")
+    assert status == 1
+    assert "would be learnt twice; give back its checkpoint location" in printed.splitlines()[-1]
+    assert job.account["learnt"] == 800
+
+
+def test_the_daemon_does_not_go_on_with_files_that_spark_read_whole(job):
+    job.learn()
+    status, printed = job.run(command="run")
+    assert status == 1
+    assert "a Spark job that read files whole" in printed
+
+
+def test_settings_that_spark_has_not_are_refused_by_name(job):
+    changes = {
+        "watch: true": "follow: true",
+        "KernelRegressor": "AdaptiveKernelRegressor",
+        "dtype: float64": "n_trees: 0",
+    }
+    text = job.config.read_text()
+    for before, after in changes.items():
+        text = text.replace(before, after)
+    job.config.write_text(text)
+    status, printed = job.run()
+    assert status == 2
+    assert [line.split(":")[0] for line in printed.splitlines()] == ["model", "source.follow"]
+    assert "trees and memories" in printed
