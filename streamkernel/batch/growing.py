@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, score
+from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, ScorePass
 from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.batch.sample import BatchSample
 from streamkernel.batch.sums import BlockSums, GradientSums
@@ -82,6 +82,7 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
         Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
 
     """
+    score = ScorePass(machine.targets.admit([None]).before[0])
     scored = batch.score(machine, score)
     n_columns = len(machine.inputs)
     columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
@@ -89,7 +90,7 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
     if columns or labels:
         machine.targets.admit(machine.targets.prepare(labels)[0])
         scored = batch.score(machine, score)
-    sample = scored.sample
+    sample = scored.sample.drawn()
     if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
         machine.learn_rows(Rows.known(sample.values), sample.targets, sample.weights)
     elif sample.targets:
@@ -98,11 +99,11 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
             _take_moments(machine, sample, slice(n_columns, None))
         if begins or columns:
             scored = batch.score(machine, score)
-        _take_step(machine, batch, scored)
+        _take_step(machine, batch, scored.sums, sample)
         if not begins:
             _take_moments(machine, sample, slice(n_columns))
             _take_targets(machine, sample)
-    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary)
+    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary, columns)
     machine.targets.n_limited += scored.n_clipped
     return scored
 
@@ -145,10 +146,9 @@ def _take_targets(machine: Machine, sample: BatchSample) -> None:
         machine.targets.admit(sample.targets)
 
 
-def _take_step(machine: Machine, batch: BatchRows, scored: ScoredBatch) -> None:
+def _take_step(machine: Machine, batch: BatchRows, sums: GradientSums, sample: BatchSample) -> None:
     updates, history, expansion, targets = machine.updates, machine.history, machine.expansion, machine.targets
     K = targets.n_outputs
-    sums: GradientSums = scored.sums
     expansion.widen(K)
     history.widen(K)
     learning = targets if isinstance(targets, LearningTargets) else None
@@ -158,7 +158,7 @@ def _take_step(machine: Machine, batch: BatchRows, scored: ScoredBatch) -> None:
     for number in range(updates.blocks_per_step):
         if moves or learning is not None:
             sums = batch.reduce(GradientPass(targets, tuple(moves)))
-        records = _StepRecords(machine, batch, sums, scored.sample)
+        records = _StepRecords(machine, batch, sums, sample)
         update = updates.choice.choose(history.t * updates.blocks_per_step + number, records)
         shrink = updates.shrink(update)
         found = None

@@ -15,7 +15,6 @@ from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.features import mean_outer
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.own_loss import is_own, require_finite_gradient
-from streamkernel.records.classes import Classes
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.results import BatchResult, padded
 from streamkernel.records.targets import Encoded, Targets
@@ -87,30 +86,32 @@ class Move(NamedTuple):
     delta: Array
 
 
-def score(machine: Machine, chunk: BatchChunk) -> ScoredChunk:
-    """Encode and predict a chunk, and take the sums of its gradients."""
-    inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
-    encoded = encode(inputs, targets, chunk)
-    X = np.ascontiguousarray(inputs.scaler.as_of_now(encoded.values).astype(expansion.dtype))
-    keys, K, learnt = inputs.columns.keys, targets.n_outputs, encoded.learnt
-    scores = padded(machine.solution.scores(X, keys, _NO_KEYS), K)
-    # Gradients are taken at the last solution.
-    is_last = machine.solution is expansion
-    at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
-    of_targets = Encoded(encoded.y, _known_before(machine, len(X)))
-    losses = targets.losses(of_targets, scores)
-    rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
-    return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, GradientPass(targets)(machine, rows))
+@dataclass(frozen=True)
+class ScorePass:
+    """The predictions of rows, and the gradients of the learnt ones.
 
+    Attributes
+    ----------
+    before
+        What was known of targets before the batch, (2,), as a row of `Encoded.before`.
 
-def _known_before(machine: Machine, n: int) -> Array:
-    """What was known of targets before the batch, (n, 2), as `Encoded.before` has it."""
-    if not machine.expansion.n_blocks:
-        return np.zeros((n, 2))
-    before = machine.targets.admit([None] * n).before
-    if isinstance(machine.targets, Classes):  # of which some may have come with this batch
-        before[:, 0] = machine.expansion.n_outputs
-    return before
+    """
+
+    before: Array
+
+    def __call__(self, machine: Machine, chunk: BatchChunk) -> ScoredChunk:
+        inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
+        encoded = encode(inputs, targets, chunk)
+        X = np.ascontiguousarray(inputs.scaler.as_of_now(encoded.values).astype(expansion.dtype))
+        keys, K, learnt = inputs.columns.keys, targets.n_outputs, encoded.learnt
+        scores = padded(machine.solution.scores(X, keys, _NO_KEYS), K)
+        # Gradients are taken at the last solution.
+        is_last = machine.solution is expansion
+        at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
+        of_targets = Encoded(encoded.y, np.tile(self.before, (len(X), 1)))
+        losses = targets.losses(of_targets, scores)
+        rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
+        return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, GradientPass(targets)(machine, rows))
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,8 @@ def moved(machine: Machine, rows: ScoredRows, moves: Sequence[Move]) -> Array:
 
 def weighted(targets: Any, rows: ScoredRows, scores: Array) -> tuple[Array, Array]:
     """The gradients times the weights, (n, K), and the weights; NotFiniteError where a user's loss gives none."""
+    if not len(rows.y):  # a part may have none, which no loss of a user's need take
+        return np.zeros(scores.shape), rows.w
     g = targets.gradient(rows.y, scores)
     if is_own(targets.loss):
         require_finite_gradient(targets.loss, g, rows.y, scores)

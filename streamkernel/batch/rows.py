@@ -20,6 +20,7 @@ class BatchMachine(Protocol):
 
     inputs: Inputs
     targets: Targets
+    n_records: int
 
 
 #: Encodes and predicts a chunk by a machine, which is not changed.
@@ -55,7 +56,7 @@ class ScoredBatch:
     def of(cls, machine: BatchMachine, chunk: ScoredChunk) -> "ScoredBatch":
         """What is known of the rows of one chunk."""
         encoded = chunk.encoded
-        of_rows = sample(encoded, machine.inputs.columns.keys)
+        of_rows = sample(encoded, machine.inputs.columns.keys, machine.n_records)
         return cls(len(encoded.y), encoded.vocabulary, of_rows, chunk.sums, encoded.n_clipped)
 
     @classmethod
