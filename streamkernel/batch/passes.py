@@ -36,6 +36,8 @@ class ScoredRows(NamedTuple):
         Encoded targets and weights, float64 of shape (n,).
     scores
         f(x), float64 of shape (n, K).
+    n_moves
+        Of the moves of this step, how many are in the scores.
 
     """
 
@@ -43,6 +45,7 @@ class ScoredRows(NamedTuple):
     y: Array
     w: Array
     scores: Array
+    n_moves: int = 0
 
 
 class ScoredChunk(NamedTuple):
@@ -201,12 +204,18 @@ class GramPass:
         return BlockSums(np.zeros((0, D)), gram, float(np.trace(gram)), float(rows.w.sum()))
 
 
+def kept(machine: Any, rows: ScoredRows, function: Any) -> ScoredRows:
+    """The rows after the moves of a pass, of which later passes need to make those that follow only."""
+    moves = getattr(function, "moves", ())
+    return rows._replace(scores=moved(machine, rows, moves), n_moves=max(len(moves), rows.n_moves))
+
+
 def moved(machine: Machine, rows: ScoredRows, moves: Sequence[Move]) -> Array:
     """The scores of rows after some moves, float64 of shape (n, K)."""
-    if not moves:
+    if len(moves) <= rows.n_moves:
         return rows.scores
     scores = rows.scores.copy()
-    for move in moves:
+    for move in moves[rows.n_moves :]:
         scores *= move.shrink
         for some in _slices(len(scores)):
             phi = machine.expansion.features(move.block, rows.X[some], machine.inputs.columns.keys)
