@@ -140,7 +140,7 @@ def _assert_state(model, twin, size, tolerance):
 
 
 def assert_twin(kind, tolerance=1e-9, **given):
-    """Batches of several sizes, each scaled by the moments of those before it; by its own, too, while there is no block."""
+    """Batches of several sizes, each scaled by the moments of those before it, and its own until there is a block."""
     X, y, w = _stream(kind)
     model, twin, start = _model(kind, **given), None, 0
     for size in SIZES:
