@@ -82,7 +82,8 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
         Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
 
     """
-    score = ScorePass(machine.targets.admit([None]).before[0])
+    before = machine.targets.admit([None]).before[0]
+    score = ScorePass(before, machine.is_ready)
     scored = batch.score(machine, score)
     n_columns = len(machine.inputs)
     columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
@@ -92,13 +93,14 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
         scored = batch.score(machine, score)
     sample = scored.sample.drawn()
     if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
+        scored = _scored_beforehand(machine, batch, sample, ScorePass(before))
         machine.learn_rows(Rows.known(sample.values), sample.targets, sample.weights)
     elif sample.targets:
         begins = _begin(machine, sample)
         if not begins and columns:
             _take_moments(machine, sample, slice(n_columns, None))
         if begins or columns:
-            scored = batch.score(machine, score)
+            scored = batch.score(machine, ScorePass(before))
         _take_step(machine, batch, scored.sums, sample)
         if not begins:
             _take_moments(machine, sample, slice(n_columns))
@@ -111,6 +113,18 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
 def scaled(machine: Machine, values: Array) -> Array:
     """Encoded values scaled as of now, of the expansion's dtype."""
     return np.ascontiguousarray(machine.inputs.scaler.as_of_now(values).astype(machine.expansion.dtype))
+
+
+def _scored_beforehand(machine: Machine, batch: BatchRows, sample: BatchSample, score: ScorePass) -> ScoredBatch:
+    """The rows as they are before they are learnt one by one, their losses by the scale of targets that they have."""
+    targets = machine.targets
+    if not isinstance(targets, Numbers):
+        return batch.score(machine, score)
+    moments = targets.moments.copy()
+    targets.admit(sample.targets)
+    scored = batch.score(machine, score)
+    targets.moments[:] = moments
+    return scored
 
 
 def _begin(machine: Machine, sample: BatchSample) -> bool:

@@ -97,10 +97,13 @@ class ScorePass:
     ----------
     before
         What was known of targets before the batch, (2,), as a row of `Encoded.before`.
+    with_losses
+        Whether losses and gradients are taken: a loss is not asked about targets whose scale is not known yet.
 
     """
 
     before: Array
+    with_losses: bool = True
 
     def __call__(self, machine: Machine, chunk: BatchChunk) -> ScoredChunk:
         inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
@@ -112,9 +115,15 @@ class ScorePass:
         is_last = machine.solution is expansion
         at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
         of_targets = Encoded(encoded.y, np.tile(self.before, (len(X), 1)))
-        losses = targets.losses(of_targets, scores)
         rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
-        return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, GradientPass(targets)(machine, rows))
+        if self.with_losses:
+            losses, sums = targets.losses(of_targets, scores), GradientPass(targets)(machine, rows)
+        else:
+            losses, sums = (
+                np.full(len(X), np.nan),
+                GradientSums(len(rows.w), np.zeros(K), 0, 0.0, 0.0, np.zeros(0), 0.0),
+            )
+        return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, sums)
 
 
 @dataclass(frozen=True)

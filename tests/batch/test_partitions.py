@@ -27,11 +27,11 @@ def assert_any_parts(model, xs, ys, ws, sizes, begin=0, seed=0):
     """A model that learnt the first records one by one learns the batches that follow, in parts of all kinds."""
     whole = model.clone()
     whole.advance(xs[:begin], ys[:begin], ws[:begin])
-    ways = [whole.clone(include_attributes=True) for _ in range(3)]
+    ways = [whole.clone(include_attributes=True) for _ in range(2)]
     rest = [of[begin:] for of in (xs, ys, ws)]
     for number, batch in enumerate(_batches(*rest, sizes)):
         learn_parts(whole, [chunk_of(*batch)])
-        for n_parts, way in zip((2, 7, 12), ways, strict=True):
+        for n_parts, way in zip((2, 7), ways, strict=True):
             rng = np.random.default_rng([seed, number, n_parts]) if n_parts > 2 else None
             learn_parts(way, chunks_of(*batch, n_parts, rng))
             assert_near(whole.__getstate__(), way.__getstate__(), TOLERANCE[model.dtype])
@@ -39,7 +39,7 @@ def assert_any_parts(model, xs, ys, ws, sizes, begin=0, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore:.* past max")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(cases("growing"), st.lists(st.integers(0, 130), min_size=1, max_size=3), st.integers(0, 150), st.integers(0, 99))
 def test_streams_of_any_kind(case, sizes, begin, seed):
     """Late inputs, strings, gaps, classes that join, weights, rows without a label; a warm-up that is not over."""
@@ -64,8 +64,7 @@ def _records(kind, n=900, seed=2):
     return xs, ys, rng.choice([0.0, 0.5, 1.0, 2.0], n).tolist()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("begin", [0, 50, 210])
+@pytest.mark.parametrize(("dtype", "begin"), [("float64", 0), ("float64", 50), ("float64", 210), ("float32", 50)])
 @pytest.mark.parametrize(
     ("kind", "model"),
     [
