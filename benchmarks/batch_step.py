@@ -25,7 +25,6 @@ SIZES = 256, 2_048, 16_384
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "blocks_per_step=8": {"blocks_per_step": 8},
-    "block_size=256": {"block_size": 256},
     "block_size=256, blocks_per_step=8": {"block_size": 256, "blocks_per_step": 8},
 }
 N_RECORDS = 65_536
@@ -115,20 +114,22 @@ def measured(data: Data, size: int | None, seed: int, **arguments: Any) -> Pass:
     return Pass(float(losses.mean()), float(losses[len(losses) // 2 :].mean()), model.n_features, seconds)
 
 
-def compared(data: Data, seeds: range, sizes: Sequence[int]) -> tuple[list[list[str]], list[list[str]]]:
-    """The rows of a stream in the tables of losses, and of features and seconds: one of each setting."""
-    losses, costs = [], []
-    for name, arguments in SETTINGS.items():
-        by_loss, by_cost = [], []
-        for size in (None, *sizes):
-            passes = [measured(data, size, seed, **arguments) for seed in seeds]
-            by_loss.append(f"{fmean(one.whole for one in passes):.2f} / {fmean(one.half for one in passes):.2f}")
-            seconds = fmean(one.seconds for one in passes)
-            by_cost.append(f"{fmean(one.n_features for one in passes):,.0f} / {seconds:.1f}")
-        measure = "errors %" if data.of_classes else "variance left %"
-        losses.append([f"{data.name}, {len(data.y):,}", measure, name, *by_loss])
-        costs.append([data.name, name, *by_cost])
-    return losses, costs
+def compared(data: Data, seeds: range, sizes: Sequence[int]) -> dict[str, list[list[Pass]]]:
+    """The passes of each setting and way to learn, one of each seed."""
+    print(f"{data.name}: {len(data.y):,} records of {data.X.shape[1]} inputs", flush=True)
+    return {
+        name: [[measured(data, size, seed, **arguments) for seed in seeds] for size in (None, *sizes)]
+        for name, arguments in SETTINGS.items()
+    }
+
+
+def rows_of(data: Data, passes: dict[str, list[list[Pass]]], number: str, places: int) -> list[list[str]]:
+    """The rows of a stream in the table of one of a pass's numbers."""
+    measure = "errors" if data.of_classes else "variance left"
+    return [
+        [data.name, measure, name, *(f"{fmean(getattr(one, number) for one in of):,.{places}f}" for of in ways)]
+        for name, ways in passes.items()
+    ]
 
 
 def main() -> None:
@@ -138,8 +139,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     seeds, n, sizes = (range(1, 2), 1_024, (64, 256)) if options.quick else (range(1, 3), N_RECORDS, SIZES)
-    rows = [compared(data, seeds, sizes) for data in chosen(options.data, n)]
-    ways = ["record by record", *(f"batches of {size:,}" for size in sizes)]
+    found = [(data, compared(data, seeds, sizes)) for data in chosen(options.data, n)]
+    head = ["stream", "measure", "setting", "record by record", *(f"batches of {size:,}" for size in sizes)]
+
+    def of_number(number: str, places: int) -> str:
+        return table(head, [row for data, passes in found for row in rows_of(data, passes, number, places)])
+
     given = " --quick" if options.quick else " --data DIR" if options.data else ""
     write(
         options.out / "batch-step.md",
@@ -151,12 +156,18 @@ def main() -> None:
                 f"{len(seeds)} seed{'s' * (len(seeds) > 1)}. Record by record a step is of 32 records, in batches of "
                 "all that are given. What is not said in a setting is the default: blocks of 64, two of them a step, "
                 "4,096 features at most.",
-                "The loss of all records / of the second half: wrong labels, or the mean squared error as a share of "
-                "the variance, in per cent. A batch is predicted before anything of it is known, and the first one by "
-                "a model that knows nothing: that is most of what the loss of all records says of large batches.",
-                table(["stream, records", "measure", "setting", *ways], [row for losses, _ in rows for row in losses]),
-                "Features at the end / seconds of the pass, on one thread of a machine with others at work on it:",
-                table(["stream", "setting", *ways], [row for _, costs in rows for row in costs]),
+                "The loss over the second half of the records, in per cent: wrong labels, or the mean squared error as "
+                "a share of the variance. "
+                + ", ".join(f"{data.name} has {len(data.y):,} records" for data, _ in found)
+                + ".",
+                of_number("half", 2),
+                "Over all records. A batch is predicted before anything of it is known, and the first one by a model "
+                "that knows nothing (a regressor predicts 0): of large batches that is most of it.",
+                of_number("whole", 2),
+                "Features at the end:",
+                of_number("n_features", 0),
+                "Seconds of the pass, on a machine with others at work on it:",
+                of_number("seconds", 1),
             ]
         ),
     )
