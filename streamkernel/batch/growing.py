@@ -78,10 +78,13 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
 
     Raises
     ------
+    ValueError
+        A row cannot be used, or the machine is refitted on a window of records; it is spoilt then.
     NotFiniteError
         Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
 
     """
+    check_window(machine)
     before = machine.targets.admit([None]).before[0]
     score = ScorePass(before, machine.is_ready)
     scored = batch.score(machine, score)
@@ -108,6 +111,15 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
     count_vocabulary(machine.inputs, machine.targets, scored.vocabulary, columns)
     machine.targets.n_limited += scored.n_clipped
     return scored
+
+
+def check_window(machine: Machine) -> None:
+    """Refuse a machine that is refitted on a window of records, which no batch step fills: ValueError."""
+    if machine.window is not None:
+        raise ValueError(
+            "a WindowRefit learns record by record, which is how its window is filled: take batch steps with the model "
+            "alone"
+        )
 
 
 def scaled(machine: Machine, values: Array) -> Array:

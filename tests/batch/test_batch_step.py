@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 from river.optim.losses import Absolute, Squared
 
-from streamkernel import KernelClassifier, KernelDensityRatio, KernelNoveltyDetector, KernelRegressor, losses
+from streamkernel import (
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    WindowRefit,
+    losses,
+)
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
@@ -150,6 +157,17 @@ def test_nothing_is_learnt_of_rows_that_are_predicted_only(name):
             model.batch_step(X, ys)
 
 
+def test_a_model_that_is_refitted_on_a_window_takes_no_batch_step():
+    X, y = _rows(300)
+    refitted = WindowRefit(KernelRegressor(seed=1), window=100, every=100)
+    refitted.learn_many(X, y)
+    digest = refitted.state_digest()
+    with pytest.raises(ValueError, match="a WindowRefit learns record by record"):
+        refitted.model.batch_step(X, y)
+    assert refitted.state_digest() == digest
+    refitted.learn_many(X, y)
+
+
 def test_what_is_past_a_limit_is_counted():
     X, y = _rows(600)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -182,6 +200,21 @@ def test_values_that_come_again_make_room_for_more():
     few = KernelRegressor(Gaussian(1.0), max_inputs=10, seed=1)
     assert learn(few, [f"c{i % 20}" for i in range(400)]) == 10
     assert few.n_ignored_inputs == 200
+
+
+def test_repetitions_are_those_that_records_one_by_one_count():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"s": [f"c{i}" for i in rng.integers(0, 30, 900)], "t": ["a", None, "b"] * 300})
+    y = [None if i % 7 == 0 else float(i % 3) for i in range(900)]
+    by_batches, one_by_one = KernelRegressor(seed=1), KernelRegressor(seed=1)
+    for start in range(0, 900, 300):
+        by_batches.batch_step(frame[start : start + 300], y[start : start + 300])
+    one_by_one.learn_many(frame, y)
+    found, expected = by_batches.__getstate__(), one_by_one.__getstate__()
+    assert dict(map(repr, pair) for pair in found["input_repeats"]) == dict(
+        map(repr, pair) for pair in expected["input_repeats"]
+    )
+    assert (found["n_records"], found["n_ignored_inputs"]) == (expected["n_records"], expected["n_ignored_inputs"])
 
 
 class Spoilt(Squared):
