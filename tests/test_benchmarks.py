@@ -10,6 +10,7 @@ from benchmarks import (
     ablation,
     adaptive_growth,
     asked,
+    batch_step,
     footprint,
     late_lags,
     memory_experts,
@@ -166,6 +167,24 @@ def test_a_model_of_any_kind_of_step_leaves_less_of_a_wave():
     left = [steps.variance_left(records, False, seed=1, **arguments) for arguments in steps.SETTINGS.values()]
     assert len(set(left)) == len(steps.SETTINGS)
     assert max(left) < 1
+
+
+def test_a_pass_in_batches_learns_whatever_they_are_of():
+    for data in (batch_step.waves(1_024), batch_step.of_stream(streams.built_in()[0], 1_024)):
+        for size in (None, 64, 256):
+            found = batch_step.measured(data, size, seed=1)
+            assert 0 < found.half < found.whole < 100
+            assert found.n_features >= 64
+
+
+@pytest.mark.long
+def test_a_quick_run_of_batch_steps_has_each_setting(tmp_path):
+    run_quickly("batch_step", "--out", tmp_path)
+    halves, wholes, features, seconds = tables((tmp_path / "batch-step.md").read_text())
+    for found in (halves, wholes, features, seconds):
+        names = [(row[0], row[2]) for row in found[2:]]
+        assert names == [(of, name) for of in ("waves", "Friedman", "RandomRBF") for name in batch_step.SETTINGS]
+    assert all(float(row[3]) > 0 for row in halves[2:])
 
 
 @pytest.mark.long

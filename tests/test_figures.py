@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
-_COMMENT = re.compile(r"<!-- ([\w.]+\.md;.*?) -->", re.DOTALL)
+_COMMENT = re.compile(r"<!-- ([\w.-]+\.md;.*?) -->", re.DOTALL)
 _FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _WORDS = "two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|twenty|fifty|hundred|thousand|some|several"
 # What reads like the outcome of a measurement, and so wants a comment.

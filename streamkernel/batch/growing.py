@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, score
+from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, ScorePass
 from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.batch.sample import BatchSample
 from streamkernel.batch.sums import BlockSums, GradientSums
@@ -78,10 +78,15 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
 
     Raises
     ------
+    ValueError
+        A row cannot be used, or the machine is refitted on a window of records; it is spoilt then.
     NotFiniteError
         Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
 
     """
+    check_window(machine)
+    before = machine.targets.admit([None]).before[0]
+    score = ScorePass(before, machine.is_ready)
     scored = batch.score(machine, score)
     n_columns = len(machine.inputs)
     columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
@@ -89,27 +94,49 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
     if columns or labels:
         machine.targets.admit(machine.targets.prepare(labels)[0])
         scored = batch.score(machine, score)
-    sample = scored.sample
+    sample = scored.sample.drawn()
     if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
+        scored = _scored_beforehand(machine, batch, sample, ScorePass(before))
         machine.learn_rows(Rows.known(sample.values), sample.targets, sample.weights)
     elif sample.targets:
         begins = _begin(machine, sample)
         if not begins and columns:
             _take_moments(machine, sample, slice(n_columns, None))
         if begins or columns:
-            scored = batch.score(machine, score)
-        _take_step(machine, batch, scored)
+            scored = batch.score(machine, ScorePass(before))
+        _take_step(machine, batch, scored.sums, sample)
         if not begins:
             _take_moments(machine, sample, slice(n_columns))
             _take_targets(machine, sample)
-    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary)
+    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary, columns)
     machine.targets.n_limited += scored.n_clipped
     return scored
+
+
+def check_window(machine: Machine) -> None:
+    """Refuse a machine that is refitted on a window of records, which no batch step fills: ValueError."""
+    if machine.window is not None:
+        raise ValueError(
+            "a WindowRefit learns record by record, which is how its window is filled: take batch steps with the model "
+            "alone"
+        )
 
 
 def scaled(machine: Machine, values: Array) -> Array:
     """Encoded values scaled as of now, of the expansion's dtype."""
     return np.ascontiguousarray(machine.inputs.scaler.as_of_now(values).astype(machine.expansion.dtype))
+
+
+def _scored_beforehand(machine: Machine, batch: BatchRows, sample: BatchSample, score: ScorePass) -> ScoredBatch:
+    """The rows as they are before they are learnt one by one, their losses by the scale of targets that they have."""
+    targets = machine.targets
+    if not isinstance(targets, Numbers):
+        return batch.score(machine, score)
+    moments = targets.moments.copy()
+    targets.admit(sample.targets)
+    scored = batch.score(machine, score)
+    targets.moments[:] = moments
+    return scored
 
 
 def _begin(machine: Machine, sample: BatchSample) -> bool:
@@ -145,10 +172,9 @@ def _take_targets(machine: Machine, sample: BatchSample) -> None:
         machine.targets.admit(sample.targets)
 
 
-def _take_step(machine: Machine, batch: BatchRows, scored: ScoredBatch) -> None:
+def _take_step(machine: Machine, batch: BatchRows, sums: GradientSums, sample: BatchSample) -> None:
     updates, history, expansion, targets = machine.updates, machine.history, machine.expansion, machine.targets
     K = targets.n_outputs
-    sums: GradientSums = scored.sums
     expansion.widen(K)
     history.widen(K)
     learning = targets if isinstance(targets, LearningTargets) else None
@@ -158,7 +184,7 @@ def _take_step(machine: Machine, batch: BatchRows, scored: ScoredBatch) -> None:
     for number in range(updates.blocks_per_step):
         if moves or learning is not None:
             sums = batch.reduce(GradientPass(targets, tuple(moves)))
-        records = _StepRecords(machine, batch, sums, scored.sample)
+        records = _StepRecords(machine, batch, sums, sample)
         update = updates.choice.choose(history.t * updates.blocks_per_step + number, records)
         shrink = updates.shrink(update)
         found = None

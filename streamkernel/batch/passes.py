@@ -15,7 +15,6 @@ from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.features import mean_outer
 from streamkernel.growth.machine import Machine
 from streamkernel.growth.own_loss import is_own, require_finite_gradient
-from streamkernel.records.classes import Classes
 from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.results import BatchResult, padded
 from streamkernel.records.targets import Encoded, Targets
@@ -37,6 +36,8 @@ class ScoredRows(NamedTuple):
         Encoded targets and weights, float64 of shape (n,).
     scores
         f(x), float64 of shape (n, K).
+    n_moves
+        Of the moves of this step, how many are in the scores.
 
     """
 
@@ -44,6 +45,7 @@ class ScoredRows(NamedTuple):
     y: Array
     w: Array
     scores: Array
+    n_moves: int = 0
 
 
 class ScoredChunk(NamedTuple):
@@ -87,30 +89,41 @@ class Move(NamedTuple):
     delta: Array
 
 
-def score(machine: Machine, chunk: BatchChunk) -> ScoredChunk:
-    """Encode and predict a chunk, and take the sums of its gradients."""
-    inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
-    encoded = encode(inputs, targets, chunk)
-    X = np.ascontiguousarray(inputs.scaler.as_of_now(encoded.values).astype(expansion.dtype))
-    keys, K, learnt = inputs.columns.keys, targets.n_outputs, encoded.learnt
-    scores = padded(machine.solution.scores(X, keys, _NO_KEYS), K)
-    # Gradients are taken at the last solution.
-    is_last = machine.solution is expansion
-    at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
-    of_targets = Encoded(encoded.y, _known_before(machine, len(X)))
-    losses = targets.losses(of_targets, scores)
-    rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
-    return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, GradientPass(targets)(machine, rows))
+@dataclass(frozen=True)
+class ScorePass:
+    """The predictions of rows, and the gradients of the learnt ones.
 
+    Attributes
+    ----------
+    before
+        What was known of targets before the batch, (2,), as a row of `Encoded.before`.
+    with_losses
+        Whether losses and gradients are taken: a loss is not asked about targets whose scale is not known yet.
 
-def _known_before(machine: Machine, n: int) -> Array:
-    """What was known of targets before the batch, (n, 2), as `Encoded.before` has it."""
-    if not machine.expansion.n_blocks:
-        return np.zeros((n, 2))
-    before = machine.targets.admit([None] * n).before
-    if isinstance(machine.targets, Classes):  # of which some may have come with this batch
-        before[:, 0] = machine.expansion.n_outputs
-    return before
+    """
+
+    before: Array
+    with_losses: bool = True
+
+    def __call__(self, machine: Machine, chunk: BatchChunk) -> ScoredChunk:
+        inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
+        encoded = encode(inputs, targets, chunk)
+        X = np.ascontiguousarray(inputs.scaler.as_of_now(encoded.values).astype(expansion.dtype))
+        keys, K, learnt = inputs.columns.keys, targets.n_outputs, encoded.learnt
+        scores = padded(machine.solution.scores(X, keys, _NO_KEYS), K)
+        # Gradients are taken at the last solution.
+        is_last = machine.solution is expansion
+        at_last = scores[learnt] if is_last else padded(expansion.scores(X[learnt], keys, _NO_KEYS), K)
+        of_targets = Encoded(encoded.y, np.tile(self.before, (len(X), 1)))
+        rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
+        if self.with_losses:
+            losses, sums = targets.losses(of_targets, scores), GradientPass(targets)(machine, rows)
+        else:
+            losses, sums = (
+                np.full(len(X), np.nan),
+                GradientSums(len(rows.w), np.zeros(K), 0, 0.0, 0.0, np.zeros(0), 0.0),
+            )
+        return ScoredChunk(encoded, BatchResult(of_targets, scores, losses), rows, sums)
 
 
 @dataclass(frozen=True)
@@ -200,12 +213,18 @@ class GramPass:
         return BlockSums(np.zeros((0, D)), gram, float(np.trace(gram)), float(rows.w.sum()))
 
 
+def kept(machine: Any, rows: ScoredRows, function: Any) -> ScoredRows:
+    """The rows after the moves of a pass, of which later passes need to make those that follow only."""
+    moves = getattr(function, "moves", ())
+    return rows._replace(scores=moved(machine, rows, moves), n_moves=max(len(moves), rows.n_moves))
+
+
 def moved(machine: Machine, rows: ScoredRows, moves: Sequence[Move]) -> Array:
     """The scores of rows after some moves, float64 of shape (n, K)."""
-    if not moves:
+    if len(moves) <= rows.n_moves:
         return rows.scores
     scores = rows.scores.copy()
-    for move in moves:
+    for move in moves[rows.n_moves :]:
         scores *= move.shrink
         for some in _slices(len(scores)):
             phi = machine.expansion.features(move.block, rows.X[some], machine.inputs.columns.keys)
@@ -215,6 +234,8 @@ def moved(machine: Machine, rows: ScoredRows, moves: Sequence[Move]) -> Array:
 
 def weighted(targets: Any, rows: ScoredRows, scores: Array) -> tuple[Array, Array]:
     """The gradients times the weights, (n, K), and the weights; NotFiniteError where a user's loss gives none."""
+    if not len(rows.y):  # a part may have none, which no loss of a user's need take
+        return np.zeros(scores.shape), rows.w
     g = targets.gradient(rows.y, scores)
     if is_own(targets.loss):
         require_finite_gradient(targets.loss, g, rows.y, scores)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from streamkernel.batch.chunk import BatchChunk
-from streamkernel.batch.passes import ScoredChunk, ScoredRows
+from streamkernel.batch.passes import ScoredChunk, ScoredRows, kept
 from streamkernel.batch.sample import BatchSample, merged_samples, sample
 from streamkernel.batch.sums import Sums
 from streamkernel.records.inputs import Inputs
@@ -20,6 +20,7 @@ class BatchMachine(Protocol):
 
     inputs: Inputs
     targets: Targets
+    n_records: int
 
 
 #: Encodes and predicts a chunk by a machine, which is not changed.
@@ -55,7 +56,7 @@ class ScoredBatch:
     def of(cls, machine: BatchMachine, chunk: ScoredChunk) -> "ScoredBatch":
         """What is known of the rows of one chunk."""
         encoded = chunk.encoded
-        of_rows = sample(encoded, machine.inputs.columns.keys)
+        of_rows = sample(encoded, machine.inputs.columns.keys, machine.n_records)
         return cls(len(encoded.y), encoded.vocabulary, of_rows, chunk.sums, encoded.n_clipped)
 
     @classmethod
@@ -105,8 +106,10 @@ class LocalRows:
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
         self._machine = machine
         self.scored = [score(machine, chunk) for chunk in self._chunks]
+        self._rows = [chunk.rows for chunk in self.scored if chunk.rows is not None]
         return ScoredBatch.total(machine, [ScoredBatch.of(machine, chunk) for chunk in self.scored])
 
     def reduce(self, function: Callable[[Any, ScoredRows], SumsT]) -> SumsT:
-        parts = [function(self._machine, chunk.rows) for chunk in self.scored if chunk.rows is not None]
+        self._rows = [kept(self._machine, rows, function) for rows in self._rows]
+        parts = [function(self._machine, rows) for rows in self._rows]
         return type(parts[0]).total(parts)

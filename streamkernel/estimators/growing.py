@@ -9,7 +9,7 @@ import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.batch.chunk import BatchChunk
-from streamkernel.batch.growing import learn_batch
+from streamkernel.batch.growing import check_window, learn_batch
 from streamkernel.batch.rows import LocalRows
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
 from streamkernel.estimators.growth_figures import GrowthFigures
@@ -117,7 +117,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
 
         The mini-batch is what is given, whatever `batch_size` says: its size counts in step size and inequality (9).
         The order of its rows changes nothing but rounding. What depends on an order where records come one by one is
-        taken from a sample of at most 2,048 rows, those with the smallest hashes: moments of inputs and targets, a
+        taken from a sample of at most 2,048 rows, chosen by hashes of what they hold: moments of inputs and targets, a
         bandwidth that is left to the data, and the first step size. Rows are scaled by the moments before the batch,
         those of the first one by its own; new columns and labels are added in the order of their keys. While a
         bandwidth that is left to the data waits for its first 200 records, a smaller batch is learnt record by record.
@@ -139,7 +139,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         Raises
         ------
         ValueError
-            A row cannot be used. Nothing of the batch is learnt then.
+            A row cannot be used, or the model is that of a `WindowRefit`. Nothing of the batch is learnt then.
         NotFiniteError
             Kernel, loss, step schedule or policy gave what is not finite. Nothing of the batch is learnt then.
         TypeError
@@ -161,6 +161,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithm 1 on a mini-batch.
 
         """
+        check_window(self._machine)
         frame = Frame(X)
         before = self.__getstate__()
         rows = LocalRows([BatchChunk(frame, target_list(y), w)])

@@ -48,10 +48,11 @@ class Repeats:
         """Whether an input that has so many indicators may have one more."""
         return n_values < FREE or (n_values - FREE) ** 2 < PER_ROOT * PER_ROOT * self._counts.get(name, 0)
 
-    def note_without(self, name: Hashable, n_values: int) -> None:
-        """Take note of a learnt value that got no indicator; logs a warning once for each input."""
-        n_without = self._n_without[name] = self._n_without.get(name, 0) + 1
-        if n_without == LOGGED_AFTER:
+    def note_without(self, name: Hashable, n_values: int, n: int = 1) -> None:
+        """Take note of n learnt values that got no indicator; logs a warning once for each input."""
+        before = self._n_without.get(name, 0)
+        self._n_without[name] = before + n
+        if before < LOGGED_AFTER <= before + n:
             _log.warning(
                 "input %r hardly ever has the same value twice: beyond the first %d, new values of it are ignored "
                 "until known ones have come more often; if it is an id, exclude it, if it is a date, read it as one",

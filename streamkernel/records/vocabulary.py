@@ -4,6 +4,7 @@ Vocabularies of parts of a batch merge in any order, and new columns and labels 
 however the rows are parted, the model comes to know the same.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +90,12 @@ def vocabulary(inputs: Inputs, targets: Targets, columns: FrameColumns, ys: list
     """
     found = Vocabulary()
     learnt = np.array([y is not None for y in ys], np.bool_)
+    if isinstance(targets, _WithLabels):
+        unknown = unknown_labels(targets, ys)
+        found.labels = _fewest_labels(unknown, targets)
+        found.n_unknown_labels = sum(y in unknown for y in ys) if unknown else 0
+        if unknown and _room_for_labels(targets) == 0:  # such rows are predicted only
+            learnt = np.array([y is not None and y not in unknown for y in ys], np.bool_)
     for j, name in enumerate(columns.names):
         if name not in inputs.columns.numbers and (n := int((~np.isnan(columns.numbers[learnt, j])).sum())):
             found.numbers[name] = n
@@ -100,10 +107,6 @@ def vocabulary(inputs: Inputs, targets: Targets, columns: FrameColumns, ys: list
         new = {text.values[code] for code in np.flatnonzero((counts > 0) & ~is_known).tolist()}
         new = _fewest_values(text.name, new, inputs.max_inputs)
         found.texts[text.name] = TextCounts(int(counts[is_known].sum()), int(counts[~is_known].sum()), new)
-    if isinstance(targets, _WithLabels):
-        unknown = unknown_labels(targets, ys)
-        found.labels = _fewest_labels(unknown, targets)
-        found.n_unknown_labels = sum(y in unknown for y in ys) if unknown else 0
     return found
 
 
@@ -144,24 +147,40 @@ def admissible(inputs: Inputs, targets: Targets, found: Vocabulary) -> tuple[lis
             n_values[name] += 1
         columns.append(by_key[key])
     labels = sorted(found.labels, key=lambda label: repr(tag(label)))
-    if isinstance(targets, Classes):
-        labels = labels[: max(targets.max_classes - len(targets.labels), 0)]
-    return columns, labels
+    return columns, labels[: _room_for_labels(targets)]
 
 
-def count_vocabulary(inputs: Inputs, targets: Targets, found: Vocabulary) -> None:
-    """Count repetitions, and the inputs and labels of a batch that there was no room for."""
+def count_vocabulary(inputs: Inputs, targets: Targets, found: Vocabulary, columns: list[list[Any]]) -> None:
+    """Count repetitions, and the inputs and labels of a batch that there was no room for.
+
+    Parameters
+    ----------
+    inputs, targets
+        Those of a model, with what was admissible of the batch.
+    found
+        What of its vocabulary they do not know, and how often they know the rest.
+    columns
+        Those that came with the batch: a value is no repetition where it brings its own.
+
+    """
     inputs.n_ignored += sum(found.numbers.values())
+    n_new = Counter(untag(tagged[1]) for tagged in columns if tagged[0] == "indicator")
     for name, text in found.texts.items():
-        if text.n_known:
-            inputs.repeats.add(name, text.n_known)
         n_values = len(inputs.columns.indicators.get(name, ()))
+        # By the repetitions before the batch, as what is admissible.
         if text.n_unknown and inputs.repeats.has_room(name, n_values):
             inputs.n_ignored += text.n_unknown
         elif text.n_unknown:
-            inputs.repeats.note_without(name, n_values)
+            inputs.repeats.note_without(name, n_values, text.n_unknown)
+        if text.n_known > n_new[name]:
+            inputs.repeats.add(name, text.n_known - n_new[name])
     if found.n_unknown_labels:
         targets.n_limited += found.n_unknown_labels
+
+
+def _room_for_labels(targets: Targets) -> int | None:
+    """How many more labels there may be; None of two sides, of which a third is refused."""
+    return max(targets.max_classes - len(targets.labels), 0) if isinstance(targets, Classes) else None
 
 
 def _tagged(found: Vocabulary) -> Iterable[list[Any]]:

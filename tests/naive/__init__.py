@@ -69,6 +69,7 @@ from tests.naive.gaussians import (
     random_signs,
     shaped,
 )
+from tests.naive.hashed_rows import add_row_hashes
 from tests.naive.label_pass import advance_labels, mix, pass_labels, shift
 from tests.naive.laws import (
     _cosine,

@@ -1,0 +1,307 @@
+"""What a batch step promises beside its formulas: counts, all or nothing, the same bits, predictions made before."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from river.optim.losses import Absolute, Squared
+
+from streamkernel import (
+    KernelClassifier,
+    KernelDensityRatio,
+    KernelNoveltyDetector,
+    KernelRegressor,
+    WindowRefit,
+    losses,
+)
+from streamkernel.finite import NotFiniteError
+from streamkernel.growth import CDSG, DSG
+from streamkernel.kernels import Gaussian
+
+
+def _rows(n, seed=1, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+MODELS = {
+    "regressor": KernelRegressor(seed=1),
+    "plain": KernelRegressor(loss=Absolute(), average=True, seed=1),
+    "classifier": KernelClassifier(growth=DSG(), blocks_per_step=3, seed=1),
+    "sides": KernelClassifier(loss=losses.Log(), seed=1),
+    "novelty": KernelNoveltyDetector(seed=1),
+    "ratio": KernelDensityRatio(p=True, q=False, seed=1),
+}
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+def _targets(name, y):
+    if name in ("sides", "ratio"):
+        return (y > 0).tolist()
+    return np.digitize(y, [-0.5, 0.5]).tolist() if name == "classifier" else y.tolist()
+
+
+def _batches(name, sizes, seed=1):
+    X, y = _rows(sum(sizes), seed)
+    ends = np.cumsum(sizes)[:-1]
+    ys = _targets(name, y)
+    return list(
+        zip(np.split(X, ends), [ys[a:b] for a, b in zip([0, *ends], [*ends, len(ys)], strict=True)], strict=True)
+    )
+
+
+@EVERY
+@pytest.mark.parametrize("sizes", [(300, 300, 500), (50, 60, 400, 30)], ids=["begun at once", "warmed up"])
+def test_the_same_rows_leave_the_same_bytes_and_a_state_goes_on_with_them(name, sizes):
+    one, other = MODELS[name].clone(), MODELS[name].clone()
+    for X, ys in _batches(name, sizes):
+        found, again = one.batch_step(X, ys), other.batch_step(X, ys)
+        assert (found.predictions, found.probabilities) == (again.predictions, again.probabilities)
+        np.testing.assert_array_equal(found.losses, again.losses)
+        assert one.state_digest() == other.state_digest()
+        other = pickle.loads(pickle.dumps(other))
+        assert one.state_digest() == other.state_digest()
+    assert (one.n_records, one.last_batch_size) == (sum(sizes), sizes[-1])
+
+
+@EVERY
+def test_records_one_by_one_go_on_after_a_batch_and_a_batch_after_them(name):
+    model, other = MODELS[name].clone(), MODELS[name].clone()
+    for number, (X, ys) in enumerate(_batches(name, (70, 150, 300, 77, 200, 41))):
+        if number % 2:
+            model.batch_step(X, ys)
+            other.batch_step(X, ys)
+        else:
+            for x, y in zip(X.tolist(), ys, strict=True):
+                model._machine.learn([dict(enumerate(x))], [y])
+            other._machine.learn([dict(enumerate(x)) for x in X.tolist()], ys)
+        assert model.state_digest() == other.state_digest()
+        other = pickle.loads(pickle.dumps(other))
+    assert model.n_records == 838
+
+
+@EVERY
+def test_predictions_are_those_before_the_step(name):
+    model = MODELS[name].clone()
+    first, second, third = _batches(name, (400, 300, 300))
+    model.batch_step(*first)
+    for X, ys in (second, third):
+        before = model.clone(include_attributes=True)
+        found = model.batch_step(X, ys)
+        expected = before.batch_step(X, [None] * len(ys))
+        digest = before.state_digest()
+        if name == "sides":
+            assert found.probabilities == expected.probabilities
+        assert found.predictions == expected.predictions
+        one_by_one = before.advance([dict(enumerate(x)) for x in X[:5].tolist()], [None] * 5)
+        if name in ("regressor", "plain"):  # but that one record alone is scaled by moments with itself
+            assert found.predictions[:5] == pytest.approx(one_by_one.predictions, abs=0.05)
+        assert before.state_digest() == digest
+        assert np.isnan(expected.losses).all()
+        assert np.isfinite(found.losses).all()
+
+
+def test_the_first_batch_is_predicted_by_what_was_known_before_it():
+    X, y = _rows(500)
+    model = KernelRegressor(seed=1)
+    assert model.batch_step(X, y).predictions == [0.0] * 500
+    labels = KernelClassifier(seed=1)
+    found = labels.batch_step(X, _targets("classifier", y))
+    assert (found.predictions, found.probabilities) == ([None] * 500, [{}] * 500)
+    # Of records that wait for a step their mean and labels.
+    waits = KernelRegressor(Gaussian(1.0), seed=1)
+    waits.advance([{0: 1.0}, {0: 2.0}], [10.0, 30.0])
+    assert waits.batch_step(X, y).predictions == [20.0] * 500
+    waits = KernelClassifier(seed=1)
+    waits.advance([{0: 1.0}], ["a"])
+    assert waits.batch_step(X, ["b"] * 500).probabilities == [{"a": 1.0}] * 500
+
+
+def test_losses_are_of_targets_by_their_own_scale():
+    """Also of the first rows, of which it is not known before, and too few to begin."""
+    X, y = _rows(600)
+    for n in (30, 300):
+        for scale in (1.0, 1e6):
+            found = KernelRegressor(seed=1).batch_step(X[:n], scale * y[:n])
+            assert found.losses.mean() == pytest.approx(1.0, abs=0.3)
+
+
+def test_the_warm_up_that_ends_within_a_batch_tells_nothing_of_its_targets():
+    X, y = _rows(400)
+    one, other = KernelRegressor(seed=1), KernelRegressor(seed=1)
+    for model in (one, other):
+        model.learn_many(X[:150], y[:150])
+        assert model.n_steps > 0
+    found = one.batch_step(X[150:], y[150:])
+    moved = other.batch_step(X[150:], y[150:] + 1000.0)
+    # Which of the rows the bandwidth is taken of depends on all that is in them.
+    assert found.predictions == pytest.approx(moved.predictions, abs=0.01)
+    assert one.n_records == 400
+
+
+@EVERY
+def test_nothing_is_learnt_of_rows_that_are_predicted_only(name):
+    model = MODELS[name].clone()
+    (X, ys), (more, _) = _batches(name, (400, 100))
+    for number in (0, 1):
+        digest = model.state_digest()
+        found = model.batch_step(more, [None] * 100)
+        assert (len(found.predictions), len(found.losses)) == (100, 100)
+        empty = model.batch_step(np.zeros((0, 3)), [])
+        assert (empty.predictions, empty.losses.shape) == ([], (0,))
+        assert model.batch_step(pd.DataFrame({"z": pd.Series([], dtype=float)}), []).predictions == []
+        assert model.state_digest() == digest
+        if not number:
+            model.batch_step(X, ys)
+
+
+def test_a_model_that_is_refitted_on_a_window_takes_no_batch_step():
+    X, y = _rows(300)
+    refitted = WindowRefit(KernelRegressor(seed=1), window=100, every=100)
+    refitted.learn_many(X, y)
+    digest = refitted.state_digest()
+    with pytest.raises(ValueError, match="a WindowRefit learns record by record"):
+        refitted.model.batch_step(X, y)
+    assert refitted.state_digest() == digest
+    refitted.learn_many(X, y)
+
+
+def test_what_is_past_a_limit_is_counted():
+    X, y = _rows(600)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["d"] = np.where(np.arange(600) < 300, np.nan, 1.0)
+    model = KernelRegressor(Gaussian(1.0), max_inputs=2, seed=1)
+    model.batch_step(frame[:300], [None] * 100 + y[100:300].tolist())
+    assert (model.n_records, model.n_ignored_inputs, len(model.input_names)) == (200, 200, 2)
+    model.batch_step(frame[300:], [*y[300:590], *[1e200, -1e101] * 5])
+    assert (model.n_records, model.n_ignored_inputs, model.n_clipped_targets) == (500, 200 + 2 * 300, 10)
+
+    labels = KernelClassifier(max_classes=2, max_inputs=3, seed=1)
+    labels.batch_step(X, ["a", "b", "c"] * 200)
+    assert (labels.classes, labels.n_ignored_labels, labels.n_records) == (["a", "b"], 200, 400)
+    # A row of a label past the limit is predicted only: it brings no input, nor is one of its counted.
+    frame["new"] = 1.0
+    labels.batch_step(frame.rename(columns={"a": 0, "b": 1, "c": 2}), ["c"] * 599 + ["a"])
+    assert (labels.n_ignored_labels, labels.n_records, labels.n_ignored_inputs) == (799, 401, 2)
+
+
+def test_values_that_come_again_make_room_for_more():
+    def learn(model, values):
+        model.batch_step(pd.DataFrame({"s": values}), [float(i % 2) for i in range(len(values))])
+        return len(model.input_names)
+
+    ids = KernelRegressor(Gaussian(1.0), seed=1)
+    assert [learn(ids, [f"o{batch}-{i}" for i in range(500)]) for batch in range(3)] == [64, 64, 64]
+    assert ids.n_ignored_inputs == 0  # which counts what is past max_inputs
+    cities = KernelRegressor(Gaussian(1.0), seed=1)
+    assert [learn(cities, [f"c{i % 150}" for i in range(1500)]) for _ in range(2)] == [64, 150]
+    few = KernelRegressor(Gaussian(1.0), max_inputs=10, seed=1)
+    assert learn(few, [f"c{i % 20}" for i in range(400)]) == 10
+    assert few.n_ignored_inputs == 200
+
+
+def test_repetitions_are_those_that_records_one_by_one_count():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"s": [f"c{i}" for i in rng.integers(0, 30, 900)], "t": ["a", None, "b"] * 300})
+    y = [None if i % 7 == 0 else float(i % 3) for i in range(900)]
+    by_batches, one_by_one = KernelRegressor(seed=1), KernelRegressor(seed=1)
+    for start in range(0, 900, 300):
+        by_batches.batch_step(frame[start : start + 300], y[start : start + 300])
+    one_by_one.learn_many(frame, y)
+    found, expected = by_batches.__getstate__(), one_by_one.__getstate__()
+    assert dict(map(repr, pair) for pair in found["input_repeats"]) == dict(
+        map(repr, pair) for pair in expected["input_repeats"]
+    )
+    assert (found["n_records"], found["n_ignored_inputs"]) == (expected["n_records"], expected["n_ignored_inputs"])
+
+
+class Spoilt(Squared):
+    """A loss of a user's that is NaN for a large target, and cannot take no rows."""
+
+    def gradient(self, y_true, y_pred):
+        assert y_true.max() > -10
+        return np.where(y_true > 9, np.nan, 2 * (y_pred - y_true))
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "error"),
+    [
+        (KernelRegressor(seed=1), {"X": np.inf}, ValueError),
+        (KernelRegressor(seed=1), {"y": np.inf}, ValueError),
+        (KernelRegressor(seed=1), {"y": "text"}, ValueError),
+        (KernelRegressor(seed=1), {"w": -1.0}, ValueError),
+        (KernelRegressor(seed=1), {"fewer": True}, ValueError),
+        (
+            KernelRegressor(Spoilt(), seed=1) if False else KernelRegressor(loss=Spoilt(), seed=1),
+            {"y": 50.0},
+            NotFiniteError,
+        ),
+        (KernelClassifier(loss=losses.Log(), seed=1), {"y": "third"}, ValueError),
+        (KernelClassifier(seed=1), {"y": [1]}, ValueError),
+        (KernelDensityRatio(p=True, q=False, seed=1), {"y": "third"}, ValueError),
+    ],
+    ids=lambda value: str(value)[:30].split("(")[0].strip() if not isinstance(value, type) else value.__name__,
+)
+def test_a_batch_that_cannot_be_used_changes_nothing(model, change, error):
+    X, y = _rows(600)
+    labelled = not isinstance(model, KernelRegressor)
+    ys = (y > 0).tolist() if labelled else y.tolist()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for begun in (0, 150, 400):  # before the first record, in the warm-up, and later
+        one = model.clone()
+        if begun:
+            one.learn_many(frame[:100], ys[:100])
+            one.batch_step(frame[100:begun], ys[100:begun])
+        twin = pickle.loads(pickle.dumps(one))
+        digest = one.state_digest()
+        bad, bad_ys, w = frame[begun:].assign(new=1.0), ys[begun:], [1.0] * (600 - begun)
+        if "X" in change:
+            bad.iloc[7, 1] = change["X"]
+        if "y" in change:
+            bad_ys[7] = change["y"]
+        if "w" in change:
+            w[7] = change["w"]
+        with pytest.raises(error):
+            one.batch_step(bad, bad_ys[:-1] if "fewer" in change else bad_ys, w)
+        assert one.state_digest() == digest
+        one.batch_step(frame[:500], ys[:500])
+        twin.batch_step(frame[:500], ys[:500])
+        assert one.state_digest() == twin.state_digest()
+
+
+PLAIN = KernelRegressor(Gaussian(1.0), dtype="float64", precondition=False, growth=CDSG(), seed=1)
+
+
+@pytest.mark.parametrize(
+    "scales", [(1.0, 1e100, 1e-300, 0.0, 1e308), (1e308, 1.0), (1e-300, 1.0), (0.0, 1e100)], ids=str
+)
+@pytest.mark.parametrize(
+    "model", [KernelRegressor(seed=1), KernelClassifier(seed=1), PLAIN], ids=["y", "class", "plain"]
+)
+@pytest.mark.parametrize("standardize", [True, False])
+def test_extreme_numbers_leave_a_finite_model(model, standardize, scales):
+    rng = np.random.default_rng(1)
+    n = 300
+    columns = [
+        rng.normal(size=n) * 1e100,
+        rng.normal(size=n) * 1e-300,
+        np.full(n, 7.0),
+        np.zeros(n),
+        np.where(np.arange(n) % 100 == 5, 1e308, rng.normal(size=n)),
+        np.full(n, np.nan),
+    ]
+    X = np.stack(columns, axis=1)
+    model = model.clone({"standardize": standardize})
+    for scale in scales:
+        y = rng.normal(size=n) * min(scale, 1e307)
+        ys = (y > 0).tolist() if isinstance(model, KernelClassifier) else y.tolist()
+        found = model.batch_step(X, ys)
+        assert np.isfinite(found.losses).all()
+        state = model.__getstate__()
+        assert all(np.isfinite(value).all() for value in state.values() if isinstance(value, np.ndarray | float))
+        assert np.isfinite(model._machine.predict([dict(enumerate(x)) for x in np.nan_to_num(X[:20]).tolist()])).all()
+    again = model.clone()
+    again.__setstate__(model.__getstate__())
+    assert again.state_digest() == model.state_digest()
