@@ -11,10 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
+from streamkernel.batch.admission import count_arrivals, score_admitted, take_targets
 from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, score
 from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.batch.sample import BatchSample
-from streamkernel.batch.sums import BlockSums, GradientSums
+from streamkernel.batch.sums import BlockSums, GradientSums, whole
 from streamkernel.compute.cholesky import factorise, solve
 from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.finite import NotFiniteError
@@ -23,10 +24,9 @@ from streamkernel.growth.machine import Machine
 from streamkernel.losses import curvature
 from streamkernel.records.classes import Classes
 from streamkernel.records.learning_targets import LearningTargets
-from streamkernel.records.numbers import Numbers
 from streamkernel.records.rows import Rows
 from streamkernel.records.two_sides import TwoSides
-from streamkernel.records.vocabulary import admissible, count_vocabulary, known_labels
+from streamkernel.records.vocabulary import known_labels
 from streamkernel.state import Array
 
 #: Rows of the sample by which a kernel is measured: its matrix is of so many rows and columns.
@@ -68,7 +68,7 @@ class _StepRecords:
 
     def largest_eigenvalue(self, block: int) -> float:
         gram = self.batch.reduce(GramPass(block)).gram
-        return float(largest_eigenvalue(_whole(gram) / self.sums.n))
+        return float(largest_eigenvalue(whole(gram) / self.sums.n))
 
 
 def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
@@ -82,28 +82,22 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
         Kernel, loss, step schedule or policy gave what is not finite; the machine is spoilt then.
 
     """
-    scored = batch.score(machine, score)
     n_columns = len(machine.inputs)
-    columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
-    machine.inputs.add(columns)
-    if columns or labels:
-        machine.targets.admit(machine.targets.prepare(labels)[0])
-        scored = batch.score(machine, score)
-    sample = scored.sample
+    scored, widens = score_admitted(machine, batch, score)
+    sample, scaler = scored.sample, machine.inputs.scaler
     if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
         machine.learn_rows(Rows.known(sample.values), sample.targets, sample.weights)
     elif sample.targets:
         begins = _begin(machine, sample)
-        if not begins and columns:
-            _take_moments(machine, sample, slice(n_columns, None))
-        if begins or columns:
+        if not begins and widens:
+            scaler.take(sample.values, slice(n_columns, None))
+        if begins or widens:
             scored = batch.score(machine, score)
         _take_step(machine, batch, scored)
         if not begins:
-            _take_moments(machine, sample, slice(n_columns))
-            _take_targets(machine, sample)
-    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary)
-    machine.targets.n_limited += scored.n_clipped
+            scaler.take(sample.values, slice(n_columns))
+            take_targets(machine, sample)
+    count_arrivals(machine, scored)
     return scored
 
 
@@ -117,32 +111,17 @@ def _begin(machine: Machine, sample: BatchSample) -> bool:
     expansion = machine.expansion
     if machine.warm_up is None and expansion.n_blocks:
         return False
-    _take_moments(machine, sample, slice(None))
+    machine.inputs.scaler.take(sample.values, slice(None))
     if machine.warm_up is not None:
         targets = machine.targets
         labels = list(known_labels(targets)) if isinstance(targets, Classes | TwoSides) else []
         machine.begin_anew(sample.values)
         targets.admit(labels)
-        _take_moments(machine, sample, slice(None))
-    _take_targets(machine, sample)
+        machine.inputs.scaler.take(sample.values, slice(None))
+    take_targets(machine, sample)
     if not expansion.n_blocks:
         begin_expansion(expansion, scaled(machine, sample.values), machine.inputs.columns.keys)
     return True
-
-
-def _take_moments(machine: Machine, sample: BatchSample, columns: slice) -> None:
-    """Take the values of a sample into the moments of some columns."""
-    scaler = machine.inputs.scaler
-    before = scaler.moments.copy()
-    scaler.scale(Rows.known(sample.values), np.ones(len(sample.values), np.bool_), np.dtype(np.float64))
-    before[columns] = scaler.moments[columns]
-    scaler.moments[:] = before
-
-
-def _take_targets(machine: Machine, sample: BatchSample) -> None:
-    """Take the targets of a sample into the moments of numbers."""
-    if isinstance(machine.targets, Numbers):
-        machine.targets.admit(sample.targets)
 
 
 def _take_step(machine: Machine, batch: BatchRows, scored: ScoredBatch) -> None:
@@ -189,8 +168,3 @@ def _solution(machine: Machine, sums: BlockSums) -> Array:
         if np.isfinite(x).all():
             return np.asarray(x / curvature(machine.targets.loss))
     raise NotFiniteError(machine.updates.too_large)
-
-
-def _whole(upper: Array) -> Array:
-    """A symmetric matrix by its upper triangle."""
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.growing import learn_batch
-from streamkernel.batch.rows import LocalRows
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
+from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growth_figures import GrowthFigures
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
@@ -20,9 +19,7 @@ from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
-from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.target_list import target_list
 from streamkernel.records.targets import Targets
 from streamkernel.state import excerpt
 
@@ -161,15 +158,7 @@ class KernelMachine(StreamEstimator, GrowthFigures):
         [^1]: Dai et al., "Scalable kernel methods via doubly stochastic gradients", 2014, algorithm 1 on a mini-batch.
 
         """
-        frame = Frame(X)
-        before = self.__getstate__()
-        rows = LocalRows([BatchChunk(frame, target_list(y), w)])
-        try:
-            learn_batch(self._machine, rows)
-        except BaseException:
-            self.__setstate__(before)
-            raise
-        return self._outcome(rows.scored[0].result)
+        return self._outcome(take_batch_step(self, learn_batch, X, y, w))
 
     def _schedule(self) -> Scheduler | None:
         """The schedule of step sizes; None for the default rule of the machine."""
