@@ -24,6 +24,8 @@ from streamkernel import (
     GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     losses,
@@ -43,6 +45,8 @@ CLASSIFIERS = [
     AdaptiveKernelClassifier(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
     AdaptiveKernelClassifier(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
     AdaptiveKernelClassifier(n_features=16, lags=1, seed=1),
+    KernelLeastSquaresClassifier(),
+    KernelLeastSquaresClassifier(Gaussian(2.0), n_features=3, drift_rates=(0.1,), standardize=False, seed=1),
 ]
 
 
@@ -63,6 +67,8 @@ REGRESSORS = [
     GaussianProcessRegressor(Matern() + Gaussian(2.0), 0.5, 8, None, False, True, 1e-3, False, False, seed=1),
     GaussianProcessRegressor(n_features=8, variance=VarianceOperator(8, 4, 16), seed=1),
     GaussianProcessRegressor(n_features=8, variance=TestPointFunctions([{"x": 1.0}, {}], 8, 4, 16), seed=1),
+    KernelLeastSquaresRegressor(),
+    KernelLeastSquaresRegressor(Matern(), n_features=3, drift_rates=(0.1,), standardize=False, seed=1),
 ]
 
 
@@ -84,6 +90,8 @@ SCALED = [
     AdaptiveKernelClassifier(n_features=16, seed=1),
     AdaptiveKernelRegressor(n_features=16, seed=1),
     GaussianProcessRegressor(n_features=16, seed=1),
+    KernelLeastSquaresClassifier(n_features=16, seed=1),
+    KernelLeastSquaresRegressor(n_features=16, seed=1),
 ]
 
 

@@ -61,7 +61,7 @@ class LeastSquaresExperts(abc.ABC):
     first_losses: ClassVar[Array]
     rules: ClassVar[Rules] = {
         **dict.fromkeys(("heads_P", "linear_P"), all_finite),
-        **dict.fromkeys(("heads_W", "linear_W"), lambda W: bool((np.abs(W) <= LARGEST).all())),
+        **dict.fromkeys(("heads_W", "linear_W"), lambda W: float(np.abs(W).max(initial=0.0)) <= LARGEST),
         **dict.fromkeys(("losses", "tried_losses"), all_from_zero),
     }
 
@@ -280,7 +280,7 @@ def _outer(errors: Array, Phi: Array) -> Array:
     n, J, K = errors.shape
     out = np.empty((J * K, Phi.shape[1]))
     mean_outer(Phi, np.ascontiguousarray(errors.reshape(n, J * K)) * n, out)
-    return out.reshape(J, K, -1)
+    return out.reshape(J, K, Phi.shape[1])
 
 
 def _with_column(P: Array, own: float) -> Array:

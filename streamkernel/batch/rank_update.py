@@ -36,7 +36,9 @@ def learn_sums(P: Array, W: Array, gram: Array, cross: Array, drift: float, larg
     """
     L = _root(P)
     M = L.T @ whole(gram) @ L
-    rounding = len(M) * _EPSILON * float(np.trace(M))
+    # What may have cancelled out in a sum of L^T G L, of which no term is larger than this.
+    sizes = np.abs(L).T @ np.sqrt(gram.diagonal())
+    rounding = _EPSILON * float(sizes @ sizes)
     if rounding < _EXACT:
         X = seen = np.linalg.solve(np.linalg.cholesky(np.eye(len(M)) + M), L.T)
     else:
