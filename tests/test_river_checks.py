@@ -213,14 +213,15 @@ def test_the_scaler_is_the_cause_of_the_one_exemption():
 
 
 def test_signatures_are_rivers():
-    regressors = KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor
-    for model in (KernelClassifier, AdaptiveKernelClassifier, *regressors):
+    regressors = KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor, KernelLeastSquaresRegressor
+    classifiers = KernelClassifier, AdaptiveKernelClassifier, KernelLeastSquaresClassifier
+    for model in (*classifiers, *regressors):
         assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
         assert list(inspect.signature(model.learn_many).parameters)[1:] == ["X", "y", "w"]
     assert list(inspect.signature(KernelDensityRatio.learn_one).parameters) == ["self", "x", "y", "w"]
     assert list(inspect.signature(KernelNoveltyDetector.learn_one).parameters) == ["self", "x", "w"]
     assert issubclass(KernelNoveltyDetector, base.AnomalyDetector)
-    for model in (KernelClassifier, AdaptiveKernelClassifier):
+    for model in classifiers:
         assert issubclass(model, base.MiniBatchClassifier)
     for model in regressors:
         assert issubclass(model, base.MiniBatchRegressor)
