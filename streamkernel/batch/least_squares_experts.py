@@ -116,8 +116,9 @@ class LeastSquaresExperts(abc.ABC):
 
     def widen(self, n_outputs: int) -> None:
         """Have so many outputs: the scores of those that come are 0."""
-        more = (0, 0), (0, n_outputs - self.n_outputs), (0, 0)
-        self.heads_W, self.linear_W = np.pad(self.heads_W, more), np.pad(self.linear_W, more)
+        if n_outputs > self.n_outputs:
+            more = (0, 0), (0, n_outputs - self.n_outputs), (0, 0)
+            self.heads_W, self.linear_W = np.pad(self.heads_W, more), np.pad(self.linear_W, more)
 
     def scores(self, Phi: Array) -> Array:
         """The experts' scores of columns (n, D), float64 of shape (n, J, K)."""

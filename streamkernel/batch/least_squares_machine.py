@@ -206,9 +206,11 @@ class LeastSquaresMachine:
             return BatchResult(targets, np.zeros((len(values), K)), np.full(len(values), np.nan)), self.experts.no_sums
         Phi = self._columns_of(values)
         scores = self.experts.scores(Phi)
-        wide = np.pad(scores, ((0, 0), (0, 0), (0, K - scores.shape[2])))
-        predictions = self.experts.mixture(scores)
-        of_all = predictions if scores.shape[2] == K else self.experts.mixture(wide)
+        predictions = of_all = self.experts.mixture(scores)
+        wide = scores
+        if scores.shape[2] < K:  # of which some have come with these records
+            wide = np.pad(scores, ((0, 0), (0, 0), (0, K - scores.shape[2])))
+            of_all = self.experts.mixture(wide)
         sums = self.experts.sums(Phi[learnt], targets.y[learnt], weights[learnt], wide[learnt])
         return BatchResult(targets, predictions, self._losses(targets, of_all)), sums
 

@@ -97,6 +97,8 @@ class InputScaler:
         """Take encoded rows, (n, d), into the moments of some columns, row by row."""
         limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
         own = np.ascontiguousarray(values[:, columns])
+        if not own.size:
+            return
         scaling = Scaling(self.standardize, limit, self._is_number[columns], self.moments[columns])
         scale(own, np.ones(len(own), np.bool_), *scaling, 0, np.empty(own.shape))
 
