@@ -90,7 +90,6 @@ SCALED = [
     AdaptiveKernelClassifier(n_features=16, seed=1),
     AdaptiveKernelRegressor(n_features=16, seed=1),
     GaussianProcessRegressor(n_features=16, seed=1),
-    KernelLeastSquaresClassifier(n_features=16, seed=1),
     KernelLeastSquaresRegressor(n_features=16, seed=1),
 ]
 

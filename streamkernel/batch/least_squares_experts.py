@@ -5,7 +5,8 @@ temperatures of classes are chosen from a grid, by losses that add up, and linea
 """
 
 import abc
-from typing import ClassVar
+import copy
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -108,6 +109,12 @@ class LeastSquaresExperts(abc.ABC):
     def nbytes(self) -> int:
         """Bytes of the matrices."""
         return sum(int(part.nbytes) for part in (self.heads_P, self.heads_W, self.linear_P, self.linear_W))
+
+    def without_covariances(self) -> Self:
+        """Experts of the same coefficients, which predict and give sums, but can learn none."""
+        other = copy.copy(self)
+        other.heads_P, other.linear_P = np.zeros((0, 0, 0)), np.zeros((0, 0, 0))
+        return other
 
     def add_column(self) -> None:
         """One more input became a column: nothing is known of it."""

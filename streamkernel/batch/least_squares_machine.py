@@ -3,6 +3,7 @@
 Records that come one by one are batches of one record each, so that how a stream is cut into calls never changes a bit.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -190,6 +191,12 @@ class LeastSquaresMachine:
         """Take records that were learnt into the moments of the first inputs, and of the targets."""
         self.inputs.scaler.take(values, slice(n_inputs))
         self._take_targets(targets)
+
+    def to_send(self) -> "LeastSquaresMachine":
+        """A machine that scores rows as this one does, without what only a step needs: the inverse covariances."""
+        sent = copy.copy(self)
+        sent.experts = self.experts.without_covariances()
+        return sent
 
     def known_before(self, n: int) -> Array:
         """What is known of targets before n records are learnt, (n, 2), as `Encoded.before` has it."""

@@ -8,12 +8,14 @@ import pytest
 
 from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
 from streamkernel.batch.least_squares_experts import FIRST_LOG_TEMPERATURE, LINEAR_DRIFTS, LOG_TEMPERATURES
+from streamkernel.batch.least_squares_passes import score_least_squares
 from streamkernel.compute.experts import DISCOUNT
 from streamkernel.state import from_bytes, to_bytes
-from tests.batch.least_squares_rows import MODELS, batches, learn_in_chunks, stream
+from tests.batch.least_squares_rows import MODELS, batches, chunk_of, learn_in_chunks, stream
 from tests.naive import symmetric
 from tests.stream_cuts import frame_of
 
+KINDS = {"classifier": KernelLeastSquaresClassifier, "regressor": KernelLeastSquaresRegressor}
 EVERY = pytest.mark.parametrize("name", MODELS)
 RIDGE = 0.2
 #: What is taken of a sample, or counted.
@@ -127,7 +129,7 @@ def _assert_near(state, other, tolerance=1e-7):
 
 @EVERY
 @pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize("n_chunks", [3, 7, 90])
+@pytest.mark.parametrize("n_chunks", [3, 7, 84])
 def test_any_chunks_give_the_same_step(name, n_chunks, shuffled):
     """New inputs, values and labels come in the middle, some rows have no label, some no weight; some chunks no row."""
     one, other = MODELS[name].clone(), MODELS[name].clone()
@@ -225,6 +227,22 @@ def test_states_go_on(name):
     labelled = [y for y in stream(name, 360)[1] if y is not None]
     assert model.n_records == len(labelled)
     assert 0 < model.last_batch_size < 40 < model.n_steps < model.n_records
+
+
+@EVERY
+def test_what_is_sent_out_to_score_rows_is_small_and_scores_them_alike(name):
+    """Pickled, as to another process; where nothing was learnt yet, too."""
+    model = KINDS[name](seed=1)
+    xs, ys, ws = stream(name, 200)
+    for part in (slice(50), slice(50, 200)):
+        machine, chunk = model._machine, chunk_of(xs[part], ys[part], ws[part])
+        sent = pickle.dumps(machine.to_send())
+        found, expected = score_least_squares(pickle.loads(sent), chunk), score_least_squares(machine, chunk)
+        np.testing.assert_array_equal(found.result.predictions, expected.result.predictions)
+        for field, value in vars(expected.sums).items():
+            np.testing.assert_array_equal(getattr(found.sums, field), value, err_msg=field)
+        model.batch_step(frame_of(pl.DataFrame, xs[part]), ys[part], ws[part])
+    assert len(sent) < 40_000 < model.memory_bytes / 40
 
 
 @EVERY
