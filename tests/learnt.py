@@ -1,14 +1,23 @@
-"""Models of three kinds that have learnt a few records."""
+"""Models of each kind that have learnt a few records."""
 
 import numpy as np
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    losses,
+)
 
 DEFAULTS = {
     KernelClassifier: {"loss": losses.Log(), "block_size": 4, "batch_size": 8, "seed": 1},
     AdaptiveKernelClassifier: {"n_features": 4, "buffer_size": 90, "seed": 1},
     AdaptiveKernelRegressor: {"n_features": 4, "buffer_size": 90, "seed": 1},
+    KernelLeastSquaresClassifier: {"n_features": 4, "seed": 1},
+    KernelLeastSquaresRegressor: {"n_features": 4, "seed": 1},
 }
 
 

@@ -13,6 +13,8 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     GaussianProcessRegressor,
     KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelRegressor,
     losses,
 )
@@ -83,6 +85,13 @@ def adaptive_models(draw, **fixed):
 
 
 @st.composite
+def least_squares_models(draw, **fixed):
+    names = ("kernel", "n_features", "ridge", "drift_rates", "standardize", "max_inputs", "seed")
+    given = draw(adaptive_models(**fixed))
+    return {name: given[name] for name in (*names, *fixed)}
+
+
+@st.composite
 def process_models(draw):
     points = [{"x0": 0.5}, {"x0": -1.0, "text": "v0", "late3": 2.0}]
     variances = [
@@ -132,7 +141,11 @@ def cases(draw, family, longest=260):
         xs.append({name: v for name, v in x.items() if rng.random() >= missing})
     kind = "numbers" if family == "process" else draw(st.sampled_from(["classes", "classes", "sides", "numbers"]))
     adaptive = family == "adaptive"
-    if kind == "classes":
+    if family == "least squares" and kind != "numbers":
+        ys = [f"c{rng.integers(0, 1 + i * 8 // n)}" for i in range(n)]
+        limits = {"max_classes": draw(st.sampled_from([1000, 1000, 3]))}
+        model = KernelLeastSquaresClassifier(**draw(least_squares_models(**limits)))
+    elif kind == "classes":
         K = draw(st.integers(1, 12))
         known = 1 + np.arange(n) * K // n
         ys = [f"c{rng.integers(0, k)}" for k in known]
@@ -154,6 +167,8 @@ def cases(draw, family, longest=260):
         ys = [float(3 * x.get("x0", 0.0) + rng.normal()) for x in xs]
         if family == "process":
             model = GaussianProcessRegressor(**draw(process_models()))
+        elif family == "least squares":
+            model = KernelLeastSquaresRegressor(**draw(least_squares_models()))
         elif adaptive:
             model = AdaptiveKernelRegressor(**draw(adaptive_models()))
         else:

@@ -15,6 +15,8 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     GaussianProcessRegressor,
     KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelRegressor,
 )
 from streamkernel.kernels import Gaussian
@@ -25,7 +27,7 @@ from tests.stream_cuts import assert_any_cut, cuts, frame_of, in_cuts
 pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs", "ignore:classes past max_classes")
 
 
-FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive", "process"])
+FAMILIES = pytest.mark.parametrize("family", ["growing", "adaptive", "process", "least squares"])
 
 
 @FAMILIES
@@ -144,7 +146,8 @@ def test_a_partial_mini_batch_is_never_flushed():
 def test_nothing_is_learnt_from_nothing():
     growing = KernelClassifier(seed=1), KernelRegressor(seed=1)
     others = AdaptiveKernelClassifier(seed=1), AdaptiveKernelRegressor(seed=1), GaussianProcessRegressor(seed=1)
-    for model in (*growing, *others):
+    by_batches = KernelLeastSquaresClassifier(seed=1), KernelLeastSquaresRegressor(seed=1)
+    for model in (*growing, *others, *by_batches):
         before = model.state_digest()
         outcome = model.advance([], [])
         assert (outcome.predictions, outcome.losses.shape) == ([], (0,))

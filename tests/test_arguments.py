@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 from river.optim import schedulers
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+    losses,
+)
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 
 BOTH = [KernelClassifier, KernelRegressor]
 ADAPTIVE = [AdaptiveKernelClassifier, AdaptiveKernelRegressor]
+LEAST_SQUARES = [KernelLeastSquaresClassifier, KernelLeastSquaresRegressor]
 
 WRONG = [
     ("kernel", "gaussian", "kernel must be None or a Kernel, got 'gaussian'"),
@@ -122,8 +131,25 @@ def test_out_of_range_of_the_adaptive(model, name, value, message):
     assert "\n" not in str(error.value)
 
 
+LEAST_SQUARES_WRONG = [
+    wrong for wrong in ADAPTIVE_WRONG if wrong[0] in inspect.signature(KernelLeastSquaresRegressor).parameters
+]
+
+
+@pytest.mark.parametrize("model", LEAST_SQUARES)
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    LEAST_SQUARES_WRONG,
+    ids=[f"{name}={value}" for name, value, _ in LEAST_SQUARES_WRONG],
+)
+def test_out_of_range_of_least_squares(model, name, value, message):
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        model(**{name: value})
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("value", [1, 0, -5, 2.5, None, True])
-@pytest.mark.parametrize("model", [KernelClassifier, AdaptiveKernelClassifier])
+@pytest.mark.parametrize("model", [KernelClassifier, AdaptiveKernelClassifier, KernelLeastSquaresClassifier])
 def test_max_classes(value, model):
     with pytest.raises(ValueError, match=f"^max_classes must be a whole number of at least 2, got {value}$"):
         model(max_classes=value)
@@ -146,6 +172,13 @@ def test_every_adaptive_argument_has_a_wrong_value_here(model):
     names = set(inspect.signature(model).parameters)
     own = {"max_classes"} if model is AdaptiveKernelClassifier else {"predicts"}
     assert names == {name for name, _, _ in ADAPTIVE_WRONG} | own
+
+
+@pytest.mark.parametrize("model", LEAST_SQUARES)
+def test_every_argument_of_least_squares_has_a_wrong_value_here(model):
+    names = set(inspect.signature(model).parameters)
+    own = {"max_classes"} if model is KernelLeastSquaresClassifier else set()
+    assert names == {name for name, _, _ in LEAST_SQUARES_WRONG} | own
 
 
 @pytest.mark.parametrize("cap", [1, 1.0, 0, -2, math.nan, "2", None])
@@ -231,10 +264,14 @@ ADAPTIVE_EDGES = [
 ]
 
 
-@pytest.mark.parametrize("model", ADAPTIVE)
-@pytest.mark.parametrize("given", ADAPTIVE_EDGES, ids=str)
+def _edges_of(models, edges):
+    for model in models:
+        yield from ((model, given) for given in edges if set(given) <= set(inspect.signature(model).parameters))
+
+
+@pytest.mark.parametrize(("model", "given"), [*_edges_of(ADAPTIVE + LEAST_SQUARES, ADAPTIVE_EDGES)], ids=str)
 @pytest.mark.filterwarnings("ignore:inputs past max_inputs")
-def test_the_edges_of_the_adaptive_ranges_learn(model, given):
+def test_the_edges_of_the_ranges_of_experts_learn(model, given):
     """Two inputs are one and a third is constant, which leaves the ridge alone to keep P regular."""
     learner = model(**{"n_features": 8, **given})
     xs = [{"a": i / 50, "b": i % 7, "c": i % 7, "d": 3.0} for i in range(220)]
@@ -282,6 +319,21 @@ def test_what_a_user_would_plot_of_the_adaptive_is_read_only(model):
                 setattr(learner, name, 1)
     assert (learner.n_records, learner.bandwidth, learner.n_ignored_inputs, learner.input_names) == (0, 0, 0, [])
     assert (learner.expert_weights, learner.feature_importances_) == ({}, {})
+
+
+@pytest.mark.parametrize("model", LEAST_SQUARES)
+def test_what_a_user_would_plot_of_least_squares_is_read_only(model):
+    learner = model(seed=1)
+    for name in dir(type(learner)):
+        if isinstance(getattr(type(learner), name), property) and not name.startswith("_"):
+            with pytest.raises(AttributeError):
+                setattr(learner, name, 1)
+    assert (learner.n_records, learner.n_steps, learner.last_batch_size, learner.bandwidth) == (0,) * 4
+    assert (learner.n_ignored_inputs, learner.input_names, learner.expert_weights) == (0, [], {})
+    learner.learn_one({"a": 1.0}, 1)
+    assert (learner.n_records, learner.n_steps, learner.last_batch_size) == (1, 1, 1)
+    assert learner.bandwidth == pytest.approx(0.7 * math.sqrt(2))
+    assert learner.memory_bytes > 8 * 3 * 257**2
 
 
 @pytest.mark.parametrize("blocks", [None, 3])

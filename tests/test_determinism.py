@@ -19,7 +19,8 @@ LEARN = """
 import math
 import sys
 from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
-from streamkernel import KernelClassifier, KernelRegressor, WindowRefit
+from streamkernel import KernelClassifier, KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
+from streamkernel import KernelRegressor, WindowRefit
 from streamkernel.growth import UDSG
 from streamkernel.window import DSPDC, S3GD
 
@@ -37,6 +38,8 @@ for model, ys in (
     (WindowRefit(KernelRegressor(seed=3, max_features=128), 300, 200, DSPDC()), [x["a"] for x in xs]),
     (AdaptiveKernelClassifier(seed=3), [f"class {int(3 * x['a'])}" for x in xs]),
     (AdaptiveKernelRegressor(seed=-4), [x["a"] - x["b"] for x in xs]),
+    (KernelLeastSquaresClassifier(seed=3), [f"class {int(3 * x['a'])}" for x in xs]),
+    (KernelLeastSquaresRegressor(seed=-4), [x["a"] - x["b"] for x in xs]),
 ):
     model.advance(xs, ys)
     print(model.state_digest(), repr(model.predict_one(xs[-1])))
@@ -52,7 +55,7 @@ def test_two_processes_learn_the_same_bytes(capsys):
     )
     exec(LEARN, {})
     assert capsys.readouterr().out == other.stdout
-    assert len(other.stdout.splitlines()) == 7
+    assert len(other.stdout.splitlines()) == 9
 
 
 def _stream(n=260, seed=0):

@@ -6,7 +6,14 @@ import math
 import numpy as np
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+)
 from streamkernel.estimators.explanation import MOST_EXACT, shapley_values
 from streamkernel.kernels import Gaussian
 from streamkernel.losses import Log
@@ -17,6 +24,8 @@ MODELS = {
     "growing classifier": lambda: KernelClassifier(batch_size=8, seed=1),
     "two sides": lambda: KernelClassifier(loss=Log(), batch_size=8, seed=1),
     "growing regressor": lambda: KernelRegressor(batch_size=8, seed=1),
+    "least squares classifier": lambda: KernelLeastSquaresClassifier(n_features=16, seed=1),
+    "least squares regressor": lambda: KernelLeastSquaresRegressor(n_features=16, seed=1),
     "structured": lambda: KernelRegressor(Gaussian(structured=True), batch_size=8, seed=1),
 }
 

@@ -18,6 +18,8 @@ from streamkernel import (
     AdaptiveKernelRegressor,
     GaussianProcessRegressor,
     KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelRegressor,
 )
 from streamkernel.adaptive.core import AdaptiveCore
@@ -74,6 +76,12 @@ MODELS = {
         normalize_y=st.booleans(),
         standardize=SCALED,
         seed=st.just(1),
+    ),
+    "least squares classifier": st.builds(
+        KernelLeastSquaresClassifier, n_features=st.just(4), standardize=SCALED, seed=st.just(1)
+    ),
+    "least squares regressor": st.builds(
+        KernelLeastSquaresRegressor, n_features=st.just(4), standardize=SCALED, seed=st.just(1)
     ),
     "adaptive regressor": st.builds(
         AdaptiveKernelRegressor, **{k: st.just(v) for k, v in ADAPTIVE.items()}, standardize=SCALED, seed=st.just(1)
@@ -192,6 +200,8 @@ KINDS = {
     AdaptiveKernelClassifier: SMALL,
     AdaptiveKernelRegressor: SMALL,
     GaussianProcessRegressor: {"n_features": 32},
+    KernelLeastSquaresClassifier: {"n_features": 32},
+    KernelLeastSquaresRegressor: {"n_features": 32},
 }
 #: 1% at most, of all magnitudes: at regular places, at random ones, or in a row.
 PLACES = {

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from river.optim.schedulers import Constant, InverseScaling
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+    losses,
+)
 from streamkernel.estimators.versions import VERSION
 from streamkernel.growth import CDSG, DSG
 from streamkernel.kernels import Gaussian
@@ -92,6 +100,24 @@ def test_a_record_of_other_arguments_is_refused_by_name(name, value):
     ids=str,
 )
 def test_a_record_of_other_adaptive_arguments_is_refused_by_name(kind, name, value):
+    _assert_other_arguments_are_refused(kind, name, value)
+
+
+@pytest.mark.parametrize("kind", [KernelLeastSquaresClassifier, KernelLeastSquaresRegressor])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kernel", Gaussian(1.0)),
+        ("n_features", 5),
+        ("ridge", 0.7),
+        ("drift_rates", (0.0, 1e-3)),
+        ("standardize", False),
+        ("max_inputs", 5),
+        ("seed", 2),
+    ],
+    ids=str,
+)
+def test_a_record_of_other_arguments_of_least_squares_is_refused_by_name(kind, name, value):
     _assert_other_arguments_are_refused(kind, name, value)
 
 

@@ -9,7 +9,13 @@ import pytest
 from river.optim.base import Scheduler
 from river.optim.losses import BinaryLoss, MultiClassLoss, RegressionLoss
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+)
 from streamkernel.finite import NotFiniteError
 from streamkernel.growth import CDSG
 from streamkernel.kernels import Gaussian
@@ -98,6 +104,7 @@ LABELS = [x["x0"] > 0 for x in XS]
 CASES = {
     "adaptive classifier": (lambda: AdaptiveKernelClassifier(Holed(share=0.1), seed=1), LABELS, "Holed.*frequencies"),
     "adaptive regressor": (lambda: AdaptiveKernelRegressor(Holed(share=0.1), seed=1), YS, "Holed.*frequencies"),
+    "least squares": (lambda: KernelLeastSquaresRegressor(Holed(share=0.1), seed=1), YS, "Holed.*frequencies"),
     "growing": (lambda: KernelRegressor(Holed(1.0), batch_size=8, seed=1), YS, "Holed.*frequencies"),
     "drawn again": (lambda: KernelRegressor(Holed(1.0), batch_size=8, cache_bytes=0, seed=1), YS, "Holed.*frequencies"),
     "matrix": (lambda: KernelRegressor(Boundless(1.0), precondition=False, seed=1), YS, "Boundless.*matrix"),

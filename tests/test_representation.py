@@ -4,7 +4,15 @@ import pytest
 from river import optim, preprocessing
 from river.optim.losses import Huber, RegressionLoss
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+    losses,
+)
 from streamkernel.growth import CDSG, DSG, UDSG
 from streamkernel.kernels import Gaussian
 
@@ -53,7 +61,17 @@ def test_an_estimator_shows_its_components_as_calls():
     assert "  loss=Tilted(slope=2.0)\n" in repr(KernelRegressor(loss=Tilted()))
 
 
-@pytest.mark.parametrize("kind", [AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        AdaptiveKernelClassifier,
+        AdaptiveKernelRegressor,
+        KernelClassifier,
+        KernelLeastSquaresClassifier,
+        KernelLeastSquaresRegressor,
+        KernelRegressor,
+    ],
+)
 def test_html_shows_what_repr_shows(kind):
     model = kind(kernel=Gaussian(bandwidth=2.0), seed=1)
     assert repr(model) in model._repr_html_()

@@ -24,6 +24,8 @@ from streamkernel import (
     GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     losses,
@@ -43,6 +45,8 @@ CLASSIFIERS = [
     AdaptiveKernelClassifier(n_features=3, drift_rates=(0.1,), metric_schedule=None, kernel=Gaussian(2.0), seed=1),
     AdaptiveKernelClassifier(n_features=16, metric_schedule=(5, 6, 50), buffer_size=7, standardize=False, seed=1),
     AdaptiveKernelClassifier(n_features=16, lags=1, seed=1),
+    KernelLeastSquaresClassifier(),
+    KernelLeastSquaresClassifier(Gaussian(2.0), n_features=3, drift_rates=(0.1,), standardize=False, seed=1),
 ]
 
 
@@ -63,6 +67,8 @@ REGRESSORS = [
     GaussianProcessRegressor(Matern() + Gaussian(2.0), 0.5, 8, None, False, True, 1e-3, False, False, seed=1),
     GaussianProcessRegressor(n_features=8, variance=VarianceOperator(8, 4, 16), seed=1),
     GaussianProcessRegressor(n_features=8, variance=TestPointFunctions([{"x": 1.0}, {}], 8, 4, 16), seed=1),
+    KernelLeastSquaresRegressor(),
+    KernelLeastSquaresRegressor(Matern(), n_features=3, drift_rates=(0.1,), standardize=False, seed=1),
 ]
 
 
@@ -84,6 +90,7 @@ SCALED = [
     AdaptiveKernelClassifier(n_features=16, seed=1),
     AdaptiveKernelRegressor(n_features=16, seed=1),
     GaussianProcessRegressor(n_features=16, seed=1),
+    KernelLeastSquaresRegressor(n_features=16, seed=1),
 ]
 
 
@@ -205,14 +212,15 @@ def test_the_scaler_is_the_cause_of_the_one_exemption():
 
 
 def test_signatures_are_rivers():
-    regressors = KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor
-    for model in (KernelClassifier, AdaptiveKernelClassifier, *regressors):
+    regressors = KernelRegressor, AdaptiveKernelRegressor, GaussianProcessRegressor, KernelLeastSquaresRegressor
+    classifiers = KernelClassifier, AdaptiveKernelClassifier, KernelLeastSquaresClassifier
+    for model in (*classifiers, *regressors):
         assert list(inspect.signature(model.learn_one).parameters)[1:] == ["x", "y", "w"]
         assert list(inspect.signature(model.learn_many).parameters)[1:] == ["X", "y", "w"]
     assert list(inspect.signature(KernelDensityRatio.learn_one).parameters) == ["self", "x", "y", "w"]
     assert list(inspect.signature(KernelNoveltyDetector.learn_one).parameters) == ["self", "x", "w"]
     assert issubclass(KernelNoveltyDetector, base.AnomalyDetector)
-    for model in (KernelClassifier, AdaptiveKernelClassifier):
+    for model in classifiers:
         assert issubclass(model, base.MiniBatchClassifier)
     for model in regressors:
         assert issubclass(model, base.MiniBatchRegressor)

@@ -5,7 +5,15 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+    losses,
+)
 
 BOTH_CLASSIFIERS = pytest.mark.parametrize("classifier", [KernelClassifier, AdaptiveKernelClassifier])
 
@@ -27,7 +35,11 @@ LABELS = {"bool": (False, True), "str": ("no", "yes"), "int": (0, 1)}
 
 @pytest.mark.parametrize(
     "classifier",
-    [KernelClassifier(seed=1, batch_size=8), AdaptiveKernelClassifier(seed=1, n_features=16, metric_schedule=(30, 50))],
+    [
+        KernelClassifier(seed=1, batch_size=8),
+        AdaptiveKernelClassifier(seed=1, n_features=16, metric_schedule=(30, 50)),
+        KernelLeastSquaresClassifier(seed=1, n_features=16),
+    ],
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
@@ -53,10 +65,10 @@ def test_frames_of_every_kind_are_the_loop(make, labels, classifier):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_a_fresh_model_predicts_frames(make):
     frame = make(ROWS)
-    for regressor in (KernelRegressor(), AdaptiveKernelRegressor()):
+    for regressor in (KernelRegressor(), AdaptiveKernelRegressor(), KernelLeastSquaresRegressor()):
         assert len(regressor.predict_many(frame)) == 70
         assert list(regressor.predict_many(frame))[:1] in ([0.0], [pa.scalar(0.0)])
-    for classifier in (KernelClassifier(), AdaptiveKernelClassifier()):
+    for classifier in (KernelClassifier(), AdaptiveKernelClassifier(), KernelLeastSquaresClassifier()):
         assert len(classifier.predict_many(frame)) == 70
         classifier.predict_proba_many(frame)
     assert len(KernelClassifier(loss=losses.Log()).predict_proba_many(frame)) == 70
@@ -71,7 +83,10 @@ def test_the_index_of_a_pandas_frame_is_kept(classifier):
     assert model.predict_proba_many(frame).index.equals(frame.index)
 
 
-@pytest.mark.parametrize("regressor", [KernelRegressor(seed=1, batch_size=4), AdaptiveKernelRegressor(seed=1)])
+@pytest.mark.parametrize(
+    "regressor",
+    [KernelRegressor(seed=1, batch_size=4), AdaptiveKernelRegressor(seed=1), KernelLeastSquaresRegressor(seed=1)],
+)
 def test_columns_named_by_numbers(regressor):
     one, many = (regressor.clone() for _ in range(2))
     frame = pd.DataFrame([[0.5, 1.0], [1.5, -1.0], [2.5, 3.0], [0.0, 0.0]])

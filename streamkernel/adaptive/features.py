@@ -137,22 +137,22 @@ class AdaptiveFeatures:
             self._feature_map = feature_map
         return feature_map
 
-    def of(self, X: Array, keys: Array) -> Array:
+    def of(self, X: Array, keys: Array, extra_keys: Array = NO_KEYS) -> Array:
         """The columns of scaled rows.
 
         Parameters
         ----------
         X
-            float32 of shape (n, d).
-        keys
-            The keys of the d inputs, uint64.
+            float32 of shape (n, d + e).
+        keys, extra_keys
+            The keys of the d inputs, and of e that are met in these rows only, uint64.
 
         Returns
         -------
         float64 of shape (n, D).
 
         """
-        feature_map = self.feature_map(keys)
+        feature_map = self.feature_map(keys, extra_keys)
         out = np.empty((len(X), self.n_columns))
         adaptive_columns(
             X, feature_map.W, feature_map.scales, feature_map.root, feature_map.n_linear, feature_map.sine, out

@@ -11,10 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
+from streamkernel.batch.admission import count_arrivals, score_admitted, take_targets
 from streamkernel.batch.passes import BlockPass, GradientPass, GramPass, Move, ScorePass
 from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.batch.sample import BatchSample
-from streamkernel.batch.sums import BlockSums, GradientSums
+from streamkernel.batch.sums import BlockSums, GradientSums, whole
 from streamkernel.compute.cholesky import factorise, solve
 from streamkernel.compute.features import largest_eigenvalue
 from streamkernel.finite import NotFiniteError
@@ -26,7 +27,7 @@ from streamkernel.records.learning_targets import LearningTargets
 from streamkernel.records.numbers import Numbers
 from streamkernel.records.rows import Rows
 from streamkernel.records.two_sides import TwoSides
-from streamkernel.records.vocabulary import admissible, count_vocabulary, known_labels
+from streamkernel.records.vocabulary import known_labels
 from streamkernel.state import Array
 
 #: Rows of the sample by which a kernel is measured: its matrix is of so many rows and columns.
@@ -68,7 +69,7 @@ class _StepRecords:
 
     def largest_eigenvalue(self, block: int) -> float:
         gram = self.batch.reduce(GramPass(block)).gram
-        return float(largest_eigenvalue(_whole(gram) / self.sums.n))
+        return float(largest_eigenvalue(whole(gram) / self.sums.n))
 
 
 def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
@@ -86,30 +87,23 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
     """
     check_window(machine)
     before = machine.targets.admit([None]).before[0]
-    score = ScorePass(before, machine.is_ready)
-    scored = batch.score(machine, score)
     n_columns = len(machine.inputs)
-    columns, labels = admissible(machine.inputs, machine.targets, scored.vocabulary)
-    machine.inputs.add(columns)
-    if columns or labels:
-        machine.targets.admit(machine.targets.prepare(labels)[0])
-        scored = batch.score(machine, score)
-    sample = scored.sample.drawn()
+    scored, columns = score_admitted(machine, batch, ScorePass(before, machine.is_ready))
+    sample, scaler = scored.sample.drawn(), machine.inputs.scaler
     if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
         scored = _scored_beforehand(machine, batch, sample, ScorePass(before))
         machine.learn_rows(Rows.known(sample.values), sample.targets, sample.weights)
     elif sample.targets:
         begins = _begin(machine, sample)
         if not begins and columns:
-            _take_moments(machine, sample, slice(n_columns, None))
+            scaler.take(sample.values, slice(n_columns, None))
         if begins or columns:
             scored = batch.score(machine, ScorePass(before))
         _take_step(machine, batch, scored.sums, sample)
         if not begins:
-            _take_moments(machine, sample, slice(n_columns))
-            _take_targets(machine, sample)
-    count_vocabulary(machine.inputs, machine.targets, scored.vocabulary, columns)
-    machine.targets.n_limited += scored.n_clipped
+            scaler.take(sample.values, slice(n_columns))
+            take_targets(machine, sample)
+    count_arrivals(machine, scored, columns)
     return scored
 
 
@@ -144,32 +138,17 @@ def _begin(machine: Machine, sample: BatchSample) -> bool:
     expansion = machine.expansion
     if machine.warm_up is None and expansion.n_blocks:
         return False
-    _take_moments(machine, sample, slice(None))
+    machine.inputs.scaler.take(sample.values, slice(None))
     if machine.warm_up is not None:
         targets = machine.targets
         labels = list(known_labels(targets)) if isinstance(targets, Classes | TwoSides) else []
         machine.begin_anew(sample.values)
         targets.admit(labels)
-        _take_moments(machine, sample, slice(None))
-    _take_targets(machine, sample)
+        machine.inputs.scaler.take(sample.values, slice(None))
+    take_targets(machine, sample)
     if not expansion.n_blocks:
         begin_expansion(expansion, scaled(machine, sample.values), machine.inputs.columns.keys)
     return True
-
-
-def _take_moments(machine: Machine, sample: BatchSample, columns: slice) -> None:
-    """Take the values of a sample into the moments of some columns."""
-    scaler = machine.inputs.scaler
-    before = scaler.moments.copy()
-    scaler.scale(Rows.known(sample.values), np.ones(len(sample.values), np.bool_), np.dtype(np.float64))
-    before[columns] = scaler.moments[columns]
-    scaler.moments[:] = before
-
-
-def _take_targets(machine: Machine, sample: BatchSample) -> None:
-    """Take the targets of a sample into the moments of numbers."""
-    if isinstance(machine.targets, Numbers):
-        machine.targets.admit(sample.targets)
 
 
 def _take_step(machine: Machine, batch: BatchRows, sums: GradientSums, sample: BatchSample) -> None:
@@ -215,8 +194,3 @@ def _solution(machine: Machine, sums: BlockSums) -> Array:
         if np.isfinite(x).all():
             return np.asarray(x / curvature(machine.targets.loss))
     raise NotFiniteError(machine.updates.too_large)
-
-
-def _whole(upper: Array) -> Array:
-    """A symmetric matrix by its upper triangle."""
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)

@@ -80,3 +80,37 @@ class BlockSums(Sums):
     gram: Array
     squares: float
     weight: float
+
+
+@dataclass(frozen=True)
+class LeastSquaresSums(Sums):
+    """What a step of least squares asks of the columns phi_i of its records, with targets y_i and weights w_i.
+
+    Attributes
+    ----------
+    n
+        The records.
+    n_counted
+        Those of a weight above 0, of which all the others are.
+    gram
+        sum_i w_i phi_i phi_i^T, float64 of shape (D, D), upper triangle.
+    heads
+        sum_i w_i (y_i - W phi_i) phi_i^T of each head, float64 of shape (H, K, D).
+    linear
+        The same of each linear expert, of the last L columns, (E, K, L).
+    tried
+        The losses of each expert by each of the settings there are, (J, S).
+
+    """
+
+    n: int
+    n_counted: int
+    gram: Array
+    heads: Array
+    linear: Array
+    tried: Array
+
+
+def whole(upper: Array) -> Array:
+    """A symmetric matrix by its upper triangle."""
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)

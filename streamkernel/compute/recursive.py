@@ -236,6 +236,23 @@ def sound_gain(spread: float, weight: float, diagonal: Array, largest: float, v:
 
 
 @jit
+def learn_soundly(
+    P: Array, W: Array, phi: Array, errors: Array, weight: float, drift: float, largest: float, room: Array
+) -> None:
+    """As `learn_least_squares`, of a P that rounding may have left not quite positive; room has shape (2, D)."""
+    v, diagonal = room[0], room[1]
+    symmetric_product(P, None, largest, phi, v)
+    for i in range(v.shape[0]):
+        diagonal[i] = P[i, i]
+    gain = sound_gain(dot(phi, v), weight, diagonal, largest, v)
+    for k in range(W.shape[0]):
+        _subtract(W[k], -errors[k] * gain, v)
+    downdate(P, v, gain, 1.0)
+    for i in range(v.shape[0]):
+        P[i, i] = min(P[i, i] + drift, largest)
+
+
+@jit
 def learn_least_squares_late(
     tiles: Array,
     W: Array,

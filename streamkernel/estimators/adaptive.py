@@ -1,10 +1,7 @@
 """What the adaptive estimators have in common: their arguments, and what a user would plot of them."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
-
-import numpy as np
 
 from streamkernel.adaptive.budget import Budget, Parts, middle
 from streamkernel.adaptive.core import AdaptiveCore
@@ -14,36 +11,24 @@ from streamkernel.adaptive.label_machine import LabelMachine
 from streamkernel.adaptive.memory import Memory
 from streamkernel.adaptive.number_experts import NumberExperts
 from streamkernel.adaptive.number_machine import NumberMachine
-from streamkernel.estimators.base import StreamEstimator
-from streamkernel.finite import is_finite
-from streamkernel.kernels import Gaussian, Kernel
-from streamkernel.kernels.spectral import require_fourier
+from streamkernel.estimators.head_arguments import HeadArguments, is_some, is_whole
 from streamkernel.records.inputs import Inputs
 from streamkernel.state import Array, excerpt
 
-#: Below, float64 does not keep P positive where inputs are copies of each other.
-LEAST_RIDGE = 1e-9
 #: What not even the smallest parts of a few inputs take.
 LEAST_BYTES = 16_384
 
 
-class AdaptiveMachineEstimator(StreamEstimator):
+class AdaptiveMachineEstimator(HeadArguments):
     """An adaptive kernel machine behind River's interface."""
 
-    kernel: Kernel | None
-    n_features: int
-    ridge: float
-    drift_rates: tuple[float, ...]
     metric_schedule: tuple[int, ...] | None
     buffer_size: int
     n_trees: int
     tree_window: int
     memory: int
-    standardize: bool | None
-    max_inputs: int
     lags: int
     max_bytes: int | None
-    seed: int | None
     _later_arguments: ClassVar[dict[str, Any]] = {"lags": 0, "max_bytes": None}
     #: The most lags there may be, and whether a core of its own sees them.
     _most_lags: int
@@ -54,34 +39,21 @@ class AdaptiveMachineEstimator(StreamEstimator):
 
     def _parts(self) -> tuple[Inputs, AdaptiveFeatures]:
         """Fresh inputs and columns from the constructor's arguments."""
-        self._check("kernel", self.kernel, Kernel)
-        for name in ("n_features", "buffer_size", "tree_window", "max_inputs"):
+        inputs, columns = self._checked_heads()
+        for name in ("buffer_size", "tree_window"):
             self._at_least(name, 1)
         for name in ("n_trees", "memory"):
             self._at_least(name, 0)
         self._at_least("lags", 0, self._most_lags)
         if self.max_bytes is not None:
             self._at_least("max_bytes", LEAST_BYTES * self._n_cores)
-        if not (_is_number(self.ridge) and is_finite(self.ridge) and self.ridge >= LEAST_RIDGE):
-            raise ValueError(f"ridge must be a finite number of at least {LEAST_RIDGE:g}, got {excerpt(self.ridge)}")
-        rates, schedule = self.drift_rates, self.metric_schedule
-        if not (
-            _is_some(rates) and all(_is_number(q) and is_finite(q) and q >= 0 for q in rates) and _each_once(rates)
-        ):
-            raise ValueError(f"drift_rates must be a tuple of different finite numbers from 0 up, got {excerpt(rates)}")
+        schedule = self.metric_schedule
         # River cannot clone an empty tuple.
-        if schedule is not None and not (_is_some(schedule) and all(_is_whole(n) and n > 0 for n in schedule)):
+        if schedule is not None and not (is_some(schedule) and all(is_whole(n) and n > 0 for n in schedule)):
             raise ValueError(
                 f"metric_schedule must be None or a tuple of whole numbers from 1 up, got {excerpt(schedule)}"
             )
-        if not isinstance(self.standardize, bool | None):
-            raise ValueError(f"standardize must be True, False or None, got {excerpt(self.standardize)}")
-        if self.seed is not None and not _is_whole(self.seed):
-            raise ValueError(f"seed must be a whole number or None, got {excerpt(self.seed)}")
-        seed = secrets.randbits(64) if self.seed is None else int(self.seed) % 2**64
-        kernel = require_fourier(self.kernel or Gaussian(), type(self).__name__)
-        standardize = kernel.standardizes if self.standardize is None else self.standardize
-        return Inputs(self.max_inputs, standardize), AdaptiveFeatures(kernel, int(self.n_features), seed)
+        return inputs, columns
 
     def _core(
         self, columns: AdaptiveFeatures, rates: Sequence[float], make: Callable[..., LabelExperts | NumberExperts]
@@ -233,20 +205,3 @@ def _shares(names: Sequence[str], importance: Array) -> dict[str, float]:
     """Importance by name, as shares of 1."""
     total = float(importance.sum())
     return {name: float(value) / total for name, value in zip(names, importance, strict=False) if total > 0}
-
-
-def _is_some(values: object) -> bool:
-    return isinstance(values, tuple | list) and len(values) > 0
-
-
-def _each_once(values: Sequence[float]) -> bool:
-    # As the experts are named by them.
-    return len({f"{float(value):g}" for value in values}) == len(values)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from river.optim.base import Scheduler
 
-from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.growing import check_window, learn_batch
-from streamkernel.batch.rows import LocalRows
+from streamkernel.batch.rows import BatchRows, ScoredBatch
 from streamkernel.estimators.base import AdvanceResult, StreamEstimator
+from streamkernel.estimators.batch_step import step_here
 from streamkernel.estimators.growth_figures import GrowthFigures
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.fields import state_mismatch
@@ -20,9 +20,7 @@ from streamkernel.growth import CDSG, Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Gaussian, Kernel
 from streamkernel.losses import is_smooth
-from streamkernel.records.frames import Frame
 from streamkernel.records.inputs import Inputs
-from streamkernel.records.target_list import target_list
 from streamkernel.records.targets import Targets
 from streamkernel.state import excerpt
 
@@ -162,15 +160,10 @@ class KernelMachine(StreamEstimator, GrowthFigures):
 
         """
         check_window(self._machine)
-        frame = Frame(X)
-        before = self.__getstate__()
-        rows = LocalRows([BatchChunk(frame, target_list(y), w)])
-        try:
-            learn_batch(self._machine, rows)
-        except BaseException:
-            self.__setstate__(before)
-            raise
-        return self._outcome(rows.scored[0].result)
+        return self._outcome(step_here(self, X, y, w))
+
+    def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
+        return learn_batch(self._machine, batch)
 
     def _schedule(self) -> Scheduler | None:
         """The schedule of step sizes; None for the default rule of the machine."""

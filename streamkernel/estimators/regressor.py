@@ -1,28 +1,18 @@
 """Kernel regression: ridge, robust, support vector, absolute and quantile machines."""
 
-from typing import Any
-
 from river import base
 from river.optim.base import Scheduler
 from river.optim.losses import RegressionLoss, Squared
 
-from streamkernel.estimators.base import AdvanceResult
-from streamkernel.estimators.explanation import NumberExplainer
 from streamkernel.estimators.growing import KernelMachine
-from streamkernel.finite import loss_of_number
+from streamkernel.estimators.number_predictor import NumberPredictor
 from streamkernel.growth import Growth
 from streamkernel.growth.machine import Machine
 from streamkernel.kernels import Kernel
-from streamkernel.records.batches import Records
-from streamkernel.records.frames import Frame
-from streamkernel.records.numbers import Numbers, plain_number
-from streamkernel.records.results import BatchResult
-from streamkernel.state import Array
-
-_SQUARED = Squared()
+from streamkernel.records.numbers import Numbers
 
 
-class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
+class KernelRegressor(KernelMachine, NumberPredictor, base.MiniBatchRegressor):
     """A kernel regressor that grows with its stream.
 
     As `KernelClassifier`, for numbers. Targets are standardised inside by their running mean and deviation, so the
@@ -94,8 +84,6 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
 
     """
 
-    _targets: Numbers
-
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -134,64 +122,3 @@ class KernelRegressor(KernelMachine, NumberExplainer, base.MiniBatchRegressor):
         self._check("loss", loss, RegressionLoss)
         self._targets = Numbers(loss or Squared())
         self._machine: Machine = self._build(self._targets)
-
-    @property
-    def n_clipped_targets(self) -> int:
-        """Targets past +-1e100, which count as that: the squares of larger ones would overflow."""
-        return self._targets.n_limited
-
-    def predict_one(self, x: dict[Any, Any]) -> float:
-        """The target of one record; 0 before the first."""
-        return float(self._targets.numbers(self._machine.predict_one(x))[0])
-
-    def predict_many(self, X: Any) -> Any:
-        """The targets of the rows of a data frame or array, equal to `predict_one` to rounding.
-
-        Parameters
-        ----------
-        X
-            A frame or an array of shape (n, d), as for `learn_many`.
-
-        Returns
-        -------
-        A series of n numbers in the frame's backend, with its index; for an array, one of shape (n,).
-
-        """
-        frame = Frame(X)
-        return frame.series(self._targets.numbers(self._machine.predict(frame)))
-
-    def loss_of(self, y: float, prediction: float, unit: float | None = None) -> float:
-        """Compute the model's own loss of a prediction made before its target was known.
-
-        It is no `loss`: that is the constructor's argument of the growing regressor.
-
-        Parameters
-        ----------
-        y
-            The target that came.
-        prediction
-            What `predict_one` gave.
-        unit
-            What both are divided by, as in learning. None (the default) is the deviation of the targets learnt so far.
-
-        Raises
-        ------
-        ValueError
-            The target is none that `learn_one` takes.
-
-        Examples
-        --------
-        >>> from streamkernel import KernelRegressor
-        >>> model = KernelRegressor(seed=1)
-        >>> model.loss_of(3.0, 1.0), model.loss_of(3.0, 1.0, unit=2.0)
-        (4.0, 1.0)
-
-        """
-        unit = self._targets.deviation if unit is None else unit
-        return loss_of_number(self.loss or _SQUARED, plain_number(y), prediction, unit)
-
-    def _predicted_numbers(self, xs: Records) -> Array:
-        return self._targets.numbers(self._machine.predict(xs))
-
-    def _outcome(self, batch: BatchResult) -> AdvanceResult:
-        return AdvanceResult(self._targets.values(batch.targets, batch.predictions), None, batch.losses)

@@ -93,7 +93,7 @@ def _from_6(state: State) -> State:
 
 def _is_adaptive(state: State, given: dict[str, Any]) -> bool:
     """Whether a state is of an adaptive machine, and for one: another model refuses it by its arguments."""
-    return "metric_scales" in state and "drift_rates" in given
+    return "metric_scales" in state and "metric_schedule" in given
 
 
 def _steps_of_now(old: State) -> State:

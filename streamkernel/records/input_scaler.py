@@ -93,6 +93,15 @@ class InputScaler:
         out[:, d:] = rows.extras
         return out
 
+    def take(self, values: Array, columns: slice) -> None:
+        """Take encoded rows, (n, d), into the moments of some columns, row by row."""
+        limit = SCALED_LIMIT if self.standardize else RAW_LIMIT
+        own = np.ascontiguousarray(values[:, columns])
+        if not own.size:
+            return
+        scaling = Scaling(self.standardize, limit, self._is_number[columns], self.moments[columns])
+        scale(own, np.ones(len(own), np.bool_), *scaling, 0, np.empty(own.shape))
+
     def scaling(self, n_columns: int) -> Scaling:
         """The scaling parameters and moments of the first columns, for compiled code to read and update."""
         limit = SCALED_LIMIT if self.standardize else RAW_LIMIT

@@ -134,6 +134,28 @@ def _late(rng, D, n):
 
 
 @pytest.mark.parametrize("D", SIZES)
+@pytest.mark.parametrize(("weight", "drift", "largest"), [(1.0, 0.0, 1e9), (2.5, 0.1, 1e9), (0.3, 0.5, 1.2)])
+def test_learn_soundly(D, weight, drift, largest):
+    rng = np.random.default_rng(D)
+    P, W, errors = _positive(rng, D), rng.normal(size=(3, D)), rng.normal(size=3)
+    phi = rng.normal(size=D)
+    expected_P, expected_W = naive.learn_soundly(np.tril(P), W, phi, errors, weight, drift, largest)
+    kernels.learn_soundly(P, W, phi, errors, weight, drift, largest, np.empty((2, D)))
+    _assert_lower(P, expected_P, 1e-8)
+    assert np.allclose(W, expected_W, atol=1e-8)
+
+
+def test_learn_soundly_leaves_no_diagonal_below_zero():
+    """Where rounding has left P not positive a gain as large as ever would make it less so."""
+    P, W = np.array([[1.0, np.nan], [1.001, 1.0]]), np.zeros((1, 2))
+    kernels.learn_soundly(P, W, np.array([1.0, -1.0]) * 1e3, np.ones(1), 1e6, 0.0, 10.0, np.empty((2, 2)))
+    assert (np.diag(P) >= 0).all()
+    kernels.learn_soundly(P, W, np.array([1.0, 1.0]) * 1e3, np.ones(1), 1e6, 0.0, 10.0, np.empty((2, 2)))
+    assert (np.diag(P) > -1e-9).all()
+    assert np.isfinite(W).all()
+
+
+@pytest.mark.parametrize("D", SIZES)
 @pytest.mark.parametrize("n", [0, 1, 5, 8])
 def test_late_product(D, n):
     rng = np.random.default_rng(D + n)

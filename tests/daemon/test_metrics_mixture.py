@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from river import base
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor
+from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelLeastSquaresRegressor
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
 from streamkernel.daemon.monitoring.view import View
 from tests.daemon.conftest import Home, Launcher, write_stream
@@ -51,6 +51,15 @@ class TestMixture:
         assert sum(value for name, value in values.items() if name.startswith("expert_weight")) == pytest.approx(1)
         assert sum(value for name, value in values.items() if name.startswith("input_importance")) == pytest.approx(1)
         assert values["random_features"] == 16
+
+    def test_experts_that_do_not_weigh_their_inputs_have_weights_all_the_same(self) -> None:
+        model = KernelLeastSquaresRegressor(n_features=8, seed=1)
+        model.advance([{"a": i % 7} for i in range(50)], [i % 7 for i in range(50)])
+        with serving(registry=Exporter(model, ["mae"], 10).registry) as url:
+            values = values_of(get(f"{url}/metrics")[1])
+        for expert, weight in model.expert_weights.items():
+            assert values[f"expert_weight{{expert={expert}}}"] == weight
+        assert not [name for name in values if name.startswith("input_importance")]
 
     def test_before_the_first_record_there_are_none(self) -> None:
         with serving(registry=Exporter(AdaptiveKernelRegressor(), ["mae"], 10).registry) as url:

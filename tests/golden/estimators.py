@@ -22,6 +22,8 @@ from streamkernel import (
     GaussianProcessRegressor,
     KernelClassifier,
     KernelDensityRatio,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
     KernelNoveltyDetector,
     KernelRegressor,
     WindowRefit,
@@ -87,6 +89,10 @@ MODELS = {
     "regressor_fresh": (AdaptiveKernelRegressor, _ADAPTIVE, 0),
     "regressor_bytes_fresh": (AdaptiveKernelRegressor, {"max_bytes": 2**17, "lags": 3}, 0),
     "classifier_bytes_fresh": (AdaptiveKernelClassifier, {"max_bytes": 2**17}, 0),
+    # Estimators that came with version 7.
+    "classifier_least_squares": (KernelLeastSquaresClassifier, {"n_features": 8}, 310),
+    "regressor_least_squares": (KernelLeastSquaresRegressor, {"n_features": 8}, 310),
+    "regressor_least_squares_fresh": (KernelLeastSquaresRegressor, {"n_features": 8}, 0),
     "density_ratio": (KernelDensityRatio, {**_GROWING, "p": "y", "q": "n", "window": 100}, 310),
 }
 #: The growing models that up to version 4 are from before there were preconditioned steps.
@@ -94,6 +100,8 @@ PLAIN = ("classifier", "classifier_early", "regressor", "regressor_early")
 _SINCE_5 = ("regressor_lags", "classifier_lags", "regressor_relearning", "classifier_bytes", "regressor_bytes")
 #: What no version before 5 has.
 SINCE_5 = (*_SINCE_5, "regressor_bytes_fresh", "classifier_bytes_fresh")
+#: What no version before 7 has.
+SINCE_7 = ("classifier_least_squares", "regressor_least_squares", "regressor_least_squares_fresh")
 #: Those whose experts are mixed, and have learnt something.
 ADAPTIVE = ("adaptive_classifier", "adaptive_regressor", *_SINCE_5)
 

@@ -165,6 +165,7 @@ from tests.naive.recursive import (
     learn_least_squares,
     learn_least_squares_late,
     learn_newton,
+    learn_soundly,
     move_diagonal,
     settle,
     sound_gain,

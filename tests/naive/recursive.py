@@ -48,6 +48,11 @@ def learn_least_squares(P, W, phi, errors, weight, drift, largest):
     return P, W
 
 
+def learn_soundly(P, W, phi, errors, weight, drift, largest):
+    """Of a positive P."""
+    return learn_least_squares(P, W, phi, errors, weight, drift, largest)
+
+
 def late_product(P, late, n_late, diagonals, x):
     """Of a whole matrix that takes what is due first."""
     return settle(P, late[:n_late], diagonals) @ x

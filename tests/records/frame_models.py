@@ -1,6 +1,14 @@
 """A model of each kind that learns frames."""
 
-from streamkernel import AdaptiveKernelClassifier, AdaptiveKernelRegressor, KernelClassifier, KernelRegressor, losses
+from streamkernel import (
+    AdaptiveKernelClassifier,
+    AdaptiveKernelRegressor,
+    KernelClassifier,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+    losses,
+)
 
 
 def models_of_each_kind(seed, max_inputs, standardize):
@@ -13,4 +21,6 @@ def models_of_each_kind(seed, max_inputs, standardize):
         "numbers": KernelRegressor(**growing),
         "adaptive classes": AdaptiveKernelClassifier(max_classes=3, **adaptive),
         "adaptive numbers": AdaptiveKernelRegressor(**adaptive),
+        "least squares classes": KernelLeastSquaresClassifier(max_classes=3, n_features=6, **rest),
+        "least squares numbers": KernelLeastSquaresRegressor(n_features=6, **rest),
     }

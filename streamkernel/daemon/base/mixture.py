@@ -1,4 +1,4 @@
-"""Readings of an adaptive estimator: the weight of each expert, and which inputs matter most."""
+"""Readings of an estimator that mixes experts: the weight of each expert, and which inputs matter most."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ MOST_INPUTS = 20
 
 
 def mixes(model: Model) -> bool:
-    """Return whether a model, or the last step of a pipeline, mixes experts and weighs its inputs."""
-    step = last_step(model)
-    return hasattr(step, "expert_weights") and hasattr(step, "feature_importances_")
+    """Return whether a model, or the last step of a pipeline, mixes experts."""
+    return hasattr(last_step(model), "expert_weights")
 
 
 def experts_of(model: Model) -> dict[str, float]:
@@ -26,9 +25,7 @@ def experts_of(model: Model) -> dict[str, float]:
 def important_inputs(model: Model, most: int = MOST_INPUTS) -> dict[str, float]:
     """Return the shares of the most important inputs by name, the largest first.
 
-    It is empty for models that do not weigh their inputs, and before they do.
+    It is empty for models without experts, or that do not weigh their inputs, and before they do.
     """
-    if not mixes(model):
-        return {}
-    shares = last_step(model).feature_importances_  # type: ignore[attr-defined]
+    shares = getattr(last_step(model), "feature_importances_", {}) if mixes(model) else {}
     return dict(heapq.nlargest(most, shares.items(), key=lambda item: item[1]))

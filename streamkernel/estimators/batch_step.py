@@ -1,0 +1,46 @@
+"""A batch step of an estimator; one that fails leaves the estimator as it was."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from streamkernel.batch.chunk import BatchChunk
+from streamkernel.batch.rows import BatchRows, LocalRows, ScoredBatch
+from streamkernel.records.frames import Frame
+from streamkernel.records.results import BatchResult
+from streamkernel.records.target_list import target_list
+from streamkernel.state import State
+
+
+class BatchEstimator(Protocol):
+    """An estimator that takes batch steps."""
+
+    _machine: Any
+
+    def __getstate__(self) -> State:
+        """The state."""
+
+    def __setstate__(self, state: State) -> None:
+        """Take a state."""
+
+    def _learn_batch(self, batch: BatchRows) -> ScoredBatch:
+        """Have the machine take a step on the rows of a batch, wherever they are."""
+
+
+RowsT = TypeVar("RowsT", bound=BatchRows)
+
+
+def take_batch_step(estimator: BatchEstimator, rows: RowsT) -> RowsT:
+    """Have an estimator learn rows, wherever they are, which then know what was predicted of them before."""
+    before = estimator.__getstate__()
+    try:
+        estimator._learn_batch(rows)
+    except BaseException:
+        estimator.__setstate__(before)
+        raise
+    return rows
+
+
+def step_here(estimator: BatchEstimator, X: Any, y: Any, w: Sequence[float] | None) -> BatchResult:
+    """Have an estimator learn a batch in this process, and give what was predicted of its rows before."""
+    rows = take_batch_step(estimator, LocalRows([BatchChunk(Frame(X), target_list(y), w)]))
+    return rows.scored[0].result

@@ -1,0 +1,260 @@
+"""The batch step of least squares: against plain formulas, in any parts, and beside records one by one."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
+from streamkernel.batch.least_squares_experts import FIRST_LOG_TEMPERATURE, LINEAR_DRIFTS, LOG_TEMPERATURES
+from streamkernel.batch.least_squares_passes import score_least_squares
+from streamkernel.compute.experts import DISCOUNT
+from streamkernel.state import from_bytes, to_bytes
+from tests.batch.least_squares_rows import MODELS, batches, chunk_of, learn_in_chunks, stream
+from tests.naive import symmetric
+from tests.stream_cuts import frame_of
+
+KINDS = {"classifier": KernelLeastSquaresClassifier, "regressor": KernelLeastSquaresRegressor}
+EVERY = pytest.mark.parametrize("name", MODELS)
+RIDGE = 0.2
+#: What is taken of a sample, or counted.
+EXACT = ("columns", "labels", "input_moments", "target_moments", "n_ignored_inputs", "n_records", "n_steps")
+
+
+def _rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1.0, 5.0, 0.1] + [0.0, 3.0, 1.0]
+    return X, np.sin(X[:, 0]) + X[:, 1], rng.choice([0.0, 0.5, 1.0, 2.0], n)
+
+
+def _columns(model, X):
+    """The columns of rows, scaled as of now."""
+    return model._machine._columns_of(X[:, [int(name) for name in model.input_names]])
+
+
+def _assert_close(P, W, expected_P, expected_W):
+    np.testing.assert_allclose(symmetric(P), expected_P, rtol=1e-7, atol=1e-11)
+    np.testing.assert_allclose(W, expected_W, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("drifts", [(0.0,), (0.0, 1e-3, 0.03)])
+@pytest.mark.parametrize("kind", [KernelLeastSquaresClassifier, KernelLeastSquaresRegressor])
+def test_a_plain_twin(kind, drifts):
+    """Heads and linear experts by inverses, losses and temperatures by loops."""
+    numbers = kind is KernelLeastSquaresRegressor
+    model = kind(n_features=6, ridge=RIDGE, drift_rates=drifts, seed=1)
+    X, y, w = _rows(900)
+    labels = np.digitize(y, [2.0, 4.0])
+    model.batch_step(X[:300], y[:300] if numbers else labels[:300], w[:300])  # more than 200: units stay
+    machine, experts = model._machine, model._machine.experts
+    all_drifts = [*drifts, *LINEAR_DRIFTS]
+    P = [symmetric(one) for one in (*experts.heads_P, *experts.linear_P)]
+    W = [one.copy() for one in (*experts.heads_W, *experts.linear_W)]
+    losses, tried = experts.losses.tolist(), experts.tried_losses.tolist()
+    for start in (300, 500, 777):
+        part = slice(start, {300: 500, 500: 777, 777: 900}[start])
+        Phi = _columns(model, X[part])
+        truths = machine.targets.as_of_now(y[part])[:, None] if numbers else np.eye(3)[labels[part]] - 1 / 3
+        columns = [Phi] * len(drifts) + [Phi[:, 12:]] * 2
+        scores = [own @ mine.T for own, mine in zip(columns, W, strict=True)]
+        in_use = [0 if numbers else int(np.argmin(own)) for own in tried]
+        rows = [r for r in range(len(Phi)) if w[part][r] > 0]
+        mean_tried = np.zeros((len(W), 1 if numbers else len(LOG_TEMPERATURES)))
+        for r in rows:
+            if numbers:
+                capped = np.array([min((truths[r, 0] - own[r, 0]) ** 2, 4.0) for own in scores])
+                mean_tried[:, 0] += 0.4 * capped / (capped.mean() + 0.05) / len(rows)
+                continue
+            for j, own in enumerate(scores):
+                for s, log_temperature in enumerate(LOG_TEMPERATURES):
+                    e = np.exp(np.exp(log_temperature) * (own[r] - own[r].max()))
+                    p = e[labels[part][r]] / e.sum()
+                    mean_tried[j, s] -= np.log(0.999 * p + 0.001 / 3) / len(rows)
+        expected = model._machine.experts.mixture(np.stack(scores, axis=1))
+        found = model.batch_step(X[part], (y if numbers else labels)[part], w[part])
+        for j, drift in enumerate(all_drifts):
+            G = (columns[j].T * w[part]) @ columns[j]
+            R = ((truths - scores[j]).T * w[part]) @ columns[j]
+            P[j] = np.linalg.inv(np.linalg.inv(P[j]) + G)
+            W[j] = W[j] + R @ P[j]
+            P[j][np.diag_indices_from(P[j])] = np.minimum(np.diag(P[j]) + len(rows) * drift, 1 / RIDGE)
+            for _ in rows:
+                losses[j] = DISCOUNT * losses[j] + mean_tried[j, in_use[j]]
+                tried[j] = [DISCOUNT * was + now for was, now in zip(tried[j], mean_tried[j], strict=True)]
+        for j, (own_P, own_W) in enumerate(
+            zip((*experts.heads_P, *experts.linear_P), (*experts.heads_W, *experts.linear_W), strict=True)
+        ):
+            _assert_close(own_P, own_W, P[j], W[j])
+        np.testing.assert_allclose(experts.losses, losses, rtol=1e-9)
+        np.testing.assert_allclose(experts.tried_losses, tried, rtol=1e-9)
+        if numbers:
+            np.testing.assert_allclose(found.losses, (truths[:, 0] - expected[:, 0]) ** 2, rtol=1e-6, atol=1e-12)
+        else:
+            order = [model.classes.index(k) for k in range(3)]
+            assert order == [0, 1, 2]
+            np.testing.assert_allclose([[*p.values()] for p in found.probabilities], expected, rtol=1e-6)
+
+
+def test_without_drift_coefficients_are_those_of_ridge_regression_on_all_records():
+    """Of inputs that are not scaled, and classes, whose targets never change."""
+    X, y, w = _rows(700)
+    labels = np.digitize(y, [2.0, 4.0])
+    model = KernelLeastSquaresClassifier(n_features=6, ridge=RIDGE, drift_rates=(0.0,), standardize=False, seed=1)
+    for part in np.split(np.arange(700), [20, 21, 22, 300]):  # two of them of rank one
+        model.batch_step(X[part], labels[part], w[part])
+    Phi, experts = _columns(model, X), model._machine.experts
+    A = (Phi.T * w) @ Phi + RIDGE * np.eye(Phi.shape[1])
+    expected = np.linalg.solve(A, (Phi.T * w) @ (np.eye(3)[labels] - 1 / 3)).T
+    np.testing.assert_allclose(experts.heads_W[0], expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(symmetric(experts.heads_P[0]), np.linalg.inv(A), rtol=1e-6, atol=1e-9)
+
+
+def test_temperatures_begin_as_the_adaptive_classifier_has_them():
+    experts = KernelLeastSquaresClassifier(seed=1)._machine.experts
+    nearest = np.abs(LOG_TEMPERATURES - FIRST_LOG_TEMPERATURE).argmin()
+    assert experts.settings.tolist() == [nearest] * 3
+
+
+def _assert_near(state, other, tolerance=1e-7):
+    assert state.keys() == other.keys()
+    for field, value in state.items():
+        if isinstance(value, np.ndarray) and field not in EXACT:
+            np.testing.assert_allclose(value, other[field], rtol=0, atol=tolerance * np.abs(value).max(initial=1e-30))
+        elif isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, other[field], err_msg=field)
+        else:
+            assert value == other[field], field
+
+
+@EVERY
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("n_chunks", [3, 7, 84])
+def test_any_chunks_give_the_same_step(name, n_chunks, shuffled):
+    """New inputs, values and labels come in the middle, some rows have no label, some no weight; some chunks no row."""
+    one, other = MODELS[name].clone(), MODELS[name].clone()
+    rng = np.random.default_rng(5) if shuffled else None
+    for xs, ys, ws in batches(*stream(name, 500), 83):
+        learn_in_chunks(one, xs, ys, ws, 1)
+        learn_in_chunks(other, xs, ys, ws, n_chunks, rng)
+        _assert_near(one.__getstate__(), other.__getstate__())
+    assert len(one.input_names) == 7
+
+
+@EVERY
+def test_a_batch_of_one_row_is_what_a_record_is(name):
+    one, other = MODELS[name].clone(), MODELS[name].clone()
+    xs, ys, ws = stream(name, 250)
+    for x, y, w in zip(xs, ys, ws, strict=True):
+        found = one.batch_step(frame_of(pl.DataFrame, [x]), [y], [w])
+        expected = other.advance([x], [y], [w])
+        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-6, atol=1e-9)
+        if name == "classifier":
+            assert found.probabilities[0] == pytest.approx(expected.probabilities[0], abs=1e-6)
+        else:
+            assert found.predictions == pytest.approx(expected.predictions, rel=1e-6)
+    states = [model.__getstate__() for model in (one, other)]
+    for state in states:
+        del state["input_repeats"]  # in a batch the first record of a new value counts as one that knows it
+    _assert_near(*states, 1e-6)
+
+
+@EVERY
+def test_predictions_are_made_before_the_step(name):
+    model = MODELS[name].clone()
+    xs, ys, ws = stream(name, 400)
+    model.batch_step(frame_of(pl.DataFrame, xs[:200]), ys[:200], ws[:200])
+    known = list(model.classes) if name == "classifier" else None
+    twin = model.clone(include_attributes=True)
+    rows = [{"a": x["a"], "b": x["b"]} for x in xs[200:300]]  # nothing new among them
+    found = model.batch_step(frame_of(pl.DataFrame, rows), ys[200:300])
+    many = twin.predict_many(frame_of(pl.DataFrame, rows)).to_list()
+    if name == "regressor":
+        assert found.predictions == pytest.approx(many)
+    else:
+        assert found.predictions == many
+    assert np.isnan(found.losses).tolist() == [y is None for y in ys[200:300]]
+    if name == "classifier":
+        assert known == ["n", "y"]
+        found = model.batch_step(frame_of(pl.DataFrame, xs[300:]), ys[300:])
+        assert model.classes == ["n", "y", "z"]
+        assert all(sum(p.values()) == pytest.approx(1) for p in found.probabilities)
+        # That one is new is known to its loss alone.
+        assert {len(p) for p in found.probabilities} == {2 + ("z" in ys[200:300])}
+        assert np.isfinite(found.losses[[y is not None for y in ys[300:]]]).all()
+
+
+@EVERY
+def test_the_first_batch_is_predicted_by_nothing(name):
+    model = MODELS[name].clone()
+    xs, ys, _ = stream(name, 50)
+    found = model.batch_step(frame_of(pl.DataFrame, xs), ys)
+    assert set(found.predictions) == ({None} if name == "classifier" else {0.0})
+    assert np.isfinite(found.losses).sum() == sum(y is not None for y in ys)
+
+
+@EVERY
+def test_rows_without_label_or_weight_leave_the_experts(name):
+    model = MODELS[name].clone()
+    xs, ys, ws = stream(name, 300)
+    model.batch_step(frame_of(pl.DataFrame, xs), ys, ws)
+    before = model.state_digest()
+    model.batch_step(frame_of(pl.DataFrame, xs[:20]), [None] * 20)
+    assert model.state_digest() == before
+    state = model.__getstate__()
+    model.batch_step(frame_of(pl.DataFrame, xs[:20]), ["n" if name == "classifier" else 1.0] * 20, [0.0] * 20)
+    after = model.__getstate__()
+    for field in ("heads_P", "heads_W", "linear_P", "linear_W", "losses", "tried_losses"):
+        np.testing.assert_array_equal(after[field], state[field])
+    assert (after["n_records"], after["last_batch_size"]) == (state["n_records"] + 20, 20)
+
+
+@EVERY
+def test_states_go_on(name):
+    """By pickle, as bytes, and as clones that have learnt the same: between batches and records one by one."""
+    model = MODELS[name].clone()
+    others = [MODELS[name].clone() for _ in range(3)]
+    for number, (xs, ys, ws) in enumerate(batches(*stream(name, 360), 40)):
+        for one in (model, *others):
+            if number % 3:
+                one.batch_step(frame_of(pl.DataFrame, xs), ys, ws)
+            else:
+                one.advance(xs, ys, ws)
+        assert len({one.state_digest() for one in (model, *others)}) == 1
+        others[0] = pickle.loads(pickle.dumps(others[0]))
+        others[1].__setstate__(from_bytes(to_bytes(others[1].__getstate__())))
+        others[2] = others[2].clone(include_attributes=True)
+    labelled = [y for y in stream(name, 360)[1] if y is not None]
+    assert model.n_records == len(labelled)
+    assert 0 < model.last_batch_size < 40 < model.n_steps < model.n_records
+
+
+@EVERY
+def test_what_is_sent_out_to_score_rows_is_small_and_scores_them_alike(name):
+    """Pickled, as to another process; where nothing was learnt yet, too."""
+    model = KINDS[name](seed=1)
+    xs, ys, ws = stream(name, 200)
+    for part in (slice(50), slice(50, 200)):
+        machine, chunk = model._machine, chunk_of(xs[part], ys[part], ws[part])
+        sent = pickle.dumps(machine.to_send())
+        found, expected = score_least_squares(pickle.loads(sent), chunk), score_least_squares(machine, chunk)
+        np.testing.assert_array_equal(found.result.predictions, expected.result.predictions)
+        for field, value in vars(expected.sums).items():
+            np.testing.assert_array_equal(getattr(found.sums, field), value, err_msg=field)
+        model.batch_step(frame_of(pl.DataFrame, xs[part]), ys[part], ws[part])
+    assert len(sent) < 40_000 < model.memory_bytes / 40
+
+
+@EVERY
+def test_a_batch_counts_what_it_leaves_out(name):
+    model = MODELS[name].clone({"max_inputs": 2})
+    model.batch_step(np.ones((5, 4)), [1, 1, 1, 1, None])
+    assert len(model.input_names) == 2
+    assert model.n_ignored_inputs == 8
+    if name == "regressor":
+        model.batch_step(np.ones((1, 4)), [1e200])
+        assert model.n_clipped_targets == 1
+    else:
+        model = MODELS[name].clone({"max_classes": 2})
+        model.batch_step(np.ones((6, 1)), ["a", "b", "c", "a", "b", "c"])
+        assert (model.classes, model.n_ignored_labels, model.n_records) == (["a", "b"], 2, 4)

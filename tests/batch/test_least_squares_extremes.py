@@ -1,0 +1,228 @@
+"""Bad and extreme rows in batches of least squares: refused as a whole, or all stays finite."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from streamkernel import (
+    AdaptiveKernelRegressor,
+    KernelLeastSquaresClassifier,
+    KernelLeastSquaresRegressor,
+    KernelRegressor,
+)
+from streamkernel.batch import rank_update
+from tests.batch.least_squares_rows import MODELS, stream
+from tests.stream_cuts import frame_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:inputs past max_inputs")
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+def _learnt(name, n=120):
+    model = MODELS[name].clone()
+    xs, ys, ws = stream(name, n)
+    model.batch_step(_frame(xs), ys, ws)
+    return model
+
+
+def _frame(xs):
+    return frame_of(pl.DataFrame, xs)
+
+
+BAD = {
+    "an infinite input": (np.array([[1.0], [np.inf]]), [1, 2], None),
+    "too few targets": (np.ones((3, 1)), [1, 2], None),
+    "too few weights": (np.ones((3, 1)), [1, 2, 3], [1.0]),
+    "a negative weight": (np.ones((3, 1)), [1, 2, 3], [1.0, 1.0, -1.0]),
+    "a weight that is NaN": (np.ones((3, 1)), [1, 2, 3], [1.0, 1.0, np.nan]),
+    "a list as a target": (np.ones((3, 1)), [1, 2, [3]], None),
+    "an input that is none": (np.array([[1.0], [object()]], object), [1, 2], None),
+}
+
+
+@EVERY
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_rows_leave_the_model_as_it_was(name, bad):
+    for model in (MODELS[name].clone(), _learnt(name)):
+        before = model.state_digest()
+        with pytest.raises((ValueError, TypeError)) as error:
+            model.batch_step(*BAD[bad])
+        assert "\n" not in str(error.value)
+        assert model.state_digest() == before
+        model.batch_step(np.ones((3, 1)), [1, 2, 1])
+
+
+@EVERY
+def test_a_step_that_fails_leaves_the_model_as_it_was(name, monkeypatch):
+    """The labels and inputs of the batch have joined by then, and the moments of new inputs begun."""
+    model = _learnt(name)
+    before = model.state_digest()
+
+    def fail(_):
+        raise KeyboardInterrupt
+
+    xs = [{"a": 1.0, "new": 2.0}, {"a": 2.0, "word": "other"}]
+    with monkeypatch.context() as patched:
+        patched.setattr(rank_update, "_root", fail)
+        with pytest.raises(KeyboardInterrupt):
+            model.batch_step(_frame(xs), [7.0, 8.0])
+    assert model.state_digest() == before
+    twin = _learnt(name)
+    for one in (model, twin):
+        one.batch_step(_frame(xs), [7.0, 8.0])
+    assert model.state_digest() == twin.state_digest()
+
+
+def _assert_finite(model, outcome):
+    for field, value in model.__getstate__().items():
+        if isinstance(value, np.ndarray):
+            assert np.isfinite(value).all(), field
+    assert np.isfinite(outcome.losses[~np.isnan(outcome.losses)]).all()
+    if outcome.probabilities is None:
+        assert np.isfinite(outcome.predictions).all()
+    else:
+        assert all(0 <= p <= 1 + 1e-12 for row in outcome.probabilities for p in row.values())
+    again = model.clone(include_attributes=True)
+    assert again.state_digest() == model.state_digest()
+
+
+HUGE = {
+    "inputs of 1e100": (1e100, 1.0),
+    "inputs of 1e-100": (1e-100, 1.0),
+    "inputs past the clip": (1e200, 1.0),
+    "targets of 1e100": (1.0, 1e100),
+    "targets past 1e100": (1.0, 1e250),
+    "targets of 1e-200": (1.0, 1e-200),
+}
+
+
+@pytest.mark.parametrize("standardize", [None, False])
+@pytest.mark.parametrize("magnitudes", HUGE)
+@EVERY
+def test_extreme_magnitudes_stay_finite(name, magnitudes, standardize):
+    """Alone, and among ordinary rows before and after them; a constant column, and one that is never observed."""
+    inputs, targets = HUGE[magnitudes]
+    rng = np.random.default_rng(1)
+    for ordinary in (False, True):
+        model = MODELS[name].clone({"standardize": standardize})
+        for number in range(12):
+            scale = (inputs, targets) if not ordinary or number in (3, 4, 7) else (1.0, 1.0)
+            X = np.stack([rng.normal(size=40) * scale[0], np.full(40, 7.0), np.full(40, np.nan)], axis=1)
+            y = (np.sign(X[:, 0]) + 2) * scale[1]
+            y = (X[:, 0] > 0).tolist() if name == "classifier" else y.tolist()
+            if number % 2:
+                outcome = model.batch_step(X, y, rng.choice([0.0, 1e-300, 1.0, 1e6], 40))
+            else:
+                outcome = model.advance([dict(enumerate(x)) for x in X.tolist()], y)
+            _assert_finite(model, outcome)
+
+
+@EVERY
+def test_one_extreme_row_of_many_spoils_nothing(name):
+    model, rng = MODELS[name].clone(), np.random.default_rng(4)
+    losses = []
+    for _ in range(8):
+        X = rng.normal(size=(500, 2))
+        X[7] = 1e150
+        y = (X[:, 0] > 0).astype(float)
+        if name == "regressor":
+            y[7] = 1e90
+        losses.append(np.median(model.batch_step(X, y).losses))
+    assert losses[-1] < losses[0] / 3
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"n_features": 1},
+        {"ridge": 1e-9},
+        {"ridge": 1e300},
+        {"drift_rates": (1e300, 1e-300, 1.0, 0.0)},
+        {"max_inputs": 1},
+        {"standardize": False, "ridge": 1e-9},
+    ],
+    ids=str,
+)
+@EVERY
+def test_the_edges_of_the_arguments_stay_finite(name, given):
+    """Two inputs are one and a third is constant, which leaves the ridge alone to keep P regular."""
+    model = MODELS[name].clone(given)
+    rng = np.random.default_rng(2)
+    for _ in range(6):
+        a = rng.normal(size=50) * (1e5 if "standardize" in given else 1.0)
+        X = np.stack([a, a, np.full(50, 3.0), rng.integers(0, 2, 50)], axis=1)
+        _assert_finite(model, model.batch_step(X, (a > 0).astype(int), np.full(50, 1e6)))
+    assert sum(model.expert_weights.values()) == pytest.approx(1)
+    assert model.batch_step(X, (a > 0).astype(int)).losses.mean() < 1.1
+
+
+@EVERY
+def test_rows_that_hold_nothing(name):
+    model = MODELS[name].clone()
+    outcome = model.batch_step(np.zeros((70, 0)), [1] * 70)
+    assert (model.n_records, model.input_names) == (70, [])
+    outcome = model.batch_step(np.full((70, 2), np.nan), [1] * 70)
+    assert model.input_names == []
+    outcome = model.batch_step(np.zeros((0, 2)), [])
+    assert (outcome.predictions, model.n_records) == ([], 140)
+    _assert_finite(model, model.batch_step(np.ones((5, 2)), [1, 2, 1, 2, 1]))
+
+
+def test_more_inputs_than_columns_may_be_are_features_only():
+    """A machine has linear experts while there are at most two inputs a frequency."""
+    rng = np.random.default_rng(3)
+    begun_wide, grown = (KernelLeastSquaresClassifier(n_features=2, seed=1) for _ in range(2))
+    X = rng.normal(size=(60, 7))
+    y = (X[:, 0] > 0).tolist()
+    begun_wide.batch_step(X, y)
+    assert not any("linear" in one for one in begun_wide.expert_weights)
+    for d in (2, 4, 5, 7):
+        grown.batch_step(X[:, :d], y)
+    assert len(grown.expert_weights) == 5
+    assert grown._machine.columns.n_linear == 4
+    for model in (begun_wide, grown):
+        _assert_finite(model, model.batch_step(X, y))
+
+
+def _damaged(state):
+    for field in ("heads_P", "heads_W", "linear_P", "linear_W", "losses", "tried_losses"):
+        value = state[field]
+        for wrong in (None, "x", value[:-1], value[None], np.full_like(value, np.nan), value.astype(np.float32)):
+            yield field, wrong
+    for field in ("heads_P", "linear_P"):
+        yield field, state[field] * 1e9
+        yield field, state[field] + 1.0  # what is above the diagonal would be read by nobody
+    for field in ("heads_W", "linear_W"):
+        yield field, np.full_like(state[field], 1e101)
+    for field in ("losses", "tried_losses"):
+        yield field, np.full_like(state[field], -1.0)
+    for field in ("n_records", "n_steps", "last_batch_size"):
+        yield from ((field, wrong) for wrong in (None, -1, 1.5, True, 10**20))
+    yield "n_steps", state["n_records"] + 1
+    yield "metric_scales", state["metric_scales"][:-1]
+    yield "columns", state["columns"][:-1]
+
+
+@EVERY
+def test_a_damaged_state_is_refused(name):
+    model = _learnt(name)
+    state, before = model.__getstate__(), model.state_digest()
+    for field, wrong in _damaged(state):
+        with pytest.raises(ValueError, match="does not fit"):
+            model.__setstate__({**state, field: wrong})
+        assert model.state_digest() == before
+    without_a_label = {**state, "labels": state["labels"][:-1]} if name == "classifier" else state
+    if without_a_label is not state:
+        with pytest.raises(ValueError, match="does not fit"):
+            model.__setstate__(without_a_label)
+
+
+@pytest.mark.parametrize("other", [AdaptiveKernelRegressor, KernelRegressor, KernelLeastSquaresClassifier])
+def test_states_of_other_estimators_are_refused(other):
+    rng = np.random.default_rng(0)
+    theirs = other(seed=1)
+    theirs.learn_many(rng.normal(size=(10, 2)), [0, 1] * 5)
+    own = KernelLeastSquaresRegressor(seed=1)
+    for model, state in ((own, theirs.__getstate__()), (theirs, own.__getstate__())):
+        with pytest.raises(ValueError, match="this state"):
+            model.__setstate__(state)
