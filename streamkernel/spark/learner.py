@@ -7,15 +7,15 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 
-from streamkernel.batch.growing import learn_batch
 from streamkernel.daemon.base import crash
-from streamkernel.estimators.base import StreamEstimator
+from streamkernel.estimators.batch_step import take_batch_step
 from streamkernel.estimators.growing import KernelMachine
+from streamkernel.estimators.least_squares import LeastSquaresEstimator
 from streamkernel.spark.books import Books
 from streamkernel.spark.partials import Partials
 from streamkernel.spark.predictions import PredictionTopic
@@ -23,7 +23,10 @@ from streamkernel.spark.progress import StreamProgress
 from streamkernel.spark.rows import Chunks, SparkRows
 from streamkernel.spark.tally import Tally
 
-__all__ = ["BatchReport", "MicroBatches", "check_model", "learn_rows"]
+__all__ = ["BatchModel", "BatchReport", "MicroBatches", "check_model", "learn_rows"]
+
+#: An estimator that takes batch steps.
+BatchModel: TypeAlias = KernelMachine | LeastSquaresEstimator
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +66,7 @@ def check_model(model: Any) -> None:
         Saying which model does.
 
     """
-    if isinstance(model, StreamEstimator) and hasattr(model, "batch_step"):
+    if isinstance(model, BatchModel):
         return
     name = type(model).__name__
     if name.startswith("Adaptive"):
@@ -77,10 +80,8 @@ def check_model(model: Any) -> None:
     )
 
 
-def learn_rows(model: KernelMachine, rows: SparkRows, predictions: PredictionTopic | None = None) -> Partials:
+def learn_rows(model: BatchModel, rows: SparkRows) -> Partials:
     """Take a batch step on the rows of a data frame; where it fails the model is as it was.
-
-    Predictions are written to a topic, where one is given.
 
     Raises
     ------
@@ -90,19 +91,10 @@ def learn_rows(model: KernelMachine, rows: SparkRows, predictions: PredictionTop
         Kernel, loss, step schedule or policy gave what is not finite.
 
     """
-    before = model.__getstate__()
     try:
-        learn_batch(model._machine, rows)
-        if predictions is not None:
-            predictions.write(rows.lines)
+        take_batch_step(model, rows)
     except PythonException as error:  # of an executor, with all that it printed
-        model.__setstate__(before)
         raise ValueError(_reason(error)) from error
-    except BaseException:
-        model.__setstate__(before)
-        raise
-    finally:
-        rows.forget()
     assert rows.partials is not None
     return rows.partials
 
@@ -123,7 +115,7 @@ class MicroBatches:
     watch
         Called with the report of each micro-batch that was learnt.
     predictions
-        Where the predictions of each micro-batch are written before it is learnt; None: nowhere.
+        Where the predictions of each micro-batch are written; None: nowhere.
 
     Attributes
     ----------
@@ -134,7 +126,7 @@ class MicroBatches:
 
     def __init__(
         self,
-        model: KernelMachine,
+        model: BatchModel,
         chunks: Chunks,
         books: Books,
         select: Callable[[DataFrame], DataFrame],
@@ -164,13 +156,17 @@ class MicroBatches:
         started = time.perf_counter()
         before = self._model.__getstate__()
         rows = SparkRows(self._select(df), self._model, self._chunks, self._predictions is not None)
-        partials = learn_rows(self._model, rows, self._predictions)
-        crash.point("batch-learnt")
         try:
+            partials = learn_rows(self._model, rows)
+            if self._predictions is not None:
+                self._predictions.write(rows.lines)
+            crash.point("batch-learnt")
             books.enter(StreamProgress(query, batch), self._model, partials)
         except BaseException:  # the query ends, and whoever goes on with the model must not have what is not saved
             self._model.__setstate__(before)
             raise
+        finally:
+            rows.forget()
         self._watch(BatchReport(batch, partials.tally, time.perf_counter() - started, rows.sent_bytes))
 
 

@@ -12,11 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQuery
 
-from streamkernel.estimators.growing import KernelMachine
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.spark.books import Books, CheckpointBooks, MemoryBooks
 from streamkernel.spark.frames import ColumnRoles, roles_of
-from streamkernel.spark.learner import BatchReport, MicroBatches, check_model, learn_rows
+from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model, learn_rows
 from streamkernel.spark.partials import SourceChunk
 from streamkernel.spark.rows import SparkRows
 from streamkernel.spark.tally import Tally
@@ -26,7 +25,7 @@ __all__ = ["learn_batch_of", "learn_stream"]
 
 def learn_batch_of(
     df: DataFrame,
-    model: KernelMachine,
+    model: BatchModel,
     target: str | None = None,
     *,
     weight: str | None = None,
@@ -42,7 +41,7 @@ def learn_batch_of(
     df
         A data frame that is no stream.
     model
-        A growing estimator, on the driver.
+        A growing estimator or one of least squares, on the driver.
     target
         The column of the target; null is predicted only. None (the default) is for novelty detection.
     weight
@@ -61,12 +60,16 @@ def learn_batch_of(
 
     """
     roles, chunks = _prepare(df, model, target, weight, inputs)
-    return learn_rows(model, SparkRows(df.select(*roles.names), model, chunks)).tally
+    rows = SparkRows(df.select(*roles.names), model, chunks)
+    try:
+        return learn_rows(model, rows).tally
+    finally:
+        rows.forget()
 
 
 def learn_stream(
     df: DataFrame,
-    model: KernelMachine,
+    model: BatchModel,
     target: str | None = None,
     *,
     checkpoint_location: str | PathLike[str],
@@ -87,7 +90,8 @@ def learn_stream(
     df
         A streaming data frame.
     model
-        A growing estimator, on the driver. Where the checkpoint holds one of the same arguments, it goes on with that.
+        A growing estimator or one of least squares, on the driver. Where the checkpoint holds one of the same
+        arguments, it goes on with that.
     target, weight, inputs
         As for `learn_batch_of`.
     checkpoint_location
@@ -147,7 +151,7 @@ class _FrameChunks:
 
 
 def _prepare(
-    df: DataFrame, model: KernelMachine, target: str | None, weight: str | None, inputs: Iterable[str] | None
+    df: DataFrame, model: BatchModel, target: str | None, weight: str | None, inputs: Iterable[str] | None
 ) -> tuple[ColumnRoles, _FrameChunks]:
     check_model(model)
     unsupervised = isinstance(model, KernelNoveltyDetector)
