@@ -123,9 +123,14 @@ def compared(data: Data, seeds: range, sizes: Sequence[int]) -> dict[str, list[l
     }
 
 
+#: What each number of a pass is called in its table.
+NAMES = {"half": ", second half", "whole": ", all records", "n_features": "features", "seconds": "seconds"}
+
+
 def rows_of(data: Data, passes: dict[str, list[list[Pass]]], number: str, places: int) -> list[list[str]]:
     """The rows of a stream in the table of one of a pass's numbers."""
-    measure = "errors" if data.of_classes else "variance left"
+    loss = "errors" if data.of_classes else "variance left"
+    measure = loss + NAMES[number] if number in ("half", "whole") else NAMES[number]
     return [
         [data.name, measure, name, *(f"{fmean(getattr(one, number) for one in of):,.{places}f}" for of in ways)]
         for name, ways in passes.items()

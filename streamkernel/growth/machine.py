@@ -171,7 +171,6 @@ class Machine:
 
     def state(self) -> State:
         """The fields of the state."""
-        warm_up = self.warm_up
         return {
             "n_records": self.n_records,
             **self.inputs.state(),
@@ -181,7 +180,7 @@ class Machine:
             **self.feature_scale.state(),
             **({} if self._average is None else self._average.state()),
             **self._batch.state(len(self.inputs)),
-            **({} if warm_up is None else warm_up.state(len(self.inputs))),
+            **({} if self.warm_up is None else self.warm_up.state(len(self.inputs))),
             **({} if self.window is None else self.window.state(len(self.inputs))),
         }
 
