@@ -13,6 +13,7 @@ from benchmarks import (
     batch_step,
     footprint,
     late_lags,
+    least_squares,
     memory_experts,
     predicting,
     report,
@@ -193,6 +194,15 @@ def test_a_quick_run_of_parts_leaves_each_out(tmp_path):
     assert {row[0] for row in compared[2:]} == {"trees", "learning again after a change"}
     assert all(row[3] != row[4] for row in compared if row[0] == "trees")
     assert len(found) == 2 + 16
+
+
+@pytest.mark.long
+def test_a_quick_run_of_least_squares_has_each_batch_size(tmp_path):
+    for unit, found in zip(("", "us, "), tables(run("least_squares", tmp_path)), strict=True):
+        assert [row[0] for row in found[2:]] == list(least_squares.QUICK)
+        names = ("batches of 256", "batches of 32", "batches of 8", "one by one", "adaptive")
+        assert found[0][1:] == [unit + name for name in names]
+        assert all(float(cell.replace(",", "")) > 0 for row in found[2:] for cell in row[1:])
 
 
 @pytest.mark.long

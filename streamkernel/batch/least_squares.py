@@ -2,7 +2,7 @@
 
 The first rows fix the moments of inputs and targets, by a sample, and the inputs the bandwidth. Every batch is scaled
 by the moments of those before it, into which its own sample is taken afterwards; new inputs by those of their own
-batch.
+batch. After the first step, before which no expert could say anything, the experts are weighed by halves of the sample.
 """
 
 from streamkernel.batch.admission import count_arrivals, score_admitted
@@ -21,7 +21,9 @@ def learn_least_squares_batch(machine: LeastSquaresMachine, batch: BatchRows) ->
         if begins or columns:
             scored = batch.score(machine, score_least_squares)
         machine.take_step(scored.sums)
-        if not begins:
+        if begins:
+            machine.judge(sample.values, sample.targets, sample.weights, scored.sums.n_counted)
+        else:
             machine.take_moments(sample.values, sample.targets, n_inputs)
     count_arrivals(machine, scored, columns)
     return scored

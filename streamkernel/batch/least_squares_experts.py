@@ -166,8 +166,7 @@ class LeastSquaresExperts(abc.ABC):
             return
         largest, mean = 1 / self.ridge, sums.tried / n
         D, L = self.heads_W.shape[2], self.linear_W.shape[2]
-        kept = DISCOUNT**n
-        added = (1 - kept) / (1 - DISCOUNT)
+        kept, added = _shares(n)
         self.losses = kept * self.losses + added * mean[np.arange(len(mean)), self.settings]
         self.tried_losses = kept * self.tried_losses + added * mean
         linear_gram = np.ascontiguousarray(sums.gram[D - L :, D - L :])
@@ -181,6 +180,33 @@ class LeastSquaresExperts(abc.ABC):
                 else:
                     learn_sums(P[j], W[j], gram, cross[j], n * drift, largest)
             np.clip(W, -LARGEST, LARGEST, out=W)
+
+    def judge(self, Phi: Array, y: Array, weights: Array, n: int) -> None:
+        """Weigh the experts after their first n records, of which none of them could say anything before.
+
+        Fresh experts that have learnt every other of some of these records are judged by the rest.
+
+        Parameters
+        ----------
+        Phi, y, weights
+            Columns (m, D), encoded targets and weights of some of the records.
+        n
+            All records of a weight above 0.
+
+        """
+        counted = weights > 0
+        if counted.sum() < 2:
+            return
+        Phi, y, weights = Phi[counted], y[counted], weights[counted]
+        fresh = type(self)(self.ridge, self.drifts)
+        n_linear = self.linear_W.shape[2] - 1 if self.linear_drifts else None
+        fresh.begin(self.heads_W.shape[2], n_linear, self.n_outputs)
+        learnt, rest = slice(0, None, 2), slice(1, None, 2)
+        fresh.learn(fresh.sums(Phi[learnt], y[learnt], weights[learnt], fresh.scores(Phi[learnt])))
+        mean = self.tried(y[rest], fresh.scores(Phi[rest])) / len(y[rest])
+        kept, added = _shares(n)
+        self.tried_losses = kept * np.tile(self.first_losses, (len(mean), 1)) + added * mean
+        self.losses = added * mean[np.arange(len(mean)), self.settings]
 
     @property
     def settings(self) -> Array:
@@ -274,6 +300,12 @@ class NumberLeastSquares(LeastSquaresExperts):
                 W *= factor
                 W[:, :, W.shape[2] - self.linear_W.shape[2]] += shift
                 np.clip(W, -LARGEST, LARGEST, out=W)
+
+
+def _shares(n: int) -> tuple[float, float]:
+    """What n records leave of discounted losses, and how often their mean is added."""
+    kept = DISCOUNT**n
+    return kept, (1 - kept) / (1 - DISCOUNT)
 
 
 def _softmax(scores: Array) -> Array:

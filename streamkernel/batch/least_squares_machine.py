@@ -187,6 +187,11 @@ class LeastSquaresMachine:
         self.n_steps += 1
         self.last_batch_size = sums.n
 
+    def judge(self, values: Array, targets: Sequence[Any], weights: Array, n: int) -> None:
+        """Weigh the experts after the first step, of n records of a weight above 0, by some of its records."""
+        Phi = self._columns_of(values)
+        self.experts.judge(Phi, self._encoded(targets), weights, n)
+
     def take_moments(self, values: Array, targets: Sequence[Any], n_inputs: int) -> None:
         """Take records that were learnt into the moments of the first inputs, and of the targets."""
         self.inputs.scaler.take(values, slice(n_inputs))
@@ -225,13 +230,17 @@ class LeastSquaresMachine:
         """Predict, then learn, one encoded record: a batch of one."""
         before, n_inputs = self.known_before(1), self.columns.n_inputs
         begins = self.make_room(row.values, [y], int(row.n_known[0]))
-        targets = self.targets
-        encoded = targets.as_of_now(np.array([y])) if isinstance(targets, Numbers) else targets.admit([y]).y
-        result, sums = self.predict_and_sum(row.values, Encoded(encoded, before), weight)
+        result, sums = self.predict_and_sum(row.values, Encoded(self._encoded([y]), before), weight)
         self.take_step(sums)
         if not begins:
             self.take_moments(row.values, [y], n_inputs)
         return result
+
+    def _encoded(self, targets: Sequence[Any]) -> Array:
+        """Plain targets as of now; new labels join."""
+        if isinstance(self.targets, Numbers):
+            return self.targets.as_of_now(np.array(targets, np.float64))
+        return self.targets.admit(targets).y
 
     def _predict_row(self, row: Rows) -> BatchResult:
         """Predict one encoded record."""

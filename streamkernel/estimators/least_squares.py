@@ -31,7 +31,8 @@ class LeastSquaresEstimator(HeadArguments):
         Rows are scaled by the moments before the batch, those of the first one by its own; new columns and labels are
         added in the order of their keys. The coefficients drift once, by as much as n records one by one would; the
         experts are weighed, and their temperatures chosen, by the mean losses of the batch, as if n records had had
-        these. A batch of one row is what `learn_one` does.
+        these; after the first batch, by what one half of its sample teaches about the other. A batch of one row is what
+        `learn_one` does.
 
         Parameters
         ----------

@@ -7,9 +7,12 @@ import polars as pl
 import pytest
 
 from streamkernel import KernelLeastSquaresClassifier, KernelLeastSquaresRegressor
+from streamkernel.batch.chunk import BatchChunk
 from streamkernel.batch.least_squares_experts import FIRST_LOG_TEMPERATURE, LINEAR_DRIFTS, LOG_TEMPERATURES
 from streamkernel.batch.least_squares_passes import score_least_squares
+from streamkernel.batch.rows import ScoredBatch
 from streamkernel.compute.experts import DISCOUNT
+from streamkernel.records.frames import Frame
 from streamkernel.state import from_bytes, to_bytes
 from tests.batch.least_squares_rows import MODELS, batches, chunk_of, learn_in_chunks, stream
 from tests.naive import symmetric
@@ -110,10 +113,41 @@ def test_without_drift_coefficients_are_those_of_ridge_regression_on_all_records
     np.testing.assert_allclose(symmetric(experts.heads_P[0]), np.linalg.inv(A), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [KernelLeastSquaresClassifier, KernelLeastSquaresRegressor])
+def test_after_the_first_batch_experts_are_weighed_by_halves_of_its_sample(kind):
+    """What one half teaches is judged by the other: a linear expert is heard where noise hides all but a line."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 2))
+    numbers = kind is KernelLeastSquaresRegressor
+    for y, linear in ((X[:, 0] + 2 * rng.normal(size=400), True), (np.sin(2 * X[:, 0]) + 0.01, False)):
+        model = kind(n_features=40, ridge=RIDGE, seed=1)
+        model.batch_step(X, y if numbers else y > 0)
+        weights = model.expert_weights
+        assert (sum(weight for name, weight in weights.items() if "linear" in name) > 2 / 5) == linear
+        # The same by hand, of one head.
+        machine, experts = model._machine, model._machine.experts
+        sample = _sample_of(model, X, y if numbers else y > 0)
+        Phi, targets = machine._columns_of(sample.values), machine._encoded(sample.targets)
+        truths = experts.truths(targets, experts.n_outputs)
+        odd, even = Phi[1::2], Phi[::2]
+        W = np.linalg.solve(even.T @ even + RIDGE * np.eye(Phi.shape[1]), even.T @ truths[::2]).T
+        columns = even[:, 80:]
+        V = np.linalg.solve(columns.T @ columns + RIDGE * np.eye(3), columns.T @ truths[::2]).T
+        scores = np.stack([odd @ W.T] * 3 + [odd[:, 80:] @ V.T] * 2, axis=1)
+        mean = experts.tried(targets[1::2], scores) / 200
+        np.testing.assert_allclose(experts.losses, mean.min(axis=1) * (1 - DISCOUNT**400) / (1 - DISCOUNT), rtol=0.03)
+
+
 def test_temperatures_begin_as_the_adaptive_classifier_has_them():
     experts = KernelLeastSquaresClassifier(seed=1)._machine.experts
     nearest = np.abs(LOG_TEMPERATURES - FIRST_LOG_TEMPERATURE).argmin()
     assert experts.settings.tolist() == [nearest] * 3
+
+
+def _sample_of(model, X, y):
+    """The sample of the rows of a batch."""
+    chunk = BatchChunk(Frame(X), list(y), None)
+    return ScoredBatch.of(model._machine, score_least_squares(model._machine, chunk)).sample
 
 
 def _assert_near(state, other, tolerance=1e-7):

@@ -11,6 +11,8 @@ from streamkernel import (
     KernelRegressor,
 )
 from streamkernel.batch import rank_update
+from streamkernel.records.frames import Frame
+from streamkernel.records.targets import Encoded
 from tests.batch.least_squares_rows import MODELS, stream
 from tests.stream_cuts import frame_of
 
@@ -226,3 +228,20 @@ def test_states_of_other_estimators_are_refused(other):
     for model, state in ((own, theirs.__getstate__()), (theirs, own.__getstate__())):
         with pytest.raises(ValueError, match="this state"):
             model.__setstate__(state)
+
+
+def test_in_the_beginning_predictions_stay_where_the_units_of_targets_move():
+    """Over the first 200 records; later it is the relation to the inputs, which move too, that stays."""
+    rng = np.random.default_rng(6)
+    model = KernelLeastSquaresRegressor(n_features=8, standardize=False, seed=1)
+    X, weights = rng.normal(size=(90, 2)), np.ones(90)
+    model.batch_step(X, X[:, 0])
+    for scale, stays in ((10.0, True), (100.0, False)):
+        y = X[:, 0] * scale
+        was = model.clone(include_attributes=True)._machine
+        of_targets = Encoded(was.targets.as_of_now(y), was.known_before(90))
+        was.take_step(was.predict_and_sum(X, of_targets, weights)[1])
+        expected = was.targets.numbers(was.predict(Frame(X)))  # learnt, in the units of before
+        model.batch_step(X, y)
+        found = model.predict_many(X)
+        assert np.allclose(found, expected, rtol=1e-6, atol=1e-6) == stays
