@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from connectors.encode import to_json
 from connectors.ports import Record
 from streamkernel.batch.chunk import BatchChunk
+from streamkernel.batch.least_squares_machine import LeastSquaresMachine
 from streamkernel.batch.passes import ScoredChunk, ScoredRows
 from streamkernel.batch.rows import BatchMachine, Score, ScoredBatch, SumsT
 from streamkernel.batch.sums import Sums
@@ -71,7 +72,7 @@ class SparkRows:
 
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
         self.forget()
-        self._sent = Sent(self._df.sparkSession, (self._model, score))
+        self._sent = Sent(self._df.sparkSession, _SentModel(self._model, score))
         self.sent_bytes = self._sent.size
         self._scored = self._df.mapInArrow(_Scorer(self._sent, self._chunks, self._writes_lines), _SCORED)
         self._scored.persist(StorageLevel.MEMORY_AND_DISK)
@@ -104,6 +105,23 @@ class SparkRows:
             self._sent = None
 
 
+class _SentModel:
+    """A model on its way to the executors, with the function that scores rows by it."""
+
+    def __init__(self, model: StreamEstimator, score: Score) -> None:
+        self._score = score
+        self._model = model
+        self._machine: LeastSquaresMachine | None = None
+        if isinstance(model._machine, LeastSquaresMachine):  # most of which only a step needs
+            self._model, self._machine = model.clone(), model._machine.to_send()
+
+    def received(self) -> tuple[StreamEstimator, Score]:
+        """The model and the function."""
+        if self._machine is not None:
+            self._model._machine, self._model._targets = self._machine, self._machine.targets
+        return self._model, self._score
+
+
 class _Scorer:
     """Scores the chunks of a partition, and gives what is kept of each, and then what is known of all."""
 
@@ -113,7 +131,7 @@ class _Scorer:
         self._writes_lines = writes_lines
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        model, score = self._sent.get()
+        model, score = self._sent.get().received()
         machine, place = model._machine, _place()
         known = [_none_of(machine, model, score)]
         for given in self._chunks(batches):
@@ -160,7 +178,7 @@ class _Reducer:
         self._function = function
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        model, _ = self._sent.get()
+        model, _ = self._sent.get().received()
         total: Sums | None = None
         place = -1
         for batch in batches:
@@ -196,7 +214,7 @@ def _none_of(machine: BatchMachine, model: StreamEstimator, score: Score) -> Par
 
 def _total_of(sent: Sent) -> Callable[[Sequence[Partials]], Partials]:
     def total(parts: Sequence[Partials]) -> Partials:
-        return Partials.total(sent.get()[0]._machine, parts)
+        return Partials.total(sent.get().received()[0]._machine, parts)
 
     return total
 

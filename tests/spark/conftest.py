@@ -40,6 +40,7 @@ def make_session():
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
     def make(master: str, **settings: str):
         if (before := SparkSession.getActiveSession()) is not None:

@@ -2,6 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import pytest
+
+from streamkernel.spark import learn_batch_of
+
+#: Relative differences of arrays, by dtype; what is tied within that may be decided otherwise.
+BOUNDS = {"float64": 1e-6, "float32": 1e-4}
 
 
 def records(n, seed=0, labels=False):
@@ -31,3 +37,15 @@ def differences(model, other):
             scale = max(float(np.abs(theirs[name]).max()), 1e-300)
             largest = max(largest, float(np.abs(value - theirs[name]).max()) / scale)
     return largest, others
+
+
+def learn_both(spark, here, there, target, labels=False, partitions=3, sizes=(600, 500)):
+    """Have a model learn batches in this process, and another one the same on Spark."""
+    for number, n in enumerate(sizes):
+        frame = records(n, number, labels)
+        data = spark.createDataFrame(frame if n else records(1)).limit(n).repartition(partitions)
+        tally = learn_batch_of(data, there, target)
+        result = here.batch_step(frame.drop(columns=target), frame[target].tolist())
+        assert tally.n == n
+        if np.isfinite(result.losses).all() and n:
+            assert tally.mean_loss == pytest.approx(result.losses.mean(), rel=1e-6)

@@ -1,0 +1,86 @@
+"""The command `streamkernel spark` on a topic of Kafka, in turns with the daemon, from one checkpoint."""
+
+import json
+
+import pytest
+
+from tests.kafka.conftest import _started, broker, installed, topic  # noqa: F401 - fixtures
+from tests.kafka.producing import consume, produce
+from tests.spark.jobs import Job
+from tests.spark.kafka_jars import kafka_jars
+from tests.spark.streams import records
+
+MODEL = [{"streamkernel.KernelRegressor": {"seed": 1}}]
+
+
+def _produce(broker, name, n, seed):
+    frame = records(n, seed)
+    rows = [{key: value for key, value in row.items() if value == value} for row in frame.to_dict("records")]
+    produce(broker.bootstrap, name, rows, partition=lambda number: number % 2)
+
+
+@pytest.fixture
+def job(tmp_path, broker, topic):  # noqa: F811
+    name = topic(partitions=2)
+    source = {
+        "kind": "kafka",
+        "topic": name,
+        "bootstrap_servers": broker.bootstrap,
+        "target": "y",
+        "target_type": "float",
+    }
+    made = Job(tmp_path, source, MODEL, kafka_jars(), predictions={"kind": "none"})
+    made.topic = name
+    return made
+
+
+def _offsets(job):
+    return {partition: offset for _, partition, offset in job.checkpoint().header["positions"]}
+
+
+def test_job_and_daemon_go_on_from_each_other(job, broker):  # noqa: F811
+    """Counters and positions are the same for both, also from another checkpoint location of Spark's."""
+    _produce(broker, job.topic, 600, 0)
+    job.learn()
+    assert (job.account["learnt"], _offsets(job)) == (600, {0: 300, 1: 300})
+
+    _produce(broker, job.topic, 200, 1)
+    status, printed = job.run("--max-records", "200", command="run")
+    assert status == 0, printed
+    assert (job.account["learnt"], _offsets(job)) == (800, {0: 400, 1: 400})
+
+    # Spark's own log is behind: it reads again what the daemon has learnt, which is passed over.
+    _produce(broker, job.topic, 100, 2)
+    job.learn()
+    assert (job.account["learnt"], _offsets(job)) == (900, {0: 450, 1: 450})
+    assert job.checkpoint().header["model"]["n_records"] == 900
+
+    _produce(broker, job.topic, 100, 3)
+    job.learn("--checkpoint-location", f"file://{job.folder}/other")
+    assert (job.account["learnt"], _offsets(job)) == (1000, {0: 500, 1: 500})
+
+
+def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker, tmp_path):  # noqa: F811
+    _produce(broker, job.topic, 400, 0)
+    job.learn()
+    for checkpoint in job.state.glob("checkpoint-*.skc"):
+        checkpoint.unlink()
+    status, printed = job.run("--until-end")
+    assert status == 1
+    assert "holds no model that has learnt any" in printed.splitlines()[-1]
+
+
+def test_predictions_are_written_at_least_once(job, broker, topic):  # noqa: F811
+    lines = topic()
+    text = job.config.read_text()
+    section = json.dumps({"kind": "kafka", "topic": lines, "bootstrap_servers": broker.bootstrap})
+    job.config.write_text(text.replace("predictions:\n  kind: none", f"predictions: {section}"))
+    _produce(broker, job.topic, 300, 0)
+    status, _ = job.run("--until-end", crash="batch-learnt:1")  # predictions are out, and the step is lost
+    assert status == -9
+    job.learn()
+    assert job.account["learnt"] == 300
+    written = [json.loads(record.value) for record in consume(broker.bootstrap, lines)]
+    places = [(line["position"]["partition"], line["position"]["offset"]) for line in written]
+    assert set(places) == {(partition, offset) for partition in range(2) for offset in range(150)}
+    assert len(places) == 600
