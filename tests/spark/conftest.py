@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from tests.kafka.conftest import _started, broker, installed, topic  # noqa: F401 - fixtures of these tests, too
+
 _MISSING = (
     "Spark's tests need the extra spark: run make test-spark"
     if importlib.util.find_spec("pyspark") is None

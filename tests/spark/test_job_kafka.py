@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.kafka.conftest import _started, broker, installed, topic  # noqa: F401 - fixtures
 from tests.kafka.producing import consume, produce
 from tests.spark.jobs import Job
 from tests.spark.kafka_jars import kafka_jars
@@ -13,14 +12,14 @@ from tests.spark.streams import records
 MODEL = [{"streamkernel.KernelRegressor": {"seed": 1}}]
 
 
-def _produce(broker, name, n, seed):
+def _produce(cluster, name, n, seed):
     frame = records(n, seed)
     rows = [{key: value for key, value in row.items() if value == value} for row in frame.to_dict("records")]
-    produce(broker.bootstrap, name, rows, partition=lambda number: number % 2)
+    produce(cluster.bootstrap, name, rows, partition=lambda number: number % 2)
 
 
 @pytest.fixture
-def job(tmp_path, broker, topic):  # noqa: F811
+def job(tmp_path, broker, topic):
     name = topic(partitions=2)
     source = {
         "kind": "kafka",
@@ -38,7 +37,7 @@ def _offsets(job):
     return {partition: offset for _, partition, offset in job.checkpoint().header["positions"]}
 
 
-def test_job_and_daemon_go_on_from_each_other(job, broker):  # noqa: F811
+def test_job_and_daemon_go_on_from_each_other(job, broker):
     """Counters and positions are the same for both, also from another checkpoint location of Spark's."""
     _produce(broker, job.topic, 600, 0)
     job.learn()
@@ -60,7 +59,7 @@ def test_job_and_daemon_go_on_from_each_other(job, broker):  # noqa: F811
     assert (job.account["learnt"], _offsets(job)) == (1000, {0: 500, 1: 500})
 
 
-def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker, tmp_path):  # noqa: F811
+def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker):
     _produce(broker, job.topic, 400, 0)
     job.learn()
     for checkpoint in job.state.glob("checkpoint-*.skc"):
@@ -70,7 +69,7 @@ def test_a_location_that_has_read_further_than_the_model_is_refused(job, broker,
     assert "holds no model that has learnt any" in printed.splitlines()[-1]
 
 
-def test_predictions_are_written_at_least_once(job, broker, topic):  # noqa: F811
+def test_predictions_are_written_at_least_once(job, broker, topic):
     lines = topic()
     text = job.config.read_text()
     section = json.dumps({"kind": "kafka", "topic": lines, "bootstrap_servers": broker.bootstrap})
@@ -80,7 +79,7 @@ def test_predictions_are_written_at_least_once(job, broker, topic):  # noqa: F81
     assert status == -9
     job.learn()
     assert job.account["learnt"] == 300
-    written = [json.loads(record.value) for record in consume(broker.bootstrap, lines)]
+    written = [json.loads(record.value) for found in consume(broker.bootstrap, lines).values() for record in found]
     places = [(line["position"]["partition"], line["position"]["offset"]) for line in written]
     assert set(places) == {(partition, offset) for partition in range(2) for offset in range(150)}
     assert len(places) == 600
