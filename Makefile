@@ -5,11 +5,14 @@ CONFIG ?= configs/quickstart.yaml
 # Many tests wait, for a broker or for a process of their own: with a worker for each core a quarter of the time is idle.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 3 // 2)')
 
+# The Spark of the tests: the newest whose Kafka source, tests/spark/pom.xml, is on every mirror of Maven's.
+SPARK := 4.2.0
+
 # Where an environment forbids bytecode, each worker would rewrite the assertions of all tests, and each of the processes
 # that tests start compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long lint types docs lock kafka-demo clean
+.PHONY: run test test-long test-spark lint types docs lock kafka-demo clean
 
 # The stamp is renewed whenever the dependencies change, so a second run starts at once.
 .venv/ready: pyproject.toml requirements.lock
@@ -30,6 +33,17 @@ test: lint types
 test-long: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal -m long
 
+# Spark and what it needs, apart from all else: the default install and suite have none of it.
+.venv/spark/ready: .venv/ready requirements-spark.lock
+	$(PYTHON) -m venv .venv/spark
+	.venv/spark/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-spark.lock
+	.venv/spark/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# One after the other: each is a session, or several, of as many threads as there are cores.
+test-spark: .venv/spark/ready
+	OPENBLAS_NUM_THREADS=1 .venv/spark/bin/python -m pytest tests/spark
+
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -47,6 +61,8 @@ lock:
 	.venv/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv/lock/bin/uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 --upgrade --generate-hashes \
 		--no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements.lock
+	echo "pyspark==$(SPARK)" | .venv/lock/bin/uv pip compile pyproject.toml --extra dev --extra spark --universal --python-version 3.11 --generate-hashes \
+		--constraint - --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-spark.lock
 	.venv/lock/bin/uv pip compile pyproject.toml --extra kafka-codecs --extra registry --universal --python-version 3.11 --generate-hashes \
 		--constraint requirements.lock --no-emit-package streamkernel --custom-compile-command 'make lock' --quiet --output-file requirements-image.lock
 

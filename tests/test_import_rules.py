@@ -106,6 +106,17 @@ def test_streamkernel_imports_downwards(path):
             assert part == "daemon", f"{path} imports the whole package"
 
 
+def test_spark_is_imported_by_its_command_alone():
+    """It needs an extra, which nothing else may come to ask for."""
+    named = {
+        path
+        for path in _modules("streamkernel")
+        if any(name.startswith("streamkernel.spark") for name in _imported(path))
+    }
+    inside = {path for path in named if path.relative_to(ROOT / "streamkernel").parts[0] == "spark"}
+    assert {path.relative_to(ROOT).as_posix() for path in named - inside} == {"streamkernel/daemon/cli/distributed.py"}
+
+
 @pytest.mark.parametrize("path", _modules("connectors"), ids=lambda path: str(path.relative_to(ROOT)))
 def test_connectors_know_nothing_of_streamkernel(path):
     assert not {name for name in _imported(path) if name.startswith("streamkernel")}
