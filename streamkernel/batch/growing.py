@@ -87,8 +87,9 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
     """
     check_window(machine)
     before = machine.targets.admit([None]).before[0]
-    n_columns = len(machine.inputs)
-    scored, columns = score_admitted(machine, batch, ScorePass(before, machine.is_ready))
+    n_columns, updates = len(machine.inputs), machine.updates
+    block = _foreseen(machine, batch, 0) if machine.is_ready else None
+    scored, columns = score_admitted(machine, batch, ScorePass(before, machine.is_ready, block, updates.preconditioned))
     sample, scaler = scored.sample.drawn(), machine.inputs.scaler
     if sample.targets and machine.warm_up is not None and scored.sums.n < machine.warm_up.room:
         scored = _scored_beforehand(machine, batch, sample, ScorePass(before))
@@ -98,8 +99,9 @@ def learn_batch(machine: Machine, batch: BatchRows) -> ScoredBatch:
         if not begins and columns:
             scaler.take(sample.values, slice(n_columns, None))
         if begins or columns:
-            scored = batch.score(machine, ScorePass(before))
-        _take_step(machine, batch, scored.sums, sample)
+            block = _foreseen(machine, batch, 0)
+            scored = batch.score(machine, ScorePass(before, True, block, updates.preconditioned))
+        _take_step(machine, batch, scored.sums, sample, block)
         if not begins:
             scaler.take(sample.values, slice(n_columns))
             take_targets(machine, sample)
@@ -151,7 +153,17 @@ def _begin(machine: Machine, sample: BatchSample) -> bool:
     return True
 
 
-def _take_step(machine: Machine, batch: BatchRows, sums: GradientSums, sample: BatchSample) -> None:
+def _foreseen(machine: Machine, batch: BatchRows, number: int) -> int | None:
+    """The block that an update of the next step will most likely touch, where it helps to know it before."""
+    updates = machine.updates
+    t = machine.history.t * updates.blocks_per_step + number
+    return updates.choice.foreseen(t) if batch.foresees and number < updates.blocks_per_step else None
+
+
+def _take_step(
+    machine: Machine, batch: BatchRows, sums: GradientSums, sample: BatchSample, foreseen: int | None
+) -> None:
+    """Update one block after the other; the sums are with those of the block that was foreseen."""
     updates, history, expansion, targets = machine.updates, machine.history, machine.expansion, machine.targets
     K = targets.n_outputs
     expansion.widen(K)
@@ -162,12 +174,15 @@ def _take_step(machine: Machine, batch: BatchRows, sums: GradientSums, sample: B
     moves: list[Move] = []
     for number in range(updates.blocks_per_step):
         if moves or learning is not None:
-            sums = batch.reduce(GradientPass(targets, tuple(moves)))
+            foreseen = _foreseen(machine, batch, number)
+            sums = batch.reduce(GradientPass(targets, tuple(moves), foreseen, updates.preconditioned))
         records = _StepRecords(machine, batch, sums, sample)
         update = updates.choice.choose(history.t * updates.blocks_per_step + number, records)
         shrink = updates.shrink(update)
         found = None
-        if sums.n_pulling:
+        if sums.n_pulling and update.block == foreseen:
+            found = sums.block
+        elif sums.n_pulling:
             found = batch.reduce(BlockPass(update.block, targets, tuple(moves), updates.preconditioned))
         expansion.decay(shrink)
         history.decay(shrink)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamkernel.batch.chunk import BatchChunk, EncodedChunk, encode
-from streamkernel.batch.sums import BlockSums, GradientSums, Sums
+from streamkernel.batch.sums import NO_BLOCK, BlockSums, GradientSums, Sums
 from streamkernel.compute.cholesky import add_gram, add_products
 from streamkernel.compute.features import mean_outer
 from streamkernel.growth.machine import Machine
@@ -99,11 +99,15 @@ class ScorePass:
         What was known of targets before the batch, (2,), as a row of `Encoded.before`.
     with_losses
         Whether losses and gradients are taken: a loss is not asked about targets whose scale is not known yet.
+    block, with_gram
+        As `GradientPass` has them.
 
     """
 
     before: Array
     with_losses: bool = True
+    block: int | None = None
+    with_gram: bool = False
 
     def __call__(self, machine: Machine, chunk: BatchChunk) -> ScoredChunk:
         inputs, targets, expansion = machine.inputs, machine.targets, machine.expansion
@@ -117,7 +121,8 @@ class ScorePass:
         of_targets = Encoded(encoded.y, np.tile(self.before, (len(X), 1)))
         rows = ScoredRows(X[learnt], encoded.y[learnt], encoded.weights[learnt], at_last)
         if self.with_losses:
-            losses, sums = targets.losses(of_targets, scores), GradientPass(targets)(machine, rows)
+            gradients = GradientPass(targets, (), self.block, self.with_gram)
+            losses, sums = targets.losses(of_targets, scores), gradients(machine, rows)
         else:
             losses, sums = (
                 np.full(len(X), np.nan),
@@ -136,11 +141,17 @@ class GradientPass:
         As they are by now.
     moves
         What became of blocks in this step so far.
+    block
+        The number of a block whose sums are taken, too, because it will be asked for most likely; None: of none.
+    with_gram
+        Whether the step is preconditioned.
 
     """
 
     targets: Targets
     moves: tuple[Move, ...] = ()
+    block: int | None = None
+    with_gram: bool = False
 
     def __call__(self, machine: Machine, rows: ScoredRows) -> GradientSums:
         scores = moved(machine, rows, self.moves)
@@ -156,6 +167,7 @@ class GradientPass:
             float(w.max(initial=0.0)),
             np.zeros(0) if learning is None else learning.observed(rows.y, scores, w),
             0.0 if learning is None else learning.slope(scores, w),
+            NO_BLOCK if self.block is None else block_sums(machine, rows, self.block, g, self.with_gram),
         )
 
 
@@ -180,21 +192,26 @@ class BlockPass:
     with_gram: bool
 
     def __call__(self, machine: Machine, rows: ScoredRows) -> BlockSums:
-        expansion, keys = machine.expansion, machine.inputs.columns.keys
-        g, w = weighted(self.targets, rows, moved(machine, rows, self.moves))
-        D = expansion.width
-        gradient, part = np.zeros((g.shape[1], D)), np.empty((g.shape[1], D))
-        gram = np.zeros((D, D) if self.with_gram else (0, 0))
-        squares = 0.0
-        for some in _slices(len(w)):
-            phi = expansion.features(self.block, rows.X[some], keys)
-            mean_outer(phi, g[some] * len(phi), part)
-            gradient += part
-            if self.with_gram:
-                P = phi * np.sqrt(w[some])[:, None]
-                add_gram(P, 0, len(P), 0, 1.0, gram)
-                squares += float(np.einsum("ij,ij->", P, P))
-        return BlockSums(gradient, gram, squares, float(w.sum()))
+        g, _ = weighted(self.targets, rows, moved(machine, rows, self.moves))
+        return block_sums(machine, rows, self.block, g, self.with_gram)
+
+
+def block_sums(machine: Machine, rows: ScoredRows, block: int, g: Array, with_gram: bool) -> BlockSums:
+    """The sums of a block, of the rows' gradients times their weights, (n, K), and with the Gram matrix if wanted."""
+    expansion, keys, w = machine.expansion, machine.inputs.columns.keys, rows.w
+    D = expansion.width
+    gradient, part = np.zeros((g.shape[1], D)), np.empty((g.shape[1], D))
+    gram = np.zeros((D, D) if with_gram else (0, 0))
+    squares = 0.0
+    for some in _slices(len(w)):
+        phi = expansion.features(block, rows.X[some], keys)
+        mean_outer(phi, g[some] * len(phi), part)
+        gradient += part
+        if with_gram:
+            P = phi * np.sqrt(w[some])[:, None]
+            add_gram(P, 0, len(P), 0, 1.0, gram)
+            squares += float(np.einsum("ij,ij->", P, P))
+    return BlockSums(gradient, gram, squares, float(w.sum()))
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,9 @@ class ScoredBatch:
 class BatchRows(Protocol):
     """The rows of a batch, wherever they are."""
 
+    #: Whether a pass costs so much beside what it does that the next one's sums are to be taken with it, on suspicion.
+    foresees: bool
+
     def score(self, machine: BatchMachine, score: Score) -> ScoredBatch:
         """Send out a machine, and have the rows scored by it; what was kept of them before is forgotten."""
 
@@ -98,6 +101,8 @@ class LocalRows:
         The chunks as the machine saw them that was sent out last.
 
     """
+
+    foresees = False
 
     def __init__(self, chunks: Sequence[BatchChunk]) -> None:
         self._chunks = chunks

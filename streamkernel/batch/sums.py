@@ -26,37 +26,8 @@ class Sums:
                 total[name] = np.maximum(value, other) if name in cls.largest else value + other
         return cls(**total)
 
-
-@dataclass(frozen=True)
-class GradientSums(Sums):
-    """What a step asks of the gradients g_i of its records, with weights w_i.
-
-    Attributes
-    ----------
-    n
-        The records.
-    gradient
-        sum_i w_i g_i, float64 of shape (K,).
-    n_pulling
-        Records with w_i g_i that is not 0.
-    gradient_norm
-        The largest |w_i g_i|.
-    weight
-        The largest w_i.
-    observed, slope
-        What an encoder of targets that learns from scores asks for.
-
-    """
-
-    largest: ClassVar[frozenset[str]] = frozenset({"gradient_norm", "weight"})
-
-    n: int
-    gradient: Array
-    n_pulling: int
-    gradient_norm: float
-    weight: float
-    observed: Array
-    slope: float
+    def __add__(self, other: Self) -> Self:
+        return type(self).total([self, other])
 
 
 @dataclass(frozen=True)
@@ -80,6 +51,45 @@ class BlockSums(Sums):
     gram: Array
     squares: float
     weight: float
+
+
+#: What is asked of no block.
+NO_BLOCK = BlockSums(np.zeros((0, 0)), np.zeros((0, 0)), 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class GradientSums(Sums):
+    """What a step asks of the gradients g_i of its records, with weights w_i.
+
+    Attributes
+    ----------
+    n
+        The records.
+    gradient
+        sum_i w_i g_i, float64 of shape (K,).
+    n_pulling
+        Records with w_i g_i that is not 0.
+    gradient_norm
+        The largest |w_i g_i|.
+    weight
+        The largest w_i.
+    observed, slope
+        What an encoder of targets that learns from scores asks for.
+    block
+        The sums of a block that was foreseen; else `NO_BLOCK`.
+
+    """
+
+    largest: ClassVar[frozenset[str]] = frozenset({"gradient_norm", "weight"})
+
+    n: int
+    gradient: Array
+    n_pulling: int
+    gradient_norm: float
+    weight: float
+    observed: Array
+    slope: float
+    block: BlockSums = NO_BLOCK
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,21 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
 from river.optim.base import Scheduler
 
 from streamkernel.expansion.expansion import Expansion
 from streamkernel.growth.bandwidth import occupied
 from streamkernel.growth.base import BlockUpdate, Growth, GrowthContext
+from streamkernel.growth.cdsg import CDSG
+from streamkernel.growth.dsg import DSG
 from streamkernel.growth.feature_scale import FeatureScale
 from streamkernel.growth.history import StepHistory
 from streamkernel.growth.own_loss import is_own
 from streamkernel.growth.preconditioner import HALVING as PRECONDITIONED_HALVING
 from streamkernel.growth.preconditioner import LONGEST, preconditioned_step
 from streamkernel.growth.steps import HALVING, default_step, first_step, no_longer, require_finite_step, scheduled_step
+from streamkernel.growth.udsg import UDSG
 from streamkernel.kernels.drawing import kernel_matrix
 from streamkernel.losses import curvature, gradient_bound
 from streamkernel.records.targets import Targets
@@ -146,6 +150,20 @@ class BlockChoice:
         # for no limit where each output has a step of its own.
         known = self._step is not None or (scale.is_bounded and not self._preconditioned)
         return update if known else no_longer(update, longest(update.block))
+
+    def foreseen(self, t: int) -> int | None:
+        """The block that update t will touch, as far as it can be told before its gradients are known; else None.
+
+        Of CDSG that is a guess, a new block as long as there may be any.
+        """
+        n_blocks = self._expansion.n_blocks
+        full = self._max_blocks is not None and n_blocks >= self._max_blocks
+        if type(self._growth) not in (DSG, UDSG):
+            return None if full or type(self._growth) is not CDSG else n_blocks
+        context = GrowthContext(
+            t, 0.0, n_blocks, full, np.zeros(0), np.zeros((0, 0)), 0.0, 0.0, lambda _: 0.0, self._expansion.seed
+        )
+        return self._growth.choose(context).block
 
     def _step_size(self, records: StepRecords) -> float:
         """The step size of a mini-batch, in gradients or, preconditioned, in solutions of its ridge regression."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
 
 from streamkernel.daemon.config.plan import Plan
 from streamkernel.daemon.monitoring.exporter.exporter import Exporter
@@ -51,8 +50,8 @@ class JobMonitor:
         self.view = View()
         self.refresh()
 
-    def learnt(self, done: ChunkResult, letters: Sequence[ChunkResult], partials: Partials) -> None:
-        """Take note of a micro-batch: its counts, the results of its dead letters, and its tally."""
+    def learnt(self, done: ChunkResult, partials: Partials) -> None:
+        """Take note of a micro-batch: its counts and dead letters, and its tally."""
         tally = partials.tally
         self._total = Tally.total([self._total, tally])
         if tally.n_learnt:
@@ -61,8 +60,7 @@ class JobMonitor:
         if self._exporter is not None:
             done.losses = [tally.mean_loss] * tally.n_losses  # which are counted only
             done.n_losses_not_finite = tally.n_not_finite
-            for one in (done, *letters):
-                self._exporter.chunk(one)
+            self._exporter.chunk(done)
         view = self.refresh()
         _log.info("%s, %s features", view.phrase(), f"{view.growth.get('features', 0):,}")
 

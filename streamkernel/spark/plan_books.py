@@ -69,23 +69,23 @@ class PlanBooks:
         done = ChunkResult()
         done.counts.consumed = tally.n + partials.n_skipped
         done.counts.predicted, done.counts.learnt = tally.n, tally.n_learnt
-        done.counts.unlabelled = tally.n - tally.n_learnt
         done.counts.skipped = partials.n_skipped
-        processor.counts.add(done.counts)
-        letters = [processor.quarantine(row.record, row.reason, row.detail) for row in partials.dead]
+        n_dead = len(partials.dead)
+        done.counts.consumed += n_dead
+        # Where among the others they were is not known: as if they came at equal distances.
+        for number, row in enumerate(partials.dead, 1):
+            done.add_dead_letter(row.record, row.reason, row.detail, number * done.counts.consumed // n_dead)
+        processor.close(done)
         if processor.overrun:
             raise TooManyDeadLettersError(
-                f"{len(letters):,} of the {tally.n + partials.n_skipped + len(letters):,} records of micro-batch "
+                f"{n_dead:,} of the {done.counts.consumed:,} records of micro-batch "
                 f"{progress.batch} are dead letters, more than dead_letters.max_rate bears: the source is not what the "
                 "configuration says"
             )
-        self._sinks.write(
-            {"dead_letters": [line for one in letters for line in one.letters]},
-            {"dead_letters": [place for one in letters for place in one.letter_origins]},
-        )
+        self._sinks.write({"dead_letters": done.letters}, {"dead_letters": done.letter_origins})
         self._start.positions.update(partials.ends)
         self.save(progress)
-        self._monitor.learnt(done, letters, partials)
+        self._monitor.learnt(done, partials)
 
     def save(self, progress: StreamProgress) -> None:
         """Write a checkpoint of the model as it is, with the last micro-batch that it learnt."""

@@ -59,6 +59,8 @@ class SparkRows:
 
     """
 
+    foresees = True
+
     def __init__(self, df: DataFrame, model: StreamEstimator, chunks: Chunks, writes_lines: bool = False) -> None:
         self._writes_lines = writes_lines
         self._df = df

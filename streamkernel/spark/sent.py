@@ -33,17 +33,20 @@ class Sent:
     """
 
     def __init__(self, spark: SparkSession, value: Any) -> None:
+        self._value = value
         data = cloudpickle.dumps(value)
         self.size = len(data)
         self._token = uuid.uuid4().hex
         self._broadcast = spark.sparkContext.broadcast(data)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_token": self._token, "_broadcast": self._broadcast, "size": self.size}
+        return {"_token": self._token, "_broadcast": self._broadcast, "_value": None, "size": self.size}
 
     def get(self) -> Any:
         """The object; on an executor a copy, which the tasks of a worker share and must not change."""
         global _last
+        if self._value is not None:  # on the driver
+            return self._value
         if _last[0] != self._token:
             _last = self._token, pickle.loads(self._broadcast.value)
         return _last[1]

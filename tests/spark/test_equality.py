@@ -13,6 +13,7 @@ from streamkernel import (
     KernelRegressor,
 )
 from streamkernel.growth import CDSG, DSG, UDSG
+from streamkernel.kernels import Gaussian
 from streamkernel.spark import learn_batch_of
 from tests.spark.streams import BOUNDS, differences, learn_both, records
 
@@ -26,6 +27,7 @@ MODELS = {
     "huber": KernelRegressor(seed=1, loss=Huber(1.0), max_features=192),
     "softmax": KernelClassifier(seed=1, dtype="float64"),
     "averaged": KernelClassifier(seed=1, growth=DSG(), blocks_per_step=3, average=True),
+    "structured": KernelRegressor(seed=1, kernel=Gaussian(structured=True), blocks_per_step=3, max_features=512),
     "density_ratio": KernelDensityRatio(p="up", q="down", seed=1, dtype="float64"),
     "least_squares": KernelLeastSquaresRegressor(seed=1),
     "least_squares_labels": KernelLeastSquaresClassifier(seed=1),

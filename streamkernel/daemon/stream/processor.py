@@ -167,14 +167,14 @@ class Processor:
             left = left[self.stage.settle(events, learned, done) :]
             if learned.stopped:
                 break
-        return self._closed(done)
+        return self.close(done)
 
     def quarantine(self, record: Record, reason: str, detail: str) -> ChunkResult:
         """Make a dead letter of a record without showing it to the model."""
         done = self._new_chunk()
         self.stage.begin([], done)
         self.stage.quarantine(record, Fault(reason, detail), done)
-        return self._closed(done)
+        return self.close(done)
 
     def kills(self, record: Record, stopped: Callable[[], bool]) -> bool:
         """Return whether the process dies when the published model learns a record; see `isolation.kills`.
@@ -193,7 +193,7 @@ class Processor:
         written = self.challengers.others if wanted and self.challengers else ()
         return ChunkResult(encoding=self.encoding, model=self.name, written=written)
 
-    def _closed(self, done: ChunkResult) -> ChunkResult:
+    def close(self, done: ChunkResult) -> ChunkResult:
         """Add a chunk to the counts and scores, and return it."""
         if self.checkpoint is not None:
             for line in done.lines:

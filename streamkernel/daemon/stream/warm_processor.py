@@ -14,8 +14,8 @@ WARM_START = "warm_start"
 class WarmProcessor(Processor):
     """A processor that makes no lines of predictions, and whose dead letters say that they are of the warm start."""
 
-    def _closed(self, done: ChunkResult) -> ChunkResult:
-        done = super()._closed(done)
+    def close(self, done: ChunkResult) -> ChunkResult:
+        done = super().close(done)
         done.lines, done.line_origins = [], []
         for letter in done.letters:
             letter["position"]["source"] = WARM_START
