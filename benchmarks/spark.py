@@ -211,9 +211,10 @@ def scaling(sizes: tuple[tuple[int, int], ...], one: Runs, two: Runs) -> str:
         )
     text = (
         f"Rows of {N_INPUTS} inputs in {PARTITIONS} partitions, cached; a softmax of two classes, {BLOCKS} "
-        "preconditioned blocks of 64 features a step, DSG at `max_features`. Seconds of a batch, medians; the ratio is of the medians "
-        "of runs one after the other, the median of the rounds with their least and most. Sending a model is to "
-        "serialise and broadcast it, and to restore it on the slowest executor; its share is of the batch on two cores."
+        "preconditioned blocks of 64 features a step, DSG at `max_features`. Seconds of a batch, medians; the ratio is "
+        "of the medians of runs one after the other, the median of the rounds with their least and most. Sending a "
+        "model is to serialise and broadcast it, and to restore it on the slowest executor; its share is of the batch "
+        "on two cores."
     )
     head = ["rows", "features", "one core, s", "two cores, s", "faster by", "model, MB", "sending, ms", "share"]
     return f"{text}\n\n{table(head, lines)}"
@@ -230,9 +231,10 @@ def costs(model: Costs, one: Runs, two: Runs) -> str:
                 [f"{size[0]:,}", f"{size[1]:,}", f"{n_cores}{fit}", f"{said:.2f}", f"{was:.2f}", f"{said / was:.2f}"]
             )
     text = (
-        f"A batch of m rows on p cores with F features takes c + m (r + F s) / p seconds, with "
-        f"c = {model.batch:.2f} s, r = {1e6 * model.row:.1f} us and s = {1e9 * model.feature:.2f} ns, fitted on one core to {FEW:,} rows and "
-        f"{SIZES[0][0]:,} rows of {LEAST} features, and to the first size below. Beside what was measured:"
+        "A batch of m rows on p cores with F features takes c + m (r + F s) / p seconds, with "
+        f"c = {model.batch:.2f} s, r = {1e6 * model.row:.1f} us and s = {1e9 * model.feature:.2f} ns, fitted on one "
+        f"core to {FEW:,} rows and {SIZES[0][0]:,} rows of {LEAST} features, and to the first size below. Beside what "
+        "was measured:"
     )
     head = ["rows", "features", "cores", "cost model, s", "measured, s", "ratio"]
     far = [

@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StreamingQuery
 
 from streamkernel.estimators.novelty import KernelNoveltyDetector
 from streamkernel.spark.books import Books, CheckpointBooks, MemoryBooks
 from streamkernel.spark.frames import ColumnRoles, roles_of
 from streamkernel.spark.learner import BatchModel, BatchReport, MicroBatches, check_model, learn_rows
 from streamkernel.spark.partials import SourceChunk
+from streamkernel.spark.query import LearningQuery
 from streamkernel.spark.rows import SparkRows
 from streamkernel.spark.tally import Tally
 
@@ -79,7 +79,7 @@ def learn_stream(
     trigger: dict[str, Any] | None = None,
     query_name: str | None = None,
     watch: Callable[[BatchReport], None] = lambda _: None,
-) -> StreamingQuery:
+) -> LearningQuery:
     """Start a query that learns a streaming data frame, a batch step for each of its micro-batches.
 
     Each micro-batch is learnt once: the model's checkpoint says which one it learnt last, and one that Spark repeats
@@ -108,7 +108,8 @@ def learn_stream(
 
     Returns
     -------
-    The query, which runs: `awaitTermination` waits for its end and raises what ended it.
+    The query, which runs: `awaitTermination` waits for its end and raises what ended it. With that, or `stop`, it lets
+    go of the checkpoints.
 
     Raises
     ------
@@ -129,10 +130,11 @@ def learn_stream(
     if trigger is not None:
         writer = writer.trigger(**trigger)
     try:
-        return writer.option("checkpointLocation", str(checkpoint_location)).start()
+        query = writer.option("checkpointLocation", str(checkpoint_location)).start()
     except BaseException:
         books.close()
         raise
+    return LearningQuery(query, books)
 
 
 def _columns(roles: ColumnRoles, df: DataFrame) -> DataFrame:
